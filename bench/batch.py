@@ -54,7 +54,7 @@ class Client:
         requests = [(each["method"], each["path"], json.dumps(each["body"]).encode() if "body" in each else None)
                 for each in operations]  # fmt: skip
         began_s = time.perf_counter()
-        statuses = {self.call(*each)[0] for each in requests}
+        statuses = {self.call(*request)[0] for request in requests}
         elapsed_s = time.perf_counter() - began_s
         if statuses != {200}:
             raise RuntimeError(f"calls were answered {statuses}")
@@ -70,7 +70,7 @@ class Client:
         began_s = time.perf_counter()
         status, answer = self.call("POST", "/batch", body)
         elapsed_s = time.perf_counter() - began_s
-        if status != 200 or {each["status"] for each in json.loads(answer)["results"]} != {200}:
+        if status != 200 or {result["status"] for result in json.loads(answer)["results"]} != {200}:
             raise RuntimeError(f"the batch was answered {status}: {answer[:500]!r}")
         return elapsed_s
 
@@ -108,7 +108,7 @@ def measure(bench: Bench, database: str) -> None:
                     if number >= 3:
                         single_times.append(times[0])
                         batched.append(times[1])
-                single_ms, batch_ms = (statistics.median(each) * 1000 for each in (single_times, batched))
+                single_ms, batch_ms = (statistics.median(times) * 1000 for times in (single_times, batched))
                 ratio = statistics.median(
                     single_time / batch_time for single_time, batch_time in zip(single_times, batched, strict=True)
                 )
@@ -122,5 +122,5 @@ def measure(bench: Bench, database: str) -> None:
 
 if __name__ == "__main__":
     with harness.bench("batch", "POST /batch of 50 beside 50 calls", needs_load=False) as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

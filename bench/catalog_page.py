@@ -74,5 +74,5 @@ def measure(bench: Bench, database: str) -> None:
 
 if __name__ == "__main__":
     with harness.bench("catalog_page", "GET /products?limit=20 over 100,000 products") as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

@@ -110,7 +110,7 @@ def measure(bench: Bench) -> None:
         print(f"\n{form}, {files} files, {size / 2**20:.0f} MiB, archive {archive.stat().st_size / 2**20:.0f} MiB")
         for name, median_s in medians.items():
             print(f"  {name:16}{median_s:7.3f} s {files / median_s:9,.0f} files/s   {ratios[name]:.2f} of bsdtar")
-        bench.other[form] = {"seconds": {name: [round(each, 4) for each in times] for name, times in took_s.items()}}
+        bench.other[form] = {"seconds": {name: [round(time, 4) for time in times] for name, times in took_s.items()}}
         bench.aim(f"{form}: files a second to bsdtar's", round(ratios["ours"], 3), TARGET_RATIO)
         bench.aim(f"{form}: the same, confined", round(ratios["ours, confined"], 3), TARGET_RATIO)
 

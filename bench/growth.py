@@ -34,7 +34,7 @@ from processes import Worker, worker
 
 from countersign.store.app import open_store
 
-SIZES = tuple(int(each) for each in os.environ.get("BENCH_SIZES", "100000,1000000").split(","))
+SIZES = tuple(int(word) for word in os.environ.get("BENCH_SIZES", "100000,1000000").split(","))
 REQUESTS, QUICK_REQUESTS = 400, 40
 WARM_UP = 20
 MAX_CODES = 1_000_000
@@ -277,7 +277,7 @@ def growth(bench: Bench, database: str, service: str, sizes: Sequence[int]) -> N
     measurements: list[Any] = [size_of(bench, database, service, size) for size in sizes]
     largest = measurements[-1]
     for name in largest["figures"]:
-        times = [each["figures"][name] for each in measurements]
+        times = [measurement["figures"][name] for measurement in measurements]
         figures: dict[str, object] = {
             f"{size:,} rows, {percentile}": each[percentile]
             for size, each in zip(sizes, times, strict=True)
@@ -298,6 +298,6 @@ def growth(bench: Bench, database: str, service: str, sizes: Sequence[int]) -> N
 
 if __name__ == "__main__":
     with harness.bench("growth", "how the main operations grow with the data", needs_load=False) as running:
-        for each in running.options.databases:
+        for database in running.options.databases:
             for part in ("store", "records"):
-                growth(running, each, part, SIZES)
+                growth(running, database, part, SIZES)

@@ -63,7 +63,7 @@ def disk(bench: Bench, url: str) -> int:
     """The bytes of a database, its indexes and its write-ahead log on SQLite."""
     if url.startswith("sqlite"):
         path = Path(url.removeprefix("sqlite:///"))
-        return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
+        return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
     assert bench.cluster is not None
     return int(bench.cluster.sql("SELECT pg_database_size(current_database())", url))
 
@@ -151,10 +151,10 @@ async def _explain_sqlite(url: str, _schema: str, statements: list[Statement]) -
     used_indexes: list[str] = []
     for statement, values in _explained(statements):
         rows = connection.execute(f"EXPLAIN QUERY PLAN {numbered(statement)}", values or None)
-        used_indexes += [_named(each) for row in rows for each in _SQLITE_PLAN.finditer(str(row[3]))]
+        used_indexes += [_named(match) for row in rows for match in _SQLITE_PLAN.finditer(str(row[3]))]
     connection.close()
     # SQLite also names the subqueries that it reads.
-    return [each for each in dict.fromkeys(used_indexes) if not each.startswith("all of ") or each in tables]
+    return [index for index in dict.fromkeys(used_indexes) if not index.startswith("all of ") or index in tables]
 
 
 async def _explain_postgres(url: str, schema: str, statements: list[Statement]) -> list[str]:
@@ -162,7 +162,7 @@ async def _explain_postgres(url: str, schema: str, statements: list[Statement]) 
     used_indexes: list[str] = []
     for statement, values in _explained(statements):
         for (line,) in await connection.fetch(f"EXPLAIN {statement}", *values):
-            used_indexes += [_named(each) for each in _POSTGRES_PLAN.finditer(line)]
+            used_indexes += [_named(match) for match in _POSTGRES_PLAN.finditer(line)]
     await connection.close()
     return list(dict.fromkeys(used_indexes))
 

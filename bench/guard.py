@@ -80,7 +80,7 @@ def records(bench: Bench, trees: Trees) -> Iterator[dict[str, Task]]:
             workers[name] = stack.enter_context(worker(worker_config, bench.folder, bench.cores, tree))
 
         def get(name: str) -> Requests:
-            bodies: list[dict[str, object]] = [{"id": each} for each in seeds[name].leads[:5000]]
+            bodies: list[dict[str, object]] = [{"id": lead} for lead in seeds[name].leads[:5000]]
             return records_read.requests_of(seeds[name], "manager", "get", bodies)
 
         def masked_list(name: str) -> Requests:

@@ -313,7 +313,7 @@ def _ratios(measurements: Sequence[Measured]) -> dict[str, float]:
     """Return the ratio of ours to every other contender, as the median over the rounds. In a round, both run one after
     the other."""
     ratios: dict[str, float] = {}
-    for own in (each for each in measurements if each.name.startswith("ours")):
+    for own in (measurement for measurement in measurements if measurement.name.startswith("ours")):
         for other in measurements:
             if other is not own:
                 pairs = zip(own.rounds_req_s, other.rounds_req_s, strict=True)

@@ -145,5 +145,5 @@ def quantile(values: list[float], share: float) -> float:
 
 if __name__ == "__main__":
     with harness.bench("jump", "a long list of who sees a part: opening, jumping", needs_load=False) as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

@@ -58,5 +58,5 @@ def measure(bench: Bench, database: str) -> None:
 
 if __name__ == "__main__":
     with harness.bench("library", "GET /library with 1,000,000 entitlements in the table") as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

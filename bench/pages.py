@@ -129,8 +129,8 @@ async def first_pages(bench: Bench, browser: Browser, desk: Desk, long_url: str)
         for name, (url, ready_selector, use, state) in visits.items():
             times_by_page[name].append(await look(browser, url, ready_selector, use, state))
     for name, times in times_by_page.items():
-        report(bench, f"{name}, largest part shown", [each[0] for each in times], LCP_MS, share=0.75)
-        report(bench, f"{name}, slowest answer", [each[1] for each in times], INP_MS, share=0.75)
+        report(bench, f"{name}, largest part shown", [time[0] for time in times], LCP_MS, share=0.75)
+        report(bench, f"{name}, slowest answer", [time[1] for time in times], INP_MS, share=0.75)
 
 
 async def approvals(bench: Bench, browser: Browser, desk: Desk) -> None:

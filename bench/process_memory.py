@@ -49,11 +49,11 @@ def memory_by_process(folder: Path) -> list[tuple[str, float]]:
         time.sleep(3)
         parent = json.loads((folder / "data/serve.lock").read_text())["process"]
         names = {parent: "supervisor"}
-        for each in json.loads(_get(f"http://127.0.0.1:{operator}/livez"))["processes"]:
-            names[each["process"]] = each["service"]
-        for each in _children(parent):
-            names.setdefault(each, "operator's port")
-            names |= dict.fromkeys(_children(each), "jobs")
+        for process in json.loads(_get(f"http://127.0.0.1:{operator}/livez"))["processes"]:
+            names[process["process"]] = process["service"]
+        for child in _children(parent):
+            names.setdefault(child, "operator's port")
+            names |= dict.fromkeys(_children(child), "jobs")
         return [(name, pss_mib(pid)) for pid, name in names.items()]
 
 

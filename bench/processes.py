@@ -94,7 +94,7 @@ def pss_mib(pid: int) -> float:
 def tree(pid: int) -> list[int]:
     """Return the process and its direct and indirect children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(each for child in children for each in tree(int(child)))]
+    return [pid, *(descendant for child in children for descendant in tree(int(child)))]
 
 
 def serving_pid(pid: int) -> int:

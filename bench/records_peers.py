@@ -66,7 +66,7 @@ def _title_of(lead: Lead) -> str:
 
 def _page_of(body: bytes) -> Page:
     page = msgspec.json.decode(body, type=SearchResponse).value
-    return Page([_title_of(each) for each in page.rows], page.total)
+    return Page([_title_of(row) for row in page.rows], page.total)
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def _ours(bench: Bench, seed_data: Seeded, ids: Iterable[str]) -> Iterator[Peer]
     def call(command: str, body: dict[str, object]) -> bytes:
         return harness.post(f"/api/lead/{command}", json.dumps(body).encode(), Authorization=token)
 
-    gets = [call("get", {"id": each}) for each in ids]
+    gets = [call("get", {"id": id_}) for id_ in ids]
     with worker(configuration, bench.folder, bench.cores) as served:
         decoder = msgspec.json.Decoder(GetResponse)
         yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(decoder.decode(body).value))
@@ -93,9 +93,9 @@ def _visible_leads(seed_data: Seeded) -> dict[int, str]:
 def expected() -> Page:
     """Return the page that every contender must respond with."""
     leads = [values_of(number, "") for number in range(LEADS)]
-    matching = [each for each in leads if each["stage"] == STAGE]
+    matching = [lead for lead in leads if lead["stage"] == STAGE]
     matching.sort(key=lambda lead: int(lead[ORDER] or 0))
-    return Page([str(each["title"]) for each in matching[:LIMIT]], len(matching))
+    return Page([str(lead["title"]) for lead in matching[:LIMIT]], len(matching))
 
 
 def check(name: str, peer: Peer, number: int) -> None:
@@ -144,5 +144,5 @@ def measure(bench: Bench, database: str) -> None:
 
 if __name__ == "__main__":
     with harness.bench("records_peers", "leads beside Django, Tryton and Directus: a page with total, one") as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

@@ -59,7 +59,7 @@ def measure(bench: Bench, database: str) -> None:
 def read(bench: Bench, database: str, served: Served) -> None:
     """Measure responses with one record, with 50 and with 5,000, with a total and without."""
     seed_data, own_server = served.seeded, served.ours
-    gets: list[dict[str, object]] = [{"id": each} for each in seed_data.leads[:5000]]
+    gets: list[dict[str, object]] = [{"id": lead} for lead in seed_data.leads[:5000]]
     variants: dict[str, tuple[str, list[dict[str, object]]]] = {
         "get": ("get", gets),
         "list of 50": ("list", [{**PAGE, "limit": 50}]),
@@ -157,7 +157,7 @@ def write(bench: Bench, database: str, served: Served) -> None:
                 for name, server, user in contenders
             ],
         )
-        rate = next(each.req_s for each in table.contenders if each.name == "ours")
+        rate = next(contender.req_s for contender in table.contenders if contender.name == "ours")
         if command == "create" and database == "sqlite":
             bench.aim(f"{database}, creates a second", rate, 2000)
         bench.aim(f"{database}, {command}, masked to clear", table.ratios["ours masked/ours"], 0.8)
@@ -168,10 +168,10 @@ def _bodies(seed_data: Seeded, command: str, author: str) -> list[dict[str, obje
     """Return the bodies for a contender. Each contender has different bodies, so that every update changes a value."""
     if command == "create":
         return [{"title": f"New {n}", "contact_email": f"n{n}@new.example"} for n in range(60_000)]
-    return [{"id": each, "title": f"{author} {turn}"} for turn in range(6) for each in seed_data.leads[:10_000]]
+    return [{"id": lead, "title": f"{author} {turn}"} for turn in range(6) for lead in seed_data.leads[:10_000]]
 
 
 if __name__ == "__main__":
     with harness.bench("records_read", "leads: get, list, search, create, by persons and agents") as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

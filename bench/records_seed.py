@@ -149,7 +149,7 @@ async def _batch(service: app.RecordsService, numbers: range, owner: str) -> lis
     model = service.records.registry.models["lead"]
     lead_ids: list[str] = []
     async with service.records.database.transaction() as transaction:
-        personal_values = [each for number in numbers for each in _personal(number)]
+        personal_values = [value for number in numbers for value in _personal(number)]
         value_keys = await service.engine.vault.hold(transaction, personal_values)
         rows: list[list[Value]] = []
         for position, number in enumerate(numbers):
@@ -173,7 +173,7 @@ def _personal(number: int) -> tuple[PersonalValue, ...]:
 
 def values_of(number: int, owner: str) -> dict[str, str | int | None]:
     """Return the values of the lead with this number. Fields that are not in the result are empty."""
-    name, email, notes = (each.text for each in _personal(number))
+    name, email, notes = (value.text for value in _personal(number))
     return {
         "title": f"Order {number:07d} of a lead",
         "stage": STAGES[number % 5],

@@ -74,7 +74,7 @@ def measure(bench: Bench, database: str) -> None:
         )
         for name in ("ours", "peer"):
             print(f"  {name}: {count_redeemed(bench, served[name][1])} codes used, as the database says")
-        rates = {each.name: each.req_s for each in (*table.contenders, *with_key.contenders)}
+        rates = {contender.name: contender.req_s for contender in (*table.contenders, *with_key.contenders)}
         bench.aim(f"{database}, redemptions a second", rates["ours"], TARGETS[database])
         bench.aim(f"{database}, with Idempotency-Key", rates["ours keyed"], TARGETS[database])
         bench.aim(f"{database}, to FastAPI + SQLAlchemy", table.ratios["ours/peer"], 4)
@@ -82,5 +82,5 @@ def measure(bench: Bench, database: str) -> None:
 
 if __name__ == "__main__":
     with harness.bench("redeem", "POST /redeem, durable, 32 clients") as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

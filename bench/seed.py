@@ -162,7 +162,7 @@ async def _fill(seed_data: Seeded, size: Size) -> None:
         ("product", _PRODUCT_COLUMNS, (_product_row(detail) for detail in products)),
         ("release", _RELEASE_COLUMNS, (_release_row(detail) for detail in products)),
         ("catalog_entry", _ENTRY_COLUMNS, (_entry_row(detail) for detail in products)),
-        ("person", "id email created_at", ((each, f"{each}@bench.example", START) for each in seed_data.persons)),
+        ("person", "id email created_at", ((person, f"{person}@bench.example", START) for person in seed_data.persons)),
         ("entitlement", "owner product_id granted_at source", _entitlements(seed_data.persons, products, size.owned)),
         ("code_batch", _BATCH_COLUMNS, (_batch(number, detail.id) for number, detail in enumerate(products[:BATCHES]))),
         ("code", "code_hash batch_id uses", _codes(seed_data.codes)),
@@ -322,8 +322,8 @@ def search_tables(seed_data: Seeded) -> list[_Table]:
         for facet in (
             f"kind:{detail.kind}",
             f"org:{detail.org}",
-            *(f"platform:{each}" for each in detail.platforms),
-            *(f"tag:{each}" for each in dict.fromkeys(detail.tags)),
+            *(f"platform:{platform}" for platform in detail.platforms),
+            *(f"tag:{tag}" for tag in dict.fromkeys(detail.tags)),
         )
     )
     terms = (
@@ -354,7 +354,7 @@ async def index_catalog(database: Database) -> None:
     async with database.transaction() as transaction:
         await transaction.run("UPDATE product SET access = 'free' WHERE title LIKE '%0' OR title LIKE '%5'")
         for name in ("ask", "facets", "catalog_index"):
-            (file,) = (each for each in resources.files(MIGRATIONS).iterdir() if each.name.endswith(f"_{name}.sql"))
+            (file,) = (path for path in resources.files(MIGRATIONS).iterdir() if path.name.endswith(f"_{name}.sql"))
             text = file.read_text()
             for statement in text[text.index("INSERT INTO") :].split(";\n"):
                 if statement.strip():

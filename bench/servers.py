@@ -62,7 +62,7 @@ def run_server(command: list[str], folder: Path) -> Iterator[int]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    arguments = [str(port) if each == "PORT" else each for each in command]
+    arguments = [str(port) if argument == "PORT" else argument for argument in command]
     process = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20

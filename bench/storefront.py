@@ -52,8 +52,8 @@ def paths() -> dict[str, list[str]]:
     """Map each kind of request to its paths."""
     return {
         "home": ["/store/home"] * 100,
-        "facets": [f"/products?facets={FACETS}&{each}" for each in lists()],
-        "the same lists without": [f"/products?{each}" for each in lists()],
+        "facets": [f"/products?facets={FACETS}&{query}" for query in lists()],
+        "the same lists without": [f"/products?{query}" for query in lists()],
         "searches without": [f"/products?q={number:06d}" for number in range(0, 100_000, 2_000)],
         "facets of a search": [f"/products?facets={FACETS}&q={number:06d}" for number in range(0, 100_000, 2_000)],
     }

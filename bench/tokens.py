@@ -108,5 +108,5 @@ async def _cost_us(step: Step) -> float:
 
 if __name__ == "__main__":
     with harness.bench("tokens", "What a token costs a request", needs_load=False) as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

@@ -48,7 +48,7 @@ def measure(bench: Bench, database: str) -> None:
 def over_rest(seed_data: Seeded, user: str) -> Requests:
     """Return a REST request to get each of 5,000 leads."""
     headers = {"Authorization": f"Bearer {seed_data.tokens[user]}"}
-    bodies = [json.dumps({"id": each}).encode() for each in seed_data.leads[:5000]]
+    bodies = [json.dumps({"id": lead}).encode() for lead in seed_data.leads[:5000]]
     return Requests([harness.post("/api/lead/get", body, **headers) for body in bodies])
 
 
@@ -59,7 +59,7 @@ def over_mcp(seed_data: Seeded, user: str) -> Requests:
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": REVISION,
     }
-    calls = [{"name": "lead__get", "arguments": {"id": each}} for each in seed_data.leads[:5000]]
+    calls = [{"name": "lead__get", "arguments": {"id": lead}} for lead in seed_data.leads[:5000]]
     bodies = [
         json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}).encode()
         for number, call in enumerate(calls)
@@ -105,5 +105,5 @@ async def _listed() -> tuple[float, float, int]:
 if __name__ == "__main__":
     with harness.bench("tools_mcp", "MCP: a tool called, to REST and to FastMCP; a long list of tools") as running:
         measure_list(running)
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

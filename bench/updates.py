@@ -70,7 +70,7 @@ def download(folder: Path, name: str, version: str) -> Path:
     """Download the wheel for CPython 3.11 on Linux x86-64, independent of this Python and this machine."""
     target = folder / f"{name}-{version}"
     if not target.exists():
-        platforms = [argument for each in PLATFORMS for argument in ("--platform", each)]
+        platforms = [argument for platform in PLATFORMS for argument in ("--platform", platform)]
         options = ["--no-deps", "--only-binary", ":all:", "--python-version", "3.11", *platforms]
         command = [sys.executable, "-m", "pip", "download", "-q", *options, "-d", str(target), f"{name}=={version}"]
         subprocess.run(command, check=True, capture_output=True)
@@ -217,7 +217,7 @@ def build_files(paths: list[tuple[str, Path]]) -> make.BuildFiles:
     """Return the files at these paths, by their names, as input for creating deltas."""
     path_of = dict(paths)
     files: list[File] = []
-    for name, path in sorted(paths, key=lambda each: each[0].encode()):
+    for name, path in sorted(paths, key=lambda path: path[0].encode()):
         data = path.read_bytes()
         files.append(File(name, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), []))
     return make.BuildFiles(files, lambda file: path_of[file.path].read_bytes())
@@ -232,7 +232,7 @@ def delta_sizes(old_files: make.BuildFiles, new_files: make.BuildFiles) -> tuple
     """Return the size of all our deltas together with their descriptions from the store, and the highest memory that
     applying one of them takes."""
     deltas = list(make.make(old_files, new_files))
-    description_bytes = sum(len(json.dumps([each.old, each.files])) for each in deltas)
+    description_bytes = sum(len(json.dumps([delta.old, delta.files])) for delta in deltas)
     return sum(len(each.blob) for each in deltas) + description_bytes, max((each.memory for each in deltas), default=0)
 
 
@@ -324,8 +324,8 @@ def page(results: list[dict[str, object]]) -> str:
 
 def summary(results: list[dict[str, object]]) -> tuple[float, float]:
     """Return the highest ratio of ours to the best tool, and the median ratio of ours to bsdiff for archives."""
-    shipped = [float(str(each["to_bsdiff"])) for each in results if each["form"] == "shipped"]
-    return max(float(str(each["to_best"])) for each in results), statistics.median(shipped or [0.0])
+    shipped = [float(str(result["to_bsdiff"])) for result in results if result["form"] == "shipped"]
+    return max(float(str(result["to_best"])) for result in results), statistics.median(shipped or [0.0])
 
 
 def main() -> None:

@@ -96,9 +96,9 @@ def records(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStac
             for name in workers:
                 ids = seeds[name].leads[:10_000]
                 bodies: dict[str, list[dict[str, object]]] = {
-                    "get": [{"id": each} for each in ids],
+                    "get": [{"id": id_} for id_ in ids],
                     "list": [{**records_read.PAGE, "limit": 50}],
-                    "update": [{"id": each, "title": f"{user} {turn}"} for turn in range(6) for each in ids],
+                    "update": [{"id": id_, "title": f"{user} {turn}"} for turn in range(6) for id_ in ids],
                 }
                 requests[name] = records_read.requests_of(seeds[name], user, command, bodies[command])
             compare(bench, database, f"{command} by {user}", workers, requests)

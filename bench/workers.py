@@ -113,5 +113,5 @@ def difference(values_before: dict[str, float], values_after: dict[str, float]) 
 
 if __name__ == "__main__":
     with harness.bench("workers", "the CPU time of a request with several workers") as running:
-        for each in running.options.databases:
-            measure(running, each)
+        for database in running.options.databases:
+            measure(running, database)

@@ -26,7 +26,7 @@ pytest_plugins = [
     "tests.figures",
     "tests.passwords",
     "tests.quick",
-    *(f"tests.servers.{each}" for each in SERVERS),
+    *(f"tests.servers.{server}" for server in SERVERS),
 ]
 
 # A property test must not fail because the machine is busy, so the time for generating examples has no limit.

@@ -120,7 +120,7 @@ def broken_links(page: Path) -> Iterator[str]:
         file = (page.parent / target) if target else page
         if not file.exists():
             yield target
-        elif heading and heading not in {_anchor(each) for each in _HEADING.findall(file.read_text())}:
+        elif heading and heading not in {_anchor(match) for match in _HEADING.findall(file.read_text())}:
             yield f"{target}#{heading}"
 
 

@@ -117,7 +117,7 @@ def short_functions(source: Source) -> Iterator[Complaint]:
             text = f"{node.name} has {lines} lines of at most {FUNCTION_LINES}: move a step to its own function"
             yield node.lineno, text
         arguments = [*node.args.posonlyargs, *node.args.args]
-        positional = [each for each in arguments if each.arg not in ("self", "cls")]
+        positional = [argument for argument in arguments if argument.arg not in ("self", "cls")]
         if len(positional) > POSITIONAL:
             text = f"{node.name} takes {len(positional)} parameters by position: make some keyword-only"
             yield node.lineno, text

@@ -49,7 +49,7 @@ def needs_more(item: pytest.Item) -> bool:
     if item.get_closest_marker("process") or SERVERS & set(getattr(item, "fixturenames", ())):
         return True
     called = getattr(item, "callspec", None)
-    return called is not None and any(str(each).startswith("postgres") for each in called.params.values())
+    return called is not None and any(str(param).startswith("postgres") for param in called.params.values())
 
 
 def refuse_processes(event: str, arguments: tuple[object, ...]) -> None:

@@ -35,7 +35,7 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(each)
 
 
-CONFIGURATIONS = [*(json.loads(each) for each in blocks("json")), *(tomllib.loads(each) for each in blocks("toml"))]
+CONFIGURATIONS = [*(json.loads(block) for block in blocks("json")), *(tomllib.loads(block) for block in blocks("toml"))]
 
 
 def server_of(configuration: dict[str, Any]) -> dict[str, Any]:

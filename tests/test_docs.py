@@ -184,7 +184,7 @@ def test_every_setting_is_documented() -> None:
 def test_every_route_is_documented() -> None:
     lines = (reference.FOLDER / "endpoints.md").read_text().splitlines()
 
-    assert not [each.path for each in reference.EVERY_ROUTE if f"### {reference.address(each)}" not in lines]
+    assert not [route.path for route in reference.EVERY_ROUTE if f"### {reference.address(route)}" not in lines]
 
 
 def test_every_metric_is_documented() -> None:
@@ -197,9 +197,9 @@ def test_every_metric_is_documented() -> None:
 
 def refusals(kind: type[Refused]) -> Iterator[type[Refused]]:
     """Yield every direct and indirect subclass."""
-    for each in kind.__subclasses__():
-        yield each
-        yield from refusals(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from refusals(subclass)
 
 
 def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
@@ -208,8 +208,8 @@ def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
     page = (reference.FOLDER / "problems.md").read_text()
     # The records service responds with {"error": …} without a code. Its error texts are documented with its commands.
     packages = ("countersign.declare", "countersign.store", "countersign.kernel")
-    own = [each for each in refusals(Refused) if each.__module__.startswith(packages)]
+    own = [refusal for refusal in refusals(Refused) if refusal.__module__.startswith(packages)]
 
-    missing = {each.code for each in own if f"| `{each.code}` |" not in page}
+    missing = {refusal.code for refusal in own if f"| `{refusal.code}` |" not in page}
 
     assert missing == NEVER_A_PROBLEM.keys()

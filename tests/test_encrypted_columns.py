@@ -183,7 +183,7 @@ async def test_every_sealed_value_is_in_a_declared_column(both_services: OpenSer
 
     declared = [sorted(column.table for column in columns) for _, columns in both_services.databases]
     assert await both_services.tables_with_key("old") == declared, "declare each encrypted column, and fill it here"
-    assert [(each.key_id, each.unopened) for each in usages] == [("old", 0)] * len(ALL_COLUMNS)
+    assert [(usage.key_id, usage.unopened) for usage in usages] == [("old", 0)] * len(ALL_COLUMNS)
 
 
 async def test_only_the_new_key_decrypts_after_a_full_reencryption(both_services: OpenServices) -> None:
@@ -207,7 +207,7 @@ async def test_only_the_new_key_decrypts_after_a_full_reencryption(both_services
             after.service.records.secret,
             after.store.tokens.ring.jwks(),
         ] == before
-        assert {(each.key_id, each.unopened) for each in await after.key_usage(after.store.master)} == {("new", 0)}
+        assert {(usage.key_id, usage.unopened) for usage in await after.key_usage(after.store.master)} == {("new", 0)}
         for database, columns in after.databases:
             await reencryption.require_keys(database, columns, after.store.master)
 

@@ -76,12 +76,12 @@ def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_
             while not answers(port):
                 assert process.poll() is None
             url = f"http://127.0.0.1:{port}/"
-            sent = [httpx.post(url, content=body, headers=each) for each in (old, forged, {}, fresh, fresh)]
+            sent = [httpx.post(url, content=body, headers=headers) for headers in (old, forged, {}, fresh, fresh)]
         finally:
             process.kill()
         printed = process.stdout.read() if process.stdout else ""
 
-    assert [each.status_code for each in sent] == [400, 400, 400, 204, 204]
+    assert [response.status_code for response in sent] == [400, 400, 400, 204, 204]
     assert printed == "plan.waiting plan/1\n"
 
 

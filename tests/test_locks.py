@@ -22,7 +22,7 @@ def test_the_lock_is_complete() -> None:
         needed += requirements_of(each.name, each.extras)
 
     assert len(locked) > 50
-    assert [str(each) for each in needed if not is_met(each, locked)] == []
+    assert [str(requirement) for requirement in needed if not is_met(requirement, locked)] == []
 
 
 def installed_locked_packages() -> Locked:
@@ -30,7 +30,7 @@ def installed_locked_packages() -> Locked:
     systems."""
     lock = (ROOT / "requirements/dev.txt").read_text()
     pinned = re.findall(r"^([a-z0-9.-]+)==([^\s;]+)", lock, re.MULTILINE)
-    here = {canonicalize_name(each.metadata["Name"]) for each in metadata.distributions()}
+    here = {canonicalize_name(distribution.metadata["Name"]) for distribution in metadata.distributions()}
     return {name: version for name, version in pinned if canonicalize_name(name) in here}
 
 
@@ -38,10 +38,10 @@ def requirements_of(name: str, extras: Iterable[str] = ("",)) -> list[Requiremen
     """Return what the package with these extras requires on this system."""
     requirements = map(Requirement, metadata.requires(name) or ())
     return [
-        each
-        for each in requirements
+        requirement
+        for requirement in requirements
         for extra in extras
-        if each.marker is None or each.marker.evaluate({"extra": extra})
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra})
     ]
 
 

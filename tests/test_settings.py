@@ -39,7 +39,7 @@ def test_an_empty_setting_is_an_unset_one_wherever_it_is_written(tmp_path: Path,
     given = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
 
     loaded = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **given})
-    explained = {each.variable: each for each in explain({variable: ""}, **given)}
+    explained = {setting.variable: setting for setting in explain({variable: ""}, **given)}
 
     assert loaded == Settings(**given)
     if item.name not in given:
@@ -156,7 +156,7 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
     file.write_text("postgresql://countersign:hush@db/countersign\n")
 
     loaded = load({"COUNTERSIGN_DATABASE_URL_FILE": str(file)}, data=str(tmp_path))
-    shown = {each.variable: each for each in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
+    shown = {setting.variable: setting for setting in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
 
     assert loaded.database_url == "postgresql://countersign:hush@db/countersign"
     assert shown["COUNTERSIGN_DATABASE_URL"].source == "environment's file"

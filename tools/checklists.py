@@ -52,7 +52,7 @@ def rows(name: str) -> list[Row]:
     """Return the rows of a checklist in the order of its file."""
     with (ROOT / f"tests/security/{name}.csv").open(encoding="utf-8", newline="") as file:
         return [
-            Row(*(line[each] for each in Row._fields[:5]), tuple(line["tests"].split()), line["reason"])
+            Row(*(line[field] for field in Row._fields[:5]), tuple(line["tests"].split()), line["reason"])
             for line in csv.DictReader(file)
         ]
 

@@ -136,7 +136,7 @@ def walk_from(start: str, edges: dict[str, list[str]], seen_modules: set[str]) -
     work = [(start, iter(edges.get(start, ())))]
     while work:
         node, children = work[-1]
-        child = next((each for each in children if each not in seen_modules), None)
+        child = next((child for child in children if child not in seen_modules), None)
         if child is None:
             finished.append(node)
             work.pop()

@@ -134,7 +134,7 @@ def archive_rules_page() -> str:
         "says so. Of the mode of a file, only the permission to execute it is stored. Owners and times are not stored."
         " A hard link becomes a copy. An archive inside an archive is an ordinary file.",
     )
-    head = f"{NOTE}\n# Rules of archives\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
+    head = f"{NOTE}\n# Rules of archives\n" + "".join(f"\n{_filled(paragraph)}\n" for paragraph in paragraphs)
     rows = [(f"`{word}`", meaning) for word, meaning in RULES.items()]
     return head + "\n" + _table(("Rule", "Requirement"), rows)
 
@@ -152,7 +152,7 @@ def metrics_page() -> str:
         "served.",
         "The label `database` is `distribution`, `records`, or `sandbox` (all data sets of the sandbox together).",
     )
-    head = f"{NOTE}\n# Metrics\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
+    head = f"{NOTE}\n# Metrics\n" + "".join(f"\n{_filled(paragraph)}\n" for paragraph in paragraphs)
     rows = [
         (f"`{name}`", each.kind, ", ".join(f"`{label}`" for label in each.labels), each.meaning)
         for name, each in sorted(metrics.FAMILIES.items())
@@ -198,7 +198,7 @@ def _endpoint(route: Route[Store]) -> str:
         lines.append("- Accepts `Idempotency-Key`.")
     responses = ", ".join(f"{status} {_shape_name(shape)}".strip() for status, shape in route.answers.items())
     lines.append(f"- Responses: {responses}, as {', '.join(dict.fromkeys(route.produces))}")
-    if codes := sorted({each.code for each in route.refusals}):
+    if codes := sorted({refusal.code for refusal in route.refusals}):
         lines.append("- Specific problems: " + ", ".join(f"`{code}`" for code in codes))
     if route.streams:
         lines.append("- Body: the bytes of the file, of any media type")
@@ -219,7 +219,7 @@ def _callers(route: Route[Store]) -> str:
 
 def _responses() -> str:
     """Return the section with the members of every named response type."""
-    shapes = {shape for each in EVERY_ROUTE for shape in shapes_of(each.answers) if shape not in UNNAMED}
+    shapes = {shape for route in EVERY_ROUTE for shape in shapes_of(route.answers) if shape not in UNNAMED}
     _, components = msgspec.json.schema_components(sorted(shapes, key=str), ref_template="{name}")
     lines = [
         f"\n### {name}\n\n{_sentence(schema.get('description'))}\n\n{_rows(RESPONSE_MEMBER, schema)}"
@@ -256,7 +256,7 @@ def _default(member: Schema) -> str:
 def _rule(schema: Schema) -> str:
     """Describe the JSON Schema of one member in words."""
     if "anyOf" in schema:
-        return " or ".join(_rule(each) for each in schema["anyOf"])
+        return " or ".join(_rule(variant) for variant in schema["anyOf"])
     if "$ref" in schema:
         return f"`{schema['$ref']}`"
     if "enum" in schema:
@@ -288,7 +288,7 @@ def _shape_name(shape: object) -> str:
     if shape is None:
         return ""
     if isinstance(shape, OneOf):
-        return " or ".join(_shape_name(each) for each in shape)
+        return " or ".join(_shape_name(part) for part in shape)
     if isinstance(shape, type) and shape in UNNAMED:
         return UNNAMED[shape]
     return f"`{re.sub(r'[a-z_.]+[.]', '', getattr(shape, '__name__', '') if isinstance(shape, type) else str(shape))}`"

@@ -32,7 +32,7 @@ def schema() -> str:
     statement that only one engine has is in a block of its own, as in the migrations."""
     texts = [
         file.read_text(encoding="utf-8")
-        for file in sorted(resources.files(MIGRATIONS).iterdir(), key=lambda each: each.name)
+        for file in sorted(resources.files(MIGRATIONS).iterdir(), key=lambda path: path.name)
         if file.name.endswith(".sql")
     ]
     by_engine = {engine: _statements(texts, engine) for engine in ENGINES}

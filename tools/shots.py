@@ -80,17 +80,17 @@ def record_ids(desk: Desk) -> dict[str, str]:
     """Return the id of a record for each model that pages show: the first one, or a lead with many events."""
     root = desk.caller("root")
     models = ("party", "invoice", "audit_entry", "dashboard")
-    ids = {each: str(root.run(f"{each}.list", limit=1)[0]["id"]) for each in models}
+    ids = {model: str(root.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
     return {**ids, "lead": _lead_in_list(desk.caller("alice"))}
 
 
 def _lead_in_list(caller: Caller) -> str:
     """Return the id of the lead with the newest comment, with its position in the first view of the list as a query."""
-    view = next(each for each in caller.meta()["models"] if each["name"] == "lead")["views"][0]
+    view = next(model for model in caller.meta()["models"] if model["name"] == "lead")["views"][0]
     on_leads, newest_order = {"field": "model", "op": "eq", "value": "lead"}, {"field": "written_at", "dir": "desc"}
     lead = caller.run("comment.list", filter=[on_leads], order=[newest_order], limit=1)[0]
-    ids = [each["id"] for each in caller.run("lead.list", filter=view["filter"], order=view["order"])]
-    order = ",".join(("-" if each["dir"] == "desc" else "") + each["field"] for each in view["order"])
+    ids = [lead["id"] for lead in caller.run("lead.list", filter=view["filter"], order=view["order"])]
+    order = ",".join(("-" if key["dir"] == "desc" else "") + key["field"] for key in view["order"])
     list_query = {"view": view["name"], "filter": json.dumps(view["filter"]), "order": order}
     if lead["record"] in ids:
         list_query["at"] = str(ids.index(lead["record"]) + 1)

@@ -12,7 +12,7 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.http.server import ASGIApp
 from countersign.records import app
 
-_names = [each.strip() for each in COLUMNS.split(",")]
+_names = [word.strip() for word in COLUMNS.split(",")]
 
 
 @asynccontextmanager

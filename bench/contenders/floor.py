@@ -126,7 +126,7 @@ def _routes(fetch: Fetch, insert: Insert) -> list[Route]:
                 platforms=msgspec.Raw(row[5].encode()), tags=msgspec.Raw(row[6].encode()), homepage=row[7],
                 license=row[8], access=row[9], status=row[10], created_at=clock.rfc3339(row[11]),
                 updated_at=clock.rfc3339(row[12]), org=row[13], media=[],
-                channels=[Channel(each[14], each[15], clock.rfc3339(each[16])) for each in rows if each[14]],
+                channels=[Channel(row[14], row[15], clock.rfc3339(row[16])) for row in rows if row[14]],
             )
         )  # fmt: skip
 

@@ -115,7 +115,7 @@ async def show_product(session: Session, slug: str) -> DetailOut:
     if product is None:
         raise HTTPException(404)
     published_releases = [
-        each for each in product.releases if each.status == "published" and each.published_at is not None
+        release for release in product.releases if release.status == "published" and release.published_at is not None
     ]
     newest_by_channel = {
         each.channel: each for each in sorted(published_releases, key=lambda each: each.published_at or 0)
@@ -129,7 +129,7 @@ async def show_product(session: Session, slug: str) -> DetailOut:
             ChannelOut(channel=each.channel, version=each.version, published_at=_moment(each.published_at or 0))
             for each in newest_by_channel.values()
         ],
-        media=[each.alt for each in product.media],
+        media=[media_file.alt for media_file in product.media],
         tags=product.tags,
         homepage=product.homepage,
         license=product.license,

@@ -86,7 +86,7 @@ class Made(msgspec.Struct):
 
 def _page_of(body: bytes) -> Page:
     page = msgspec.json.decode(body, type=Leads)
-    return Page([each.title for each in page.data], page.meta.filter_count)
+    return Page([item.title for item in page.data], page.meta.filter_count)
 
 
 def _title_of(body: bytes) -> str:

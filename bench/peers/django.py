@@ -43,7 +43,7 @@ class Leads(msgspec.Struct):
 
 def _page_of(body: bytes) -> Page:
     page = msgspec.json.decode(body, type=Leads)
-    return Page([each.title for each in page.results], page.count)
+    return Page([result.title for result in page.results], page.count)
 
 
 def _title_of(body: bytes) -> str:

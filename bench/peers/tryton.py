@@ -64,7 +64,7 @@ class Answer(msgspec.Struct, Generic[Result]):
 
 def _page_of(body: bytes) -> Page:
     page = msgspec.json.decode(body, type=Answer[Leads]).result
-    return Page([each.title for each in page.rows], page.total)
+    return Page([row.title for row in page.rows], page.total)
 
 
 def _title_of(body: bytes) -> str:

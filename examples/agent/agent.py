@@ -47,7 +47,7 @@ async def carry_out(client: Client, step: Call) -> Result:
     except MCPError as error:
         return Result("unknown", error.error.message)
     if answer.is_error:
-        return Result("refused", "".join(getattr(each, "text", "") for each in answer.content))
+        return Result("refused", "".join(getattr(block, "text", "") for block in answer.content))
     told: dict[str, Any] = answer.structured_content or {}
     return Result(str(told["status"]), told)
 

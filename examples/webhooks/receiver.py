@@ -28,7 +28,7 @@ def verified(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, 
     wanted = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
     # Several signatures, while a secret is being changed; one of them is by ours.
     given = headers["webhook-signature"].split()
-    if not any(hmac.compare_digest(wanted.encode(), each.encode()) for each in given):
+    if not any(hmac.compare_digest(wanted.encode(), signature.encode()) for signature in given):
         raise ValueError("signed by somebody else")
     return json.loads(body)
 

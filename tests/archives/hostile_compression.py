@@ -16,7 +16,7 @@ from tests.archives.tars import GzipMember, archive, file
 
 def gzipped(*members: GzipMember | bytes) -> bytes:
     """Members and other bytes, one after another."""
-    return b"".join(each if isinstance(each, bytes) else each.written() for each in members)
+    return b"".join(member if isinstance(member, bytes) else member.written() for member in members)
 
 
 GOOD, EMPTY = GzipMember(PLAIN), GzipMember(b"")

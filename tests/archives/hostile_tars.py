@@ -51,37 +51,37 @@ def tar_of_names(each: NamesCase, told: Told) -> bytes:
 BY_NAME = [
     *(
         ArchiveCase(
-            each.threat,
-            f"{each.trick}, {way}",
-            each.rules,
-            lambda each=each, told=told: tar_of_names(each, told),
-            is_only_strict=each.is_only_strict,
+            name.threat,
+            f"{name.trick}, {way}",
+            name.rules,
+            lambda each=name, told=told: tar_of_names(each, told),
+            is_only_strict=name.is_only_strict,
         )
-        for each in NAMES
+        for name in NAMES
         for way, told in WAYS.items()
-        if fits(way, each)
+        if fits(way, name)
     ),
     *(
         ArchiveCase(
-            each.threat,
-            f"{each.trick}, a folder",
-            each.rules,
-            lambda each=each: archive(folder(each.names[0].encode() + b"/")),
-            is_only_strict=each.is_only_strict,
+            name.threat,
+            f"{name.trick}, a folder",
+            name.rules,
+            lambda each=name: archive(folder(each.names[0].encode() + b"/")),
+            is_only_strict=name.is_only_strict,
         )
-        for each in NAMES
-        if len(each.names) == 1 and len(each.names[0].encode()) < 100
+        for name in NAMES
+        if len(name.names) == 1 and len(name.names[0].encode()) < 100
     ),
     *(
         ArchiveCase(
-            each.threat,
-            f"{each.trick}, a link",
-            each.rules,
-            lambda each=each: archive(link(each.names[0].encode(), b"x")),
-            is_only_strict=each.is_only_strict,
+            name.threat,
+            f"{name.trick}, a link",
+            name.rules,
+            lambda each=name: archive(link(each.names[0].encode(), b"x")),
+            is_only_strict=name.is_only_strict,
         )
-        for each in NAMES
-        if len(each.names) == 1 and len(each.names[0].encode()) <= 100
+        for name in NAMES
+        if len(name.names) == 1 and len(name.names[0].encode()) <= 100
     ),
 ]
 

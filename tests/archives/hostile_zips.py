@@ -303,24 +303,24 @@ def folders(name: str) -> bytes:
 BY_NAME = [
     *(
         ArchiveCase(
-            each.threat,
-            each.trick,
-            each.rules,
-            lambda each=each: zip_of_names(each.names),
-            is_only_strict=each.is_only_strict,
+            name.threat,
+            name.trick,
+            name.rules,
+            lambda each=name: zip_of_names(each.names),
+            is_only_strict=name.is_only_strict,
         )
-        for each in NAMES
+        for name in NAMES
     ),
     *(
         ArchiveCase(
-            each.threat,
-            f"{each.trick}, a folder",
-            each.rules,
-            lambda each=each: folders(each.names[0]),
-            is_only_strict=each.is_only_strict,
+            name.threat,
+            f"{name.trick}, a folder",
+            name.rules,
+            lambda each=name: folders(each.names[0]),
+            is_only_strict=name.is_only_strict,
         )
-        for each in NAMES
-        if len(each.names) == 1 and each.threat not in ("file and folder",)
+        for name in NAMES
+        if len(name.names) == 1 and name.threat not in ("file and folder",)
     ),
 ]
 

@@ -114,5 +114,5 @@ NAMES = [
 ]
 
 UNDISKED = {"absolute-path", "unc-path", "dot-dot", "dot", "empty-name", "duplicate-name", "file-against-folder"}
-ON_DISK = [each for each in NAMES if not UNDISKED & {*each.rules.split()} and len(each.names[-1].encode()) < 256]
+ON_DISK = [name for name in NAMES if not UNDISKED & {*name.rules.split()} and len(name.names[-1].encode()) < 256]
 """The names that a folder on a Linux disk can also contain."""

@@ -121,7 +121,7 @@ def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
 
 def pax(*records: bytes | tuple[bytes, bytes], kind: bytes = PAX, name: bytes = b"PaxHeaders/x") -> bytes:
     """An extended header for the next entry, or with `g` for all that follow."""
-    data = b"".join(each if isinstance(each, bytes) else record(*each) for each in records)
+    data = b"".join(entry if isinstance(entry, bytes) else record(*entry) for entry in records)
     return header(name, len(data), kind) + padded(data)
 
 

@@ -131,7 +131,7 @@ async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
     releases = await world.call("GET", "/products/new-game/releases", token)
     archived = await world.call("GET", "/products/old-game", token)
 
-    assert [each.status_code for each in (shown_response, releases, archived)] == [200, 200, 404]
+    assert [response.status_code for response in (shown_response, releases, archived)] == [200, 200, 404]
 
 
 async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
@@ -310,7 +310,7 @@ async def test_a_long_way_back_survives_the_links_of_the_sign_in_page(world: Wor
 
     answers = [await world.http.get(unescape(link)) for link in links]
 
-    assert [each.status_code for each in answers] == [200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200]
 
 
 async def test_the_skill_reports_every_refusal_and_names_no_address_that_is_not_there(world: World) -> None:

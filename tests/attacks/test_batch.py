@@ -14,7 +14,7 @@ from tests.store.ask.test_model import STRANGE, Stub, stub
 from tests.store.batch.conftest import Batches, batches, codes, get, post, product
 from tests.store.batch.test_atomic import paused_batch
 
-BATCHED = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
+BATCHED = [route for route in distribution.ROUTES if not (route.at_root or route.streams or route.own_credentials)]
 __all__ = ["batches", "paused_batch", "stub"]
 
 
@@ -53,15 +53,15 @@ async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
     may_commit.set()
 
     assert written.status_code == 201
-    assert [each["status"] for each in await asking] == [200, 200]
+    assert [result["status"] for result in await asking] == [200, 200]
 
 
 def test_no_route_lets_write_who_holds_the_writer_never() -> None:
     """Therefore a batch of keys, of anonymous agents or of questions needs no transaction."""
     agent = Caller("agent", "x", {}, queries.PRE_CLAIM)
-    scoped = {each.scope for each in BATCHED if each.writes and each.path != "/batch"}
+    scoped = {route.scope for route in BATCHED if route.writes and route.path != "/batch"}
 
-    assert {each.path for each in BATCHED if each.method != "GET" and not each.writes} == {"/ask", "/api/keys"}
+    assert {route.path for route in BATCHED if route.method != "GET" and not route.writes} == {"/ask", "/api/keys"}
     assert None not in scoped
     assert not any(agent.allows(str(scope)) for scope in scoped)
 
@@ -82,5 +82,5 @@ class TestModel:
 
         results = await batches.results(sent, mode="atomic")
 
-        assert [each["status"] for each in results] == [201] + [200] * 3
+        assert [result["status"] for result in results] == [201] + [200] * 3
         assert stub.seen == []

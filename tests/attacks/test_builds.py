@@ -163,7 +163,7 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
     while listed["next_offset"] is not None:
         listed = await works.run_job("archive.extract", artifact_id, limit=10_000, offset=listed["next_offset"])
         rest += listed["entries"]
-    assert [each["path"] for each in rest] == list(files)
+    assert [entry["path"] for entry in rest] == list(files)
 
 
 async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobRunner) -> None:
@@ -249,7 +249,7 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunn
 
     found = await works.run_job("artifact.verify", artifact_id)
 
-    assert [each["kind"] for each in found["findings"]] == ["manifest"]
+    assert [finding["kind"] for finding in found["findings"]] == ["manifest"]
 
 
 async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:

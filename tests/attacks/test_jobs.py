@@ -134,7 +134,7 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: JobRu
     ) as reading:
         while not isinstance(await reading.next(), ChunkQuery):
             continue
-        assert [is_confined(each) for each in children(sandboxed_process.PROGRAM)] == [True]
+        assert [is_confined(child) for child in children(sandboxed_process.PROGRAM)] == [True]
 
 
 async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() -> None:
@@ -145,7 +145,7 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
     async with sandboxed_process.running(deltas.PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(DeltaOrder(side, other, 1 << 20, 1 << 30, 60)))
         assert isinstance(decode_delta_record(await process.receive()), FileRequest)
-        assert [is_confined(each) for each in children(deltas.PROGRAM)] == [True]
+        assert [is_confined(child) for child in children(deltas.PROGRAM)] == [True]
 
 
 async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,6 +154,6 @@ async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-secret")
 
     async with sandboxed_process.running("tests.attacks.telling"):
-        while not (found := [int(each["Pid"]) for each in children("tests.attacks.telling")]):
+        while not (found := [int(child["Pid"]) for child in children("tests.attacks.telling")]):
             await asyncio.sleep(0.01)
         assert b"the-secret" not in Path(f"/proc/{found[0]}/environ").read_bytes()

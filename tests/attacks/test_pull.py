@@ -61,9 +61,9 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     shelf = BuildServer(NEW, OLD)
-    shelf.deltas = [msgspec.structs.replace(each, sha256=str(victim), size=size) for each in shelf.deltas]
-    for each in shelf.deltas:
-        shelf.blobs[each.url] = bytes(4) + b"appended" * 100
+    shelf.deltas = [msgspec.structs.replace(delta, sha256=str(victim), size=size) for delta in shelf.deltas]
+    for delta in shelf.deltas:
+        shelf.blobs[delta.url] = bytes(4) + b"appended" * 100
 
     pull(app, shelf)
 
@@ -318,11 +318,11 @@ def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Call
 def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
     """A delta whose covers and runs of differences all have length 0."""
     lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
-    packed = [patch.compress(each) for each in lists]
+    packed = [patch.compress(numbers) for numbers in lists]
     head = [len(old), new_size, covers, runs]
-    for each in packed:
-        head += [each.method, each.size, len(each.body)]
-    return patch.MAGIC + varint.encode_numbers(head) + b"".join(each.body for each in packed)
+    for stream in packed:
+        head += [stream.method, stream.size, len(stream.body)]
+    return patch.MAGIC + varint.encode_numbers(head) + b"".join(stream.body for stream in packed)
 
 
 @pytest.mark.parametrize(

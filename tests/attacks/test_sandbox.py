@@ -53,6 +53,6 @@ class TestQuota:
             for _ in range(5)
         ]
 
-        assert [each.status_code for each in answers] == [200] * 4 + [429] * 11
+        assert [answer.status_code for answer in answers] == [200] * 4 + [429] * 11
         assert answers[-1].json()["code"] == "rate_limit_exceeded"
         assert answers[-1].headers.get_list("ratelimit-remaining") == ["0"]

@@ -203,7 +203,7 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     except Damaged as error:
         found = [(error.start, error.stop)]
         with suppress(Damaged):
-            found = [each[:2] for each in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
+            found = [damage[:2] for damage in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
         # The nonce comes before the first chunk, which cannot be decrypted without it.
         return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
     return []

@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_name_shows_its_moment_to_the_microsecond(folder: Path) -> None:
     assert backup_folder.backup_name(FIRST) == "countersign-20260101T000000.000042Z.backup"
-    assert [each.moment for each in backup_folder.read_folder(folder).backups] == [FIRST, LATER]
+    assert [backup.moment for backup in backup_folder.read_folder(folder).backups] == [FIRST, LATER]
 
 
 def test_the_newest_that_is_not_after_the_moment_is_chosen(folder: Path) -> None:
@@ -39,7 +39,7 @@ def test_the_newest_that_is_not_after_the_moment_is_chosen(folder: Path) -> None
 def test_the_newest_are_kept_and_nothing_else_is_touched(folder: Path) -> None:
     backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(LATER))
 
-    assert [each.moment for each in backup_folder.read_folder(folder).backups] == [LATER]
+    assert [backup.moment for backup in backup_folder.read_folder(folder).backups] == [LATER]
     assert (folder / "countersign-notes.txt").exists()
 
 
@@ -47,7 +47,7 @@ def test_the_one_just_made_is_kept_whatever_the_others_are_called(folder: Path) 
     # The clock was ahead and has been set back.
     backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(FIRST))
 
-    assert [each.moment for each in backup_folder.read_folder(folder).backups] == [FIRST]
+    assert [backup.moment for backup in backup_folder.read_folder(folder).backups] == [FIRST]
 
 
 @pytest.mark.parametrize("stamp", ["20990101T000000.000000Z", "99999999T999999.000000Z", "20260231T000000.000000Z"])

@@ -39,7 +39,7 @@ async def new_databases(folder: Path) -> SqliteDatabases:
     database = await open_sqlite(path, reserve_bytes=0)
     async with database.transaction() as transaction:
         await transaction.run("CREATE TABLE blob (sha256 TEXT PRIMARY KEY)")
-        rows = [(hashlib.sha256(each).hexdigest(),) for each in CONTENTS]
+        rows = [(hashlib.sha256(content).hexdigest(),) for content in CONTENTS]
         await transaction.run_many("INSERT INTO blob (sha256) VALUES ($1)", rows)
     await database.close()
     return SqliteDatabases({"store": path}, folder)
@@ -50,7 +50,7 @@ async def test_blobs_are_copied_compared_and_distinguished(tmp_path: Path) -> No
     there = open_blobs("", tmp_path / "there", reserve_bytes=0)
     databases = await new_databases(tmp_path)
     moving = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
-    first, second = [await seal(here, each) for each in CONTENTS]
+    first, second = [await seal(here, content) for content in CONTENTS]
 
     await moving.require_own(KNOWN)
     await moving.begin()
@@ -75,7 +75,7 @@ async def test_blobs_are_copied_compared_and_distinguished(tmp_path: Path) -> No
     async with databases.snapshot(block_writes=True) as snapshot:
         with pytest.raises(NotMovable, match=second):
             await third.end(snapshot)
-    assert [each.sha256 async for each in there.sealed()] == [first]
+    assert [blob.sha256 async for blob in there.sealed()] == [first]
 
     await here.delete(second)
     async with databases.snapshot(block_writes=True) as snapshot:

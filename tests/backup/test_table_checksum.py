@@ -23,7 +23,7 @@ async def digests(url: str, rows: list[tuple[str, int, float | None, bytes | Non
             await transaction.run(in_dialect(SCHEMA, database.dialect))
             await transaction.run_many("INSERT INTO thing (b, a, c, d) VALUES ($1, $2, $3, $4)", rows)
             await transaction.run_many('INSERT INTO "order" (word) VALUES ($1)', [("b",), ("a",)])
-        return [each async for each in table_checksum.table_checksums(database)]
+        return [checksum async for checksum in table_checksum.table_checksums(database)]
     finally:
         await database.close()
 
@@ -33,7 +33,7 @@ def test_both_engines_give_the_same_digests(postgres_url: str, tmp_path: Path) -
     second = asyncio.run(digests(postgres_url, ROWS[::-1]))
 
     assert first == second
-    assert [(each.table, each.rows) for each in first] == [("order", 2), ("thing", 4)]
+    assert [(checksum.table, checksum.rows) for checksum in first] == [("order", 2), ("thing", 4)]
 
 
 def test_another_value_gives_another_digest(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]
     our own rules are checked; with `only`, of axe-core's rules only those."""
     await settle(page)
     found = await _axe(page, axe, only) if axe else []
-    return [f"{page.url}: {each}" for each in (*found, *await _more(page))]
+    return [f"{page.url}: {violation}" for violation in (*found, *await _more(page))]
 
 
 async def settle(page: Page) -> None:

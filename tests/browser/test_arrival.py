@@ -41,7 +41,7 @@ class Arriving:
 
     def __init__(self, *command: str | Path, **variables: str) -> None:
         self.process = subprocess.Popen(
-            [str(each) for each in command],
+            [str(argument) for argument in command],
             env=environment(PYTHONUNBUFFERED="1", **variables),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -118,8 +118,8 @@ async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(
     assert decided == "Connected"
     assert agent.ends() == (0, "night-ferry: Night Ferry\n")
     seen = logged_until(shop, ("GET", "/library"))[before:]
-    pages = [each for each in seen if each[1] in ("/auth/claim", "/auth/signin")]
-    asked = [each for each in seen if each not in pages and each != POLL]
+    pages = [request for request in seen if request[1] in ("/auth/claim", "/auth/signin")]
+    asked = [request for request in seen if request not in pages and request != POLL]
     assert len(asked) <= MOST_REQUESTS
     assert asked[-1] == ("GET", "/library")
 

@@ -55,8 +55,8 @@ async def proposals_are_gone_through_and_signed_by_keyboard(page: Page, desk: De
     agent = alice.agent("vixen", "lead.*", "plan.propose")
     ids = [str(alice.run("lead.create", title=f"Hunted {number}")["id"]) for number in range(2)]
     plans = [
-        agent.run("plan.propose", steps=[{"command": "lead.qualify", "input": {"id": each}}], why=f"Reason {each}")
-        for each in ids
+        agent.run("plan.propose", steps=[{"command": "lead.qualify", "input": {"id": id_}}], why=f"Reason {id_}")
+        for id_ in ids
     ]
     await page.goto(f"{desk.url}/approvals?agent=vixen&plan={plans[1]['plan_id']}")
     await page.wait_text(".plan[aria-current=true] .about", "Hunted 1")
@@ -70,7 +70,7 @@ async def proposals_are_gone_through_and_signed_by_keyboard(page: Page, desk: De
     await page.wait_text(".plan[aria-current=true] .about", "Hunted 0")
     await page.press("a")
     await page.wait_text(".toast", "Done")
-    assert [alice.run("lead.get", id=each)["stage"] for each in ids] == ["qualified", "new"]
+    assert [alice.run("lead.get", id=id_)["stage"] for id_ in ids] == ["qualified", "new"]
 
 
 async def test_the_main_journeys_work_in_firefox(firefox: Path, tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ async def test_the_main_journeys_work_in_firefox(firefox: Path, tmp_path: Path) 
             await a_record_is_made_by_keyboard(page, desk)
             await proposals_are_gone_through_and_signed_by_keyboard(page, desk)
             # Firefox requests an icon for the plain pages, which load nothing.
-            assert not [each for each in page.errors if "favicon.ico" not in each]
+            assert not [error for error in page.errors if "favicon.ico" not in error]

@@ -26,7 +26,7 @@ async def test_what_breaks_a_rule_is_found(browser: Browser, axe: str, rule: str
 
     found = await broken(page, axe)
 
-    assert any(rule in each for each in found), found
+    assert any(rule in violation for violation in found), found
 
 
 async def test_a_page_that_breaks_none_has_nothing_to_be_found(browser: Browser, axe: str) -> None:

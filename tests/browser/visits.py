@@ -142,7 +142,7 @@ async def look(
                 await page.set_viewport_size({"width": width, "height": height})
                 # The slow visitor has every page in every scheme once, in alternating windows.
                 wrong = await broken(page, axe if turn % len(WINDOWS) == window else "")
-                found += [f"{visitor.name}, {place.name}, {scheme}, {width} px: {each}" for each in wrong]
+                found += [f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in wrong]
                 await picture(page, f"{place.name}-{visitor.name}-{scheme}-{width}")
     return found
 
@@ -157,10 +157,10 @@ async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, s
     await page.goto(path, wait_until="domcontentloaded" if visitor.api == "waits" else "load")
     await page.wait_for_selector("main h1")
     await settled(page, visitor)
-    for each in place.presses:
+    for press in place.presses:
         await settle(page)
-        if await page.locator(each).count():
-            await page.click(each)
+        if await page.locator(press).count():
+            await page.click(press)
     await settled(page, visitor)
 
 

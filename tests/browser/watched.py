@@ -43,7 +43,7 @@ async def watched(
     found: list[str] = []
 
     def said(message: ConsoleMessage) -> None:
-        if message.type == "error" and not any(each in message.text for each in expected):
+        if message.type == "error" and not any(text in message.text for text in expected):
             found.append(f"{message.page and message.page.url}: {message.text}")
 
     # Of the whole context, because a test may open another page.

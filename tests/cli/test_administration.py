@@ -28,8 +28,8 @@ def tenant(run: Run, tmp_path: Path) -> Path:
             stdin=PASSWORD + "\n",
         ),
     ]
-    assert [each.returncode for each in made] == [Exit.OK, Exit.OK], [each.stderr for each in made]
-    assert PASSWORD not in "".join(each.stdout + each.stderr for each in made)
+    assert [result.returncode for result in made] == [Exit.OK, Exit.OK], [result.stderr for result in made]
+    assert PASSWORD not in "".join(result.stdout + result.stderr for result in made)
     return data
 
 
@@ -101,9 +101,9 @@ def test_the_exit_code_shows_whether_a_thing_exists(run: Run, tenant: Path) -> N
     no_scope = run("client", "create", "acme", "--name", "x", "--scope", "root", "--data", tenant)
     weak = run("person", "create", "new@example.com", "--password-stdin", "--data", tenant, stdin="short\n")
 
-    codes = [each.returncode for each in (taken_result, nobody, no_org, no_scope, weak)]
+    codes = [result.returncode for result in (taken_result, nobody, no_org, no_scope, weak)]
     assert codes == [Exit.CONFLICT, Exit.NOT_FOUND, Exit.NOT_FOUND, Exit.FAILED, Exit.FAILED]
-    assert all("Traceback" not in each.stderr for each in (taken_result, nobody, no_org, no_scope, weak))
+    assert all("Traceback" not in result.stderr for result in (taken_result, nobody, no_org, no_scope, weak))
 
 
 def test_the_data_directory_is_the_owners_alone(tenant: Path) -> None:
@@ -124,14 +124,14 @@ def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     ]
 
     assert json.loads(planned_result.stdout)["services"] == ["distribution", "records"]
-    assert {each.partition(":")[0] for each in json.loads(planned_result.stdout)["pending"]} == {
+    assert {name.partition(":")[0] for name in json.loads(planned_result.stdout)["pending"]} == {
         "distribution",
         "records",
     }
     assert untouched
     assert json.loads(result.stdout)["applied"] == json.loads(planned_result.stdout)["pending"]
     assert json.loads(second_result.stdout)["applied"] == []
-    assert [each.returncode for each in used] == [Exit.OK, Exit.OK], [each.stderr for each in used]
+    assert [result.returncode for result in used] == [Exit.OK, Exit.OK], [result.stderr for result in used]
 
 
 def test_db_upgrade_makes_no_service_that_is_not_kept_unless_it_is_named(run: Run, tenant: Path) -> None:
@@ -192,7 +192,7 @@ def test_doctor_finds_nothing_wrong_before_the_first_start(run: Run, tmp_path: P
 
     output = json.loads(result.stdout)
     assert result.returncode == Exit.OK
-    assert {each["standing"] for each in output["checks"]} == {"ok"}
+    assert {check["standing"] for check in output["checks"]} == {"ok"}
     assert not (tmp_path / "none").exists()
 
 
@@ -226,9 +226,9 @@ def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damag
 
     result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tenant)
 
-    failed = [each for each in json.loads(result.stdout)["checks"] if each["standing"] == "fail"]
+    failed = [check for check in json.loads(result.stdout)["checks"] if check["standing"] == "fail"]
     assert result.returncode == Exit.FAILED
-    assert [each["check"] for each in failed] == [check]
+    assert [check["check"] for check in failed] == [check]
     assert failed[0]["remedy"]
 
 

@@ -51,7 +51,7 @@ def test_pages_of_an_array_follow_its_link(run: Run, scripted: Callable[[], Scri
     result = run("api", "GET", "library", "--pages", "--server", server.url)
 
     assert result.stdout == "1\n2\n3\n"
-    assert [each.path for each in server.seen] == ["/api/v1/library", "/api/v1/library?cursor=b"]
+    assert [request.path for request in server.seen] == ["/api/v1/library", "/api/v1/library?cursor=b"]
 
 
 def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], ScriptedServer]) -> None:

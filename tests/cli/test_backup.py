@@ -125,7 +125,7 @@ def test_the_passphrase_comes_from_a_file_or_the_environment_and_has_a_length(
     shown_result = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
 
     assert created_result.returncode == same_result.returncode == Exit.OK, created_result.stderr + same_result.stderr
-    assert {each.returncode for each in (missing, short, blank, long, shown_result)} == {Exit.USAGE}
+    assert {result.returncode for result in (missing, short, blank, long, shown_result)} == {Exit.USAGE}
     assert "chmod 600" in shown_result.stderr
     assert not (tmp_path / "two.backup").exists()
 
@@ -194,7 +194,7 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
     assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in made.stderr.decode()
     assert whole.returncode == Exit.OK
     assert whole.stdout.startswith(b"stdin is intact: 0 files")
-    assert [each.returncode for each in (damaged, cut, nothing)] == [Exit.CHECKSUM] * 3
+    assert [result.returncode for result in (damaged, cut, nothing)] == [Exit.CHECKSUM] * 3
     (place,) = json.loads(damaged.stdout)["damage"]
     assert place["start"] <= 100_000 < place["stop"]
     assert b"save the backup to a file" in damaged.stderr
@@ -231,7 +231,7 @@ def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
     records.write_bytes(whole)
 
     assert broken.returncode == Exit.CHECKSUM
-    assert {each["place"] for each in json.loads(broken.stdout)["findings"]} == {"records"}
+    assert {finding["place"] for finding in json.loads(broken.stdout)["findings"]} == {"records"}
     assert run("verify", data).returncode == Exit.OK
 
 
@@ -308,7 +308,7 @@ def test_an_unsuitable_restore_target_is_refused_before_the_backup_is_read(run: 
 
     done = [run("restore", "-", "--to", name, stdin="no backup", **PASSPHRASE) for name in ("full", "/proc/none/in")]
 
-    assert [each.returncode for each in done] == [Exit.CONFLICT, Exit.UNREACHABLE]
+    assert [result.returncode for result in done] == [Exit.CONFLICT, Exit.UNREACHABLE]
 
 
 def test_postgresql_has_nothing_that_no_key_opens(

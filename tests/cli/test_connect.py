@@ -51,7 +51,7 @@ def test_a_role_with_select_alone_gets_a_module_text(
     assert "  secret         1   customer.password_hash" in ended.stdout
     assert "COUNTERSIGN_EXISTING_URL_FILE=url countersign serve records --modules ./shop.py --try" in ended.stdout
     written = (tmp_path / "shop.py").read_text()
-    assert [each.class_name for each in text.read(written).models] == ["OrderDetail", "Customer", "Shipment", "Store"]
+    assert [model.class_name for model in text.read(written).models] == ["OrderDetail", "Customer", "Shipment", "Store"]
     assert written.startswith('"""shop, from postgresql://127.0.0.1:')
     for output in (written, ended.stdout, ended.stderr):
         assert "hunter2" not in output
@@ -76,7 +76,7 @@ def test_the_setting_names_the_database_if_no_url_is_given(run: Run, tmp_path: P
     assert ended.returncode == Exit.OK
     assert (answer["module"], answer["file"], answer["models"]) == ("my_shop", "my_shop.py", ["customer"])
     assert answer["secret"] == ["customer.password"]
-    assert [each["relation"] for each in answer["left_out"]] == ["log"]
+    assert [entry["relation"] for entry in answer["left_out"]] == ["log"]
     assert "Ada" not in ended.stdout + (tmp_path / "my_shop.py").read_text()
 
 

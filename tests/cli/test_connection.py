@@ -112,18 +112,20 @@ def test_the_wait_is_reported_and_not_the_header_that_holds_it(run: Run, scripte
 
 
 def test_no_hint_names_a_header_on_the_command_line() -> None:
-    refusals = [each for each in known_refusals() if "Retry-After" in each.resolution]
+    refusals = [refusal for refusal in known_refusals() if "Retry-After" in refusal.resolution]
 
-    hints = [output.hint(each.code, 5) for each in refusals]
+    hints = [output.hint(refusal.code, 5) for refusal in refusals]
 
     assert len(hints) > 3
     assert set(hints) == {"Try again in 5 seconds."}
 
 
 def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_own() -> None:
-    named = [each for each in known_refusals() if re.search(CALL, each.resolution) and each.code != NotFound.code]
+    named = [
+        refusal for refusal in known_refusals() if re.search(CALL, refusal.resolution) and refusal.code != NotFound.code
+    ]
 
-    hints = [output.hint(each.code, 0) for each in named]
+    hints = [output.hint(refusal.code, 0) for refusal in named]
 
     assert len(hints) > 3
     assert all(hints)
@@ -131,7 +133,7 @@ def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_ow
 
 
 def test_a_hint_is_of_a_problem_that_there_is() -> None:
-    assert {*output.HINTS, *output.WAITING} <= {each.code for each in known_refusals()}
+    assert {*output.HINTS, *output.WAITING} <= {refusal.code for refusal in known_refusals()}
 
 
 def test_a_product_that_is_not_there_is_looked_for_by_a_command(run: Run, scripted: Make, tmp_path: Path) -> None:
@@ -157,7 +159,7 @@ def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
     """All problem types of both services."""
     assert distribution.ROUTES
     assert records.SCHEMA
-    return [of, *(found for each in of.__subclasses__() for found in known_refusals(each))]
+    return [of, *(found for subclass in of.__subclasses__() for found in known_refusals(subclass))]
 
 
 def test_no_server_at_all_is_unreachable(run: Run) -> None:
@@ -213,7 +215,7 @@ def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Ru
     result = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
     assert result.stdout == "toolsmith/thing\tThing\ttool\tlinux\nother\tThing\ttool\tlinux\n", result.stderr
-    assert [each.path for each in server.seen][1:] == ["/api/v1/library?limit=100&cursor=abc", "/api/v1/batch"]
+    assert [request.path for request in server.seen][1:] == ["/api/v1/library?limit=100&cursor=abc", "/api/v1/batch"]
 
 
 def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted: Make) -> None:

@@ -19,9 +19,9 @@ def answers(url: str, path: str) -> Counter[str]:
     request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
     with ExitStack() as stack:
         crowd = [stack.enter_context(socket.create_connection((host, int(port)), timeout=60)) for _ in range(CROWD)]
-        for each in crowd:
-            each.sendall(request)
-        return Counter(each.makefile("rb").readline().split()[1].decode() for each in crowd)
+        for connection in crowd:
+            connection.sendall(request)
+        return Counter(connection.makefile("rb").readline().split()[1].decode() for connection in crowd)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -50,7 +50,7 @@ def test_the_doctor_names_the_file_too(run: Run, data: Path) -> None:
 
     result = run("doctor", "--json", "--data", data)
 
-    (found,) = [each for each in json.loads(result.stdout)["checks"] if each["check"] == "distribution database"]
+    (found,) = [check for check in json.loads(result.stdout)["checks"] if check["check"] == "distribution database"]
     assert found["standing"] == "fail"
     assert f"The file is {data}/distribution.sqlite." in found["detail"]
     assert "countersign restore" in found["remedy"]

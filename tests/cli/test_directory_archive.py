@@ -57,14 +57,14 @@ def test_a_tar_contains_all_files_with_plain_modes_and_no_owner(build: Path) -> 
     with tarfile.open(fileobj=io.BytesIO(packed(build, "tar.gz"))) as archive:
         members = archive.getmembers()
 
-    assert [(each.name, oct(each.mode)) for each in members] == [
+    assert [(member.name, oct(member.mode)) for member in members] == [
         ("bin", "0o755"),
         ("bin/tool", "0o755"),
         ("empty", "0o755"),
         ("latest", "0o777"),
         ("notes.txt", "0o644"),
     ]
-    assert {(each.uid, each.gid, each.uname, each.gname) for each in members} == {(0, 0, "", "")}
+    assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}
     assert members[3].linkname == "bin/tool"
 
 

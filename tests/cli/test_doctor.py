@@ -54,7 +54,7 @@ def run_doctor(run: Run, data: Path, *options: str, **settings: str) -> CheckRes
     assert PASSWORD not in result.stdout + result.stderr
     checks = json.loads(result.stdout)["checks"]
     said = CheckResults(
-        *({each["check"]: each[member] for each in checks} for member in ("standing", "detail", "remedy"))
+        *({check["check"]: check[member] for check in checks} for member in ("standing", "detail", "remedy"))
     )
     assert result.returncode == (Exit.FAILED if said.failed else Exit.OK), result.stderr
     assert all(said.remedy[name] for name in said.failed)
@@ -198,10 +198,10 @@ def test_a_right_that_is_missing_is_found_before_it_is_needed(
 
     assert before.failed == databases
     assert all(grant in before.remedy[name] for name in databases)
-    for each in refused:
-        assert each.returncode == Exit.FAILED
-        assert grant in each.stderr
-        assert "Traceback" not in each.stderr
+    for result in refused:
+        assert result.returncode == Exit.FAILED
+        assert grant in result.stderr
+        assert "Traceback" not in result.stderr
     assert granted.failed == []
     assert made == "0\n", "nothing is made by asking"
     assert upgraded.returncode == Exit.OK, upgraded.stderr

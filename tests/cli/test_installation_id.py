@@ -28,7 +28,7 @@ def command(home: dict[str, str]) -> Command:
     """Run a command in this process, and return its output or its error."""
 
     def command(*arguments: str | Path, **variables: str) -> Result:
-        return CliRunner().invoke(commands, [str(each) for each in arguments], env={**home, **variables})
+        return CliRunner().invoke(commands, [str(argument) for argument in arguments], env={**home, **variables})
 
     return command
 
@@ -41,7 +41,7 @@ def failure(result: Result) -> Failure:
 
 def shown_ids(result: Result) -> set[str | None]:
     """The ids that `installation show --json` lists."""
-    return {each["id"] for each in json.loads(result.stdout)["places"]}
+    return {place["id"] for place in json.loads(result.stdout)["places"]}
 
 
 def test_places_of_different_installations_are_shown_and_adopted_on_purpose(command: Command, data: Path) -> None:
@@ -57,14 +57,14 @@ def test_places_of_different_installations_are_shown_and_adopted_on_purpose(comm
     doctor = command("doctor", "--json", "--data", data, "--distribution-port", "0", "--records-port", "0")
     unconfirmed = failure(command("installation", "adopt", "--data", data))
 
-    for each in (refused, backup):
-        assert each.exit_code == Exit.CONFLICT
-        assert own in each.why
-        assert OTHER in each.why
-        assert str(data) in each.why
-        assert "countersign installation adopt" in each.remedy
+    for result in (refused, backup):
+        assert result.exit_code == Exit.CONFLICT
+        assert own in result.why
+        assert OTHER in result.why
+        assert str(data) in result.why
+        assert "countersign installation adopt" in result.remedy
     assert (conflict.exit_code, shown_ids(conflict)) == (Exit.CONFLICT, {own, OTHER})
-    found = {each["check"]: each for each in json.loads(doctor.stdout)["checks"]}
+    found = {check["check"]: check for check in json.loads(doctor.stdout)["checks"]}
     assert found["installation"]["standing"] == "fail"
     assert OTHER in found["installation"]["detail"]
     assert unconfirmed.exit_code == Exit.USAGE
@@ -99,7 +99,7 @@ def test_a_typo_in_the_databases_name_is_refused_by_every_command(
     assert served_result.returncode == org.exit_code == worker.exit_code == Exit.CONFLICT, served_result.stderr
     assert "setup" not in served_result.stdout + served_result.stderr
     assert "has no id of an installation" in served_result.stderr
-    found = {each["check"]: each["standing"] for each in json.loads(doctor.stdout)["checks"]}
+    found = {check["check"]: check["standing"] for check in json.loads(doctor.stdout)["checks"]}
     assert found["installation"] == "fail"
     assert command("doctor", "--json", *ports, "--data", data, **right).exit_code == Exit.OK
 

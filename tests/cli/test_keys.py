@@ -74,7 +74,7 @@ def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[li
 
 def keys_of(done: "subprocess.CompletedProcess[str]") -> dict[str, tuple[str, int]]:
     """For each key in the command's --json output: its state, and the count of values that it encrypts."""
-    return {each["key_id"]: (each["state"], each["values"]) for each in json.loads(done.stdout)["keys"]}
+    return {key["key_id"]: (key["state"], key["values"]) for key in json.loads(done.stdout)["keys"]}
 
 
 def tables_of(done: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
@@ -181,16 +181,16 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     result = run("verify", "--data", data, **given)
     put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})
 
-    found = {each["name"]: each["detail"] for each in ready["checks"] if each["state"] == "failed"}
+    found = {check["name"]: check["detail"] for check in ready["checks"] if check["state"] == "failed"}
     assert found.keys() == {"distribution master key", "records master key"}
     assert "the master key old, third, which" in found["distribution master key"]
     assert "the master key old, which" in found["records master key"]
-    failed = [each for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
-    assert [each["check"] for each in failed] == ["distribution database", "records database"]
+    failed = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
+    assert [check["check"] for check in failed] == ["distribution database", "records database"]
     assert "old, third" in failed[0]["detail"]
     assert "Add old, third to the list" in failed[0]["remedy"]
     assert verified.returncode == Exit.CHECKSUM
-    assert {each["place"]: each["remedy"] for each in json.loads(verified.stdout)["findings"]}.keys() == {
+    assert {finding["place"]: finding["remedy"] for finding in json.loads(verified.stdout)["findings"]}.keys() == {
         *("distribution.signing_key", "distribution.webhook", "records.webhook")
     }
     assert "distribution.webhook: 1 values need the master key third, which is not given" in result.stdout
@@ -237,7 +237,7 @@ def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_p
     renamed_result = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
     unnamed = run("verify", "--data", data, **{KEY: other})
 
-    assert [each.returncode for each in (damaged_result, renamed_result, unnamed)] == [Exit.CHECKSUM] * 3
+    assert [result.returncode for result in (damaged_result, renamed_result, unnamed)] == [Exit.CHECKSUM] * 3
     assert damaged_result.stdout == "records.webhook: 1 of 1 values cannot be decrypted with master key old\n"
     assert "restore the newest backup" in damaged_result.stderr
     assert state.returncode == Exit.FAILED

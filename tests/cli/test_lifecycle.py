@@ -30,7 +30,7 @@ def events(log: Path) -> list[dict[str, Any]]:
 
 def events_named(name: str, log: Path) -> list[dict[str, Any]]:
     """The events with that name."""
-    return [each for each in events(log) if each["event"] == name]
+    return [event for event in events(log) if event["event"] == name]
 
 
 def processes(root: int) -> list[int]:
@@ -38,8 +38,8 @@ def processes(root: int) -> list[int]:
     listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     parents = {int(pid): int(parent) for pid, parent in map(str.split, listed.splitlines())}
     found = [root]
-    for each in found:
-        found += [pid for pid, parent in parents.items() if parent == each]
+    for line in found:
+        found += [pid for pid, parent in parents.items() if parent == line]
     return found
 
 
@@ -71,11 +71,11 @@ def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Pat
     assert (start["version"], start["data"], start["database"]["kind"]) == (__version__, str(data), "sqlite")
     assert ready["addresses"] == {"distribution": server.url, "records": f"http://127.0.0.1:{server.records_port}"}
     assert stop["reason"] == "SIGTERM"
-    assert {each["service"] for each in migrations} == {"distribution", "records"}
+    assert {migration["service"] for migration in migrations} == {"distribution", "records"}
     assert migrations[0]["name"] == "0001_initial"
-    assert all(each["elapsed_ms"] > 0 for each in migrations)
+    assert all(migration["elapsed_ms"] > 0 for migration in migrations)
     assert events(server.log)[0] == start
-    assert {each["part"] for each in (start, ready, stop)} == {"serve"}
+    assert {line["part"] for line in (start, ready, stop)} == {"serve"}
 
 
 def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp
         code = worker.wait(WITHIN_S)
 
     assert code == Exit.OK
-    assert [each["event"] for each in events(log)] == ["start", "ready", "stop"]
-    assert [each.get("reason") for each in events(log)] == [None, None, "SIGTERM"]
+    assert [event["event"] for event in events(log)] == ["start", "ready", "stop"]
+    assert [event.get("reason") for event in events(log)] == [None, None, "SIGTERM"]
 
 
 def test_a_start_that_fails_is_logged_with_its_reason(run: Run, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_start_that_fails_is_logged_with_its_reason(run: Run, tmp_path: Path) 
     result = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data")
 
     lines = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
-    assert [each["event"] for each in lines] == ["start", "stop"]
+    assert [line["event"] for line in lines] == ["start", "stop"]
     assert (lines[1]["reason"], lines[1]["exit_code"]) == ("failure", result.returncode)
     assert lines[1]["why"]
 

@@ -50,7 +50,7 @@ def test_the_last_email_is_shown_completely_and_cannot_move_the_cursor(run: Run,
 def test_the_json_of_an_email_has_its_links_and_its_text(run: Run, data: Path) -> None:
     letters = json.loads(run("mail", "--to", "ann@example.com", "--json", "--data", data).stdout)["letters"]
 
-    assert [each["links"] for each in letters] == [[f"{LINK}2"], [f"{LINK}0"]]
+    assert [letter["links"] for letter in letters] == [[f"{LINK}2"], [f"{LINK}0"]]
     assert letters[0]["subject"] == "Größe 2"
     assert letters[0]["text"].startswith("Öffne:\n")
     assert letters[0].keys() == {"date", "to", "subject", "links", "text"}

@@ -68,7 +68,7 @@ class ObservedServer(NamedTuple):
     def sum(self, name: str, *labels: str) -> float:
         """The sum of the samples with this name and all these labels."""
         found = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
-        return sum(value for key, value in found.items() if all(each in key for each in labels))
+        return sum(value for key, value in found.items() if all(label in key for label in labels))
 
     def parent(self) -> int:
         """The process that was started."""
@@ -81,7 +81,7 @@ class ObservedServer(NamedTuple):
 
     def workers(self) -> list[int]:
         """The services' worker processes by their numbers."""
-        return [each["process"] for each in self.ask("/livez").json()["processes"]]
+        return [process["process"] for process in self.ask("/livez").json()["processes"]]
 
 
 @contextmanager
@@ -105,17 +105,19 @@ def test_one_port_answers_for_both_services(both_services: ObservedServer) -> No
     live = both_services.ask("/livez").json()
 
     assert ready.status_code == 200
-    assert tuple(each["name"] for each in ready.json()["checks"]) == CHECKS
+    assert tuple(check["name"] for check in ready.json()["checks"]) == CHECKS
     assert {name: live[name] for name in ("status", "workers", "silent")} == {
         "status": "alive",
         "workers": 2,
         "silent": [],
     }
-    assert [each["service"] for each in live["processes"]] == ["distribution", "records"]
-    assert [(each["state"], each["restarts"], each["stalls"]) for each in live["processes"]] == [("alive", 0, 0)] * 2
-    assert len({each["process"] for each in live["processes"]}) == 2
+    assert [process["service"] for process in live["processes"]] == ["distribution", "records"]
+    assert [(process["state"], process["restarts"], process["stalls"]) for process in live["processes"]] == [
+        ("alive", 0, 0)
+    ] * 2
+    assert len({process["process"] for process in live["processes"]}) == 2
     assert {
-        both_services.sum("countersign_measured", f'of="{each}"') for each in ("distribution", "records", "machine")
+        both_services.sum("countersign_measured", f'of="{name}"') for name in ("distribution", "records", "machine")
     } == {1}
 
 
@@ -264,7 +266,7 @@ def test_a_broken_dependency_is_named_until_it_recovers(
 def test_a_node_that_others_have_overtaken_says_so(both_services: ObservedServer) -> None:
     undo = _come_from_a_newer_version(both_services.server.data, "distribution")
     try:
-        (found,) = [each for each in both_services.ask("/readyz").json()["checks"] if each["state"] == "failed"]
+        (found,) = [check for check in both_services.ask("/readyz").json()["checks"] if check["state"] == "failed"]
     finally:
         undo()
 
@@ -337,13 +339,13 @@ def test_doctor_asks_the_server_that_runs(both_services: ObservedServer, run: Ru
         "doctor", "--data", both_services.server.data, "--json", COUNTERSIGN_OPERATOR_PORT=str(free_port())
     )
 
-    standings = [_running(each.stdout) for each in (well, ill, removed_result)]
-    assert [each["standing"] for each in standings] == ["ok", "fail", "fail"]
+    standings = [_running(result.stdout) for result in (well, ill, removed_result)]
+    assert [standing["standing"] for standing in standings] == ["ok", "fail", "fail"]
     assert "blob store" in standings[1]["detail"]
 
 
 def _running(said: str) -> dict[str, str]:
-    (found,) = [each for each in json.loads(said)["checks"] if each["check"] == "running"]
+    (found,) = [check for check in json.loads(said)["checks"] if check["check"] == "running"]
     return found
 
 

@@ -38,7 +38,7 @@ def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str,
     served_without = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data", **settings)
     doctor = run("doctor", "--json", *PORTS, "--data", tmp_path / "data", **settings)
 
-    failed = [each["check"] for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
+    failed = [check["check"] for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
     assert served_without.returncode == Exit.USAGE
     assert "COUNTERSIGN_MASTER_KEY" in served_without.stderr
     assert failed == ["master key"]
@@ -73,12 +73,12 @@ def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
         doctor = run("doctor", "--json", "--data", data)
     served_without = run("serve", "distribution", "--port", "0", "--data", data)
 
-    for each in (*forgotten, served_without):
-        assert each.returncode == Exit.CONFLICT, [*each.args, each.stderr]
-        assert "COUNTERSIGN_DATABASE_URL" in each.stderr
-        assert MASTER_KEY not in each.stderr
-    failed = [each for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
-    assert {each["check"] for each in failed} >= {"distribution database", "records database"}
+    for result in (*forgotten, served_without):
+        assert result.returncode == Exit.CONFLICT, [*result.args, result.stderr]
+        assert "COUNTERSIGN_DATABASE_URL" in result.stderr
+        assert MASTER_KEY not in result.stderr
+    failed = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
+    assert {check["check"] for check in failed} >= {"distribution database", "records database"}
     assert "COUNTERSIGN_DATABASE_URL" in failed[0]["remedy"]
     assert not [*data.glob("*.sqlite*"), *data.glob("*.key")]
 

@@ -58,7 +58,7 @@ def test_a_version_below_that_of_the_channel_is_published_only_where_that_is_mea
     assert refused.value.exit_code == Exit.CONFLICT
     assert "stable is at 1.10.0" in refused.value.why
     assert "--older" in refused.value.remedy
-    assert [each.method for each in store.seen] == ["GET", "GET", "GET", "POST"]
+    assert [request.method for request in store.seen] == ["GET", "GET", "GET", "POST"]
     assert "1.9.0 is public" in capsys.readouterr().out
 
 
@@ -81,7 +81,7 @@ def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: ScriptedS
         deliver(store, "1.9.0", refuses_older=True)
 
     assert refused.value.exit_code == Exit.CONFLICT
-    assert {each.method for each in store.seen} == {"GET"}
+    assert {request.method for request in store.seen} == {"GET"}
 
 
 def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
@@ -170,7 +170,7 @@ def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
         with pytest.raises(Failure):
             deliver(store, "2.0", platform)
 
-    assert [each.method for each in store.seen] == ["GET", "GET", "POST", "PUT"] * 2
+    assert [request.method for request in store.seen] == ["GET", "GET", "POST", "PUT"] * 2
     assert b'"platform":"windows"' in store.seen[-2].body
 
 

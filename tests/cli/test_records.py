@@ -27,7 +27,7 @@ def test_modules_are_planned_applied_and_listed(run: Run, data: Path, settings: 
 
     steps = [step["what"] for step in json.loads(planned_result.stdout)["steps"]]
     assert untouched
-    assert {each["installed"] for each in json.loads(listed_result.stdout)["modules"]} == {None}
+    assert {module["installed"] for module in json.loads(listed_result.stdout)["modules"]} == {None}
     assert json.loads(tried_result.stdout) == json.loads(planned_result.stdout)
     assert "create the table lead" in steps
     assert json.loads(applied_result.stdout)["applied"] == steps
@@ -63,7 +63,7 @@ def test_the_demonstration_is_served_again_and_never_to_other_machines(run: Run,
     for _ in range(2):
         with served(data, "--demo", service="records") as server:
             lines = server.log.read_text().replace(str(server.port), "PORT").splitlines()
-            said.append("\n".join(each for each in lines if not each.startswith("{")))
+            said.append("\n".join(line for line in lines if not line.startswith("{")))
 
     public = {"COUNTERSIGN_RECORDS_URL": "https://records.example"}
     foreign_result = run("serve", "records", "--port", "0", "--data", data, **public)
@@ -115,10 +115,12 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
     assert (link.scheme, link.path) == ("http", "/setup")
     assert token not in created_result.stderr + server.log.read_text()
     assert shown.status_code == 200
-    assert [each.is_success for each in sent] == [True, False]
+    assert [response.is_success for response in sent] == [True, False]
     has_pages = Assets.of_package().entry_assets("work") is not None
     assert ('href="/signin"' in sent[0].text) == has_pages
-    assert [(each["username"], each["name"], each["email"]) for each in people] == [("zoe", "Zoe", "zoe@example.com")]
+    assert [(person["username"], person["name"], person["email"]) for person in people] == [
+        ("zoe", "Zoe", "zoe@example.com")
+    ]
     assert "user_role.create" in entries
     assert token not in entries
 
@@ -135,17 +137,17 @@ def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path,
 
     refused = (no_role, too_long, spaced, taken_result, no_role_later)
     assert is_untouched
-    assert {each["installed"] for each in json.loads(no_plan.stdout)["modules"]} == {None}
-    roles = [each.stderr.partition("only ")[2].partition("\n")[0] for each in (no_role, no_role_later)]
+    assert {module["installed"] for module in json.loads(no_plan.stdout)["modules"]} == {None}
+    roles = [result.stderr.partition("only ")[2].partition("\n")[0] for result in (no_role, no_role_later)]
     assert roles[0] == roles[1]
     assert {"administrator", "clerk"} <= {*roles[0].split(", ")}
     assert created_result.returncode == Exit.OK, created_result.stderr
     assert json.loads(created_result.stdout)["setup_url"].startswith("http://127.0.0.1:8080/setup?token=")
-    assert [each.returncode for each in refused] == [Exit.FAILED] * 5
+    assert [result.returncode for result in refused] == [Exit.FAILED] * 5
     assert "there is no role no_such" in no_role.stderr
     assert "username must have 100 characters at most" in too_long.stderr
     assert "must be unique" in taken_result.stderr
-    assert not any("Traceback" in each.stderr for each in refused)
+    assert not any("Traceback" in result.stderr for result in refused)
 
 
 def test_people_can_work_after_a_module_is_removed(run: Run, data: Path) -> None:
@@ -160,8 +162,8 @@ def test_people_can_work_after_a_module_is_removed(run: Run, data: Path) -> None
         meta = client.get("/api/meta", headers=session)
         history = client.post("/api/audit_entry/list", json={}, headers=session)
 
-    assert [each["name"] for each in meta.json()["modules"]] == ["base", "party"]
-    assert "lead" not in {each["name"] for each in meta.json()["models"]}
+    assert [module["name"] for module in meta.json()["modules"]] == ["base", "party"]
+    assert "lead" not in {model["name"] for model in meta.json()["models"]}
     assert history.status_code == 200
 
 
@@ -199,4 +201,4 @@ def test_a_tampered_audit_is_reported_with_its_position(run: Run, data: Path, ha
     assert (result.returncode, as_json.returncode) == (Exit.FAILED, Exit.FAILED)
     assert result.stdout.startswith(said.format(id=second)), result.stdout
     assert result.stdout.count("\n") == 1
-    assert [each["lane"] for each in json.loads(as_json.stdout)["faults"]] == [0]
+    assert [fault["lane"] for fault in json.loads(as_json.stdout)["faults"]] == [0]

@@ -102,7 +102,7 @@ def test_a_statement_about_another_product_of_the_organisation_is_refused(
 
 def listed_release(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
     """A release as the store lists it."""
-    files = [{"id": version, "filename": f"{each}.zip", "size": 1, "platform": each} for each in platforms]
+    files = [{"id": version, "filename": f"{platform}.zip", "size": 1, "platform": platform} for platform in platforms]
     return {"version": version, "channel": "stable", "artifacts": files, "status": status}
 
 

@@ -153,8 +153,8 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     data = tmp_path / "data"
     prepare(data, **settings)
     here, neighbour = (open_blobs(place.format(name), data) for name in ("here", "neighbour"))
-    for each in (here, neighbour):
-        asyncio.run(put(each, b"content"))
+    for folder in (here, neighbour):
+        asyncio.run(put(folder, b"content"))
     with served(data, service="distribution", settings=settings):
         foreign_result = run("reset", "--yes", "--data", tmp_path / "other", **settings)
 

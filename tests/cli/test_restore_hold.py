@@ -98,11 +98,11 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
 
     assert json.loads(restored.stdout)["deliveries_held"] is True
     assert "countersign webhooks resume" in restored.stderr
-    (found,) = [each for each in json.loads(looked.stdout)["checks"] if each["check"] == "deliveries"]
+    (found,) = [check for check in json.loads(looked.stdout)["checks"] if check["check"] == "deliveries"]
     assert (found["standing"], looked.returncode) == ("warn", Exit.OK)
-    details = [each["detail"] for each in ready["checks"] if each["name"].endswith("deliveries")]
+    details = [check["detail"] for check in ready["checks"] if check["name"].endswith("deliveries")]
     assert (len(details), ready["status"]) == (2, "ready")
-    assert all("countersign webhooks resume" in each for each in details)
+    assert all("countersign webhooks resume" in detail for detail in details)
     assert json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
     assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
     second_result = run("webhooks", "resume", "--data", "copy", **copy)

@@ -91,18 +91,18 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
     upgraded = run("db", "upgrade", "--data", data)
     done = [run(*command, "--data", data) for command in (OF_A_STORE[0], OF_RECORDS[0])]
 
-    for each in refused:
-        assert each.returncode == Exit.CONFLICT, [*each.args, each.stderr]
-        assert "are pending: " in each.stderr
-        assert "Run: countersign db upgrade" in each.stderr
+    for result in refused:
+        assert result.returncode == Exit.CONFLICT, [*result.args, result.stderr]
+        assert "are pending: " in result.stderr
+        assert "Run: countersign db upgrade" in result.stderr
     assert after == before
     assert upgraded.returncode == Exit.OK
-    assert [each.returncode for each in done] == [Exit.OK, Exit.OK], [each.stderr for each in done]
+    assert [result.returncode for result in done] == [Exit.OK, Exit.OK], [result.stderr for result in done]
 
 
 def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, settings: Settings) -> None:
     making = (OF_A_STORE[0], OF_RECORDS[0])
-    commands = [each for each in (*OF_A_STORE, *OF_RECORDS, ("webhooks", "resume")) if each not in making]
+    commands = [command for command in (*OF_A_STORE, *OF_RECORDS, ("webhooks", "resume")) if command not in making]
 
     for command in commands:
         result = run(*command, "--data", data, **settings)

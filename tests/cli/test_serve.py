@@ -21,8 +21,8 @@ def test_the_demonstration_says_where_it_is_and_how_to_sign_in(demo_store: Runni
     said = demo_store.log.read_text()
 
     assert demo_store.url in said
-    for each in ("player@example.com", "publisher@example.com", "countersign-demo", "demo-publisher", "ctrl-C"):
-        assert each in said
+    for text in ("player@example.com", "publisher@example.com", "countersign-demo", "demo-publisher", "ctrl-C"):
+        assert text in said
 
 
 def test_an_empty_store_prints_a_set_up_link_that_works(tmp_path: Path) -> None:

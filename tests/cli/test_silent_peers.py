@@ -83,7 +83,7 @@ def test_a_probe_hears_which_peers_are_silent(tmp_path: Path, postgres_url: str,
 
     assert before == []
     assert answer.status_code == 503
-    assert answer.json()["failing"] == [each for each in CHECKS if each not in ("workers", "disk")]
+    assert answer.json()["failing"] == [check for check in CHECKS if check not in ("workers", "disk")]
 
 
 def test_every_probe_that_is_shown_waits_longer_than_the_checks_take() -> None:

@@ -59,7 +59,7 @@ def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_b
     assert statuses == [200] * 20
     assert httpx.get(f"http://127.0.0.1:{server.records_port}/healthz").json() == {"status": "ok"}
     processes = stalling_server.ask("/livez").json()["processes"]
-    assert [(each["stalls"], each["restarts"]) for each in processes] == [(0, 0), (1, 1)]
+    assert [(process["stalls"], process["restarts"]) for process in processes] == [(0, 0), (1, 1)]
     assert "stalled_at" in processes[1]
     assert stalling_server.sum("countersign_worker_stalls_total", 'service="records"') == 1
     (line,) = [json.loads(line) for line in server.log.read_text().splitlines() if "a worker stalled" in line]
@@ -70,6 +70,6 @@ def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_b
         wait_until(lambda: stalling_server.is_stalled(restarts=1))
         began_s = time.monotonic()
         os.kill(stalling_server.parent(), signal.SIGTERM)
-        wait_until(lambda: not any(is_running(each) for each in everyone))
+        wait_until(lambda: not any(is_running(pid) for pid in everyone))
     # Much longer than any other timeout that could end it.
     assert time.monotonic() - began_s < GRACE_S + 10

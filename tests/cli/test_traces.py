@@ -30,9 +30,9 @@ def attributes(span: Any) -> dict[str, str | int]:
     """The attributes of a span."""
     kinds = {"string_value": str, "int_value": int}
     found: dict[str, str | int] = {}
-    for each in span.attributes:
-        kind = each.value.WhichOneof("value")
-        found[each.key] = kinds[kind](getattr(each.value, kind))
+    for attribute in span.attributes:
+        kind = attribute.value.WhichOneof("value")
+        found[attribute.key] = kinds[kind](getattr(attribute.value, kind))
     return found
 
 
@@ -66,9 +66,9 @@ def test_each_request_of_both_services_is_a_span_by_its_template(collector: Coll
 def send_traced(tmp_path: Path, settings: Mapping[str, str], *traceparents: str) -> None:
     """Send one request with each header to each service."""
     with served(tmp_path / "data", service="both", settings=settings) as server:
-        for each in traceparents:
+        for traceparent in traceparents:
             for port in (server.port, server.records_port):
-                httpx.get(f"http://127.0.0.1:{port}/nowhere", headers={"traceparent": each})
+                httpx.get(f"http://127.0.0.1:{port}/nowhere", headers={"traceparent": traceparent})
 
 
 def test_a_stranger_hides_no_request_from_the_traces_and_chooses_no_trace(collector: Collector, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path:
 
     send_traced(tmp_path, told, f"00-{TRACE}-{CALLER}-01", f"00-{unsampled}-{CALLER}-00")
 
-    assert [(service, span.trace_id.hex()) for service, span in sorted(collector.spans, key=lambda each: each[0])] == [
+    assert [(service, span.trace_id.hex()) for service, span in sorted(collector.spans, key=lambda span: span[0])] == [
         ("distribution", TRACE),
         ("records", TRACE),
     ]

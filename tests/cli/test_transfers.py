@@ -45,7 +45,7 @@ def push_targets(demo_store: Running) -> Iterator[PushTarget]:
     deltas."""
     found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
     token = demo_store.token("publisher@example.com")
-    names = [f"northwind-games/{each['slug']}" for each in found.json()["items"]]
+    names = [f"northwind-games/{item['slug']}" for item in found.json()["items"]]
     return iter([PushTarget(demo_store, token, name, iter(range(1, 1000))) for name in names])
 
 
@@ -318,7 +318,7 @@ def test_a_missing_release_is_exit_code_3(run: Run, push_target: PushTarget) -> 
     slug = push_target.name.partition("/")[2]
     other_org = run("download", f"toolsmith/{slug}", "--server", push_target.server.url)
 
-    assert [each.returncode for each in (no_product, no_release, other_org)] == [Exit.NOT_FOUND] * 3
+    assert [result.returncode for result in (no_product, no_release, other_org)] == [Exit.NOT_FOUND] * 3
     assert push_target.name in other_org.stderr
 
 

@@ -72,8 +72,8 @@ def test_the_doctor_names_the_folder_and_continues(
         COUNTERSIGN_CONFIG=str(tmp_path / "settings.toml"),
     )
 
-    failed = [each for each in json.loads(result.stdout)["checks"] if each["standing"] == "fail"]
+    failed = [check for check in json.loads(result.stdout)["checks"] if check["standing"] == "fail"]
     assert result.returncode == Exit.FAILED, result.stderr
-    assert [each["check"] for each in failed] == ["data"]
+    assert [check["check"] for check in failed] == ["data"]
     assert str(readonly_folder) in failed[0]["detail"]
     assert "--data" in failed[0]["remedy"]

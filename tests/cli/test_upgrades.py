@@ -101,8 +101,8 @@ def _undo(database: apsw.Connection, service: str, number: int) -> None:
 
 def _made_by(package: str) -> set[str]:
     database = apsw.Connection(":memory:")
-    for each in migrate.migrations(package):
-        database.execute(in_dialect(each.text, "sqlite"))
+    for migration in migrate.migrations(package):
+        database.execute(in_dialect(migration.text, "sqlite"))
     return {str(row[0]) for row in database.execute(TABLES)}
 
 
@@ -154,7 +154,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     moved = moved_rows(before)
     after = all_rows(database, before)
 
-    names = [each.name for each in migrate.migrations(PACKAGES[service])[number:]]
+    names = [migration.name for migration in migrate.migrations(PACKAGES[service])[number:]]
     assert [name.removeprefix(f"{service}: ") for name in planned[: len(names)]] == names
     assert planned == applied
     assert left == []

@@ -52,7 +52,7 @@ def test_config_shows_each_value_with_its_source_and_no_secret(run: Run) -> None
 
     result = run("config", "--json", COUNTERSIGN_GRACE_S="7", **secrets)
 
-    told = {each["variable"]: each for each in json.loads(result.stdout)["settings"]}
+    told = {setting["variable"]: setting for setting in json.loads(result.stdout)["settings"]}
     assert (told["COUNTERSIGN_GRACE_S"]["value"], told["COUNTERSIGN_GRACE_S"]["source"]) == ("7", "environment")
     assert told["COUNTERSIGN_LOG_LEVEL"]["source"] == "default"
     assert "hidden-" not in result.stdout

@@ -170,7 +170,7 @@ def _parameters(cell: str) -> dict[str, DocumentedParameter]:
 def _parameter(place: str, name: str, words: str) -> DocumentedParameter:
     if name == "format":
         words = "string, default json, optional"
-    kind = next((each for each in ("integer", "boolean") if words.startswith(each)), "string")
+    kind = next((name for name in ("integer", "boolean") if words.startswith(name)), "string")
     bounds = {bound: int(value) for bound, value in re.findall(r"(min|max) (\d+)", words)}
     form = "uuid" if "uuid" in words else None
     is_required = place == "path" or "required" in words

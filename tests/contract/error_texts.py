@@ -57,23 +57,26 @@ def texts() -> Iterator[tuple[str, str]]:
 
 def _texts_of(node: ast.AST) -> Iterator[tuple[int, str]]:
     if isinstance(node, ast.Call) and _name(node.func) in error_names():
-        for value in (*node.args, *(each.value for each in node.keywords)):
+        for value in (*node.args, *(keyword.value for keyword in node.keywords)):
             yield from _literals(value)
     elif isinstance(node, ast.ClassDef) and node.name in error_names():
-        for each in node.body:
-            if isinstance(each, ast.Assign) and _name(each.targets[0]) in ATTRIBUTES:
-                yield from _literals(each.value)
+        for statement in node.body:
+            if isinstance(statement, ast.Assign) and _name(statement.targets[0]) in ATTRIBUTES:
+                yield from _literals(statement.value)
 
 
 def _literals(node: ast.expr) -> Iterator[tuple[int, str]]:
     if isinstance(node, ast.JoinedStr):
-        yield node.lineno, "".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in node.values)
+        yield (
+            node.lineno,
+            "".join(str(value.value) if isinstance(value, ast.Constant) else "…" for value in node.values),
+        )
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.lineno, node.value
     elif isinstance(node, ast.BinOp | ast.IfExp):
-        for each in ast.iter_child_nodes(node):
-            if isinstance(each, ast.expr):
-                yield from _literals(each)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _literals(child)
 
 
 def _name(node: ast.expr) -> str:

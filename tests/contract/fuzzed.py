@@ -125,15 +125,15 @@ def serve_fuzzed(data: Path) -> Iterator[FuzzedStore]:
 def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     """Collect existing ids, and begin operations that take several calls."""
     own, others = _products(http, "northwind-games"), _products(http, "openfield")
-    ids = [each["id"] for each in own]
+    ids = [product["id"] for product in own]
     releases = _releases(http, ids)
     versions = sorted({release["version"] for release in releases})
-    artifacts = [each for release in releases for each in release.get("artifacts", ())]
-    fuzzed.artifacts = [each["id"] for each in artifacts]
+    artifacts = [artifact for release in releases for artifact in release.get("artifacts", ())]
+    fuzzed.artifacts = [artifact["id"] for artifact in artifacts]
     for artifact in fuzzed.artifacts[:6]:
         assert _made(_job(http, "build.process", artifact))["status"] == "completed"
     fuzzed.values |= {
-        "path.id": [*ids, *(each["slug"] for each in own), others[0]["id"], others[1]["slug"]],
+        "path.id": [*ids, *(product["slug"] for product in own), others[0]["id"], others[1]["slug"]],
         "path.version": [*versions, DRAFT],
         "path.artifact_id": fuzzed.artifacts,
         "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
@@ -141,7 +141,7 @@ def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
         "path.sha256": [_picture(http, ids[0])],
         "path.type": ["resource-not-found", "invalid-request", "rate-limit-exceeded"],
         "query.from": versions,
-        "query.platform": sorted({each["platform"] for each in artifacts}),
+        "query.platform": sorted({artifact["platform"] for artifact in artifacts}),
         "query.org": ["northwind-games", "openfield"],
         "body.products[*]": ids,
         **_secrets(fuzzed.running.url, http, ids[0]),
@@ -155,7 +155,7 @@ def _products(http: httpx.Client, org: str) -> list[dict[str, Any]]:
 
 def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any]]:
     """The four newest releases of each product."""
-    return [each for product in products for each in http.get(f"/products/{product}/releases").json()[:4]]
+    return [release for product in products for release in http.get(f"/products/{product}/releases").json()[:4]]
 
 
 def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[str]]:

@@ -71,8 +71,8 @@ async def test_every_answer_of_a_documented_row_conforms(scene: Scene, row: Endp
             answer = await scene.send(route, caller, slug)
             name, is_array = row.answers.get(answer.status_code, ("problem details", False))
             assert answer.is_success == (name != "problem details"), answer.text
-            for each in answer.json() if is_array else (answer.json(),):
-                assert_conforms(each, name)
+            for member in answer.json() if is_array else (answer.json(),):
+                assert_conforms(member, name)
             if "{id}" not in row.path:
                 break
 
@@ -100,11 +100,11 @@ async def test_drafts_have_no_moment_of_publication_and_releases_always_one(scen
         drafts = await scene.send(BY_KEY["GET", "/products/{id}/drafts"], caller)
         inside = "north" in caller
         expected = ["4.0.0", "3.0.0", "1.0.0"] if inside else ["3.0.0", "1.0.0"]
-        assert [each["version"] for each in releases.json()] == expected, caller
-        assert all(each["published_at"] for each in releases.json())
+        assert [release["version"] for release in releases.json()] == expected, caller
+        assert all(release["published_at"] for release in releases.json())
         if inside:
-            assert [(each["version"], each["status"]) for each in drafts.json()] == [("2.0.0", "draft")]
-            assert all("published_at" not in each for each in drafts.json())
+            assert [(release["version"], release["status"]) for release in drafts.json()] == [("2.0.0", "draft")]
+            assert all("published_at" not in release for release in drafts.json())
 
 
 @pytest.mark.parametrize(

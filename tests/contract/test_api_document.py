@@ -75,7 +75,7 @@ def test_the_operation_is_no_addition(row: EndpointRow) -> None:
 
 @served
 def test_parameters_are_those_of_the_document(row: EndpointRow) -> None:
-    listed = {each["name"]: each for each in operation(row)["parameters"]}
+    listed = {parameter["name"]: parameter for parameter in operation(row)["parameters"]}
 
     assert {name for name, each in listed.items() if "x-addition" not in each} == set(row.parameters)
     for name, wanted in row.parameters.items():
@@ -106,7 +106,7 @@ def test_answers_are_the_objects_of_the_document(row: EndpointRow) -> None:
         kind = "application/problem+json" if status >= 400 else "application/json"
         schema = content[kind]["schema"]
         if "anyOf" in schema:
-            (schema,) = (each for each in schema["anyOf"] if "x-addition" not in resolve_reference(each))
+            (schema,) = (variant for variant in schema["anyOf"] if "x-addition" not in resolve_reference(variant))
         assert (schema.get("type") == "array") == is_array
         assert_same(resolve_reference(schema["items"] if is_array else schema), name)
 

@@ -72,7 +72,7 @@ def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
 
 def alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
     """The schema's alternatives without null."""
-    return [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    return [variant for variant in schema.get("anyOf", [schema]) if variant.get("type") != "null"]
 
 
 def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:

@@ -79,8 +79,8 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(l
     ranged, ranged_body = await raw(large_world, path, Accept_Encoding="gzip", Range="bytes=0-9")
     assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, whole)
     assert len(tags) == 3
-    for each in (plain, answer, again):
-        assert "Accept-Encoding" in each.headers["vary"]
+    for response in (plain, answer, again):
+        assert "Accept-Encoding" in response.headers["vary"]
 
 
 @pytest.mark.parametrize("accepted", ["", "br", "identity", "gzip;q=0, zstd;q=0", "gzip;q=0.5, identity;q=1", "*;q=0"])
@@ -89,7 +89,7 @@ async def test_a_client_that_accepts_no_coding_gets_an_unencoded_response(large_
         assert "content-encoding" not in (await raw(large_world, path, Accept_Encoding=accepted))[0].headers
 
 
-@pytest.mark.parametrize("credential", PRIVATE, ids=lambda each: next(iter(each)))
+@pytest.mark.parametrize("credential", PRIVATE, ids=lambda credential: next(iter(credential)))
 async def test_with_a_cookie_or_a_credential_nothing_is_compressed(
     large_world: World, credential: dict[str, str]
 ) -> None:

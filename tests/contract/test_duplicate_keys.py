@@ -8,7 +8,7 @@ import pytest
 from countersign.store.app import ROUTES
 from tests.contract.scenes import BODIES, BY_KEY, Scene, key
 
-BODY_ROUTES = [key(each) for each in ROUTES if each.body is not None]
+BODY_ROUTES = [key(route) for route in ROUTES if route.body is not None]
 
 
 def with_doubled_key(body: dict[str, Any]) -> str:

@@ -45,7 +45,9 @@ def test_a_member_of_another_type_or_range_is_refused_in_plain_english(name: str
         except InvalidRequest as error:
             refusals.append(error)
 
-    texts_of_all = [text for each in refusals for text in (each.detail, *(fault.detail for fault in each.faults))]
+    texts_of_all = [
+        text for refusal in refusals for text in (refusal.detail, *(fault.detail for fault in refusal.faults))
+    ]
     assert [text for text in texts_of_all if complaint(text)] == []
     assert len(refusals) > 2
 

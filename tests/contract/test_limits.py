@@ -229,7 +229,7 @@ async def test_a_proxy_of_a_network_that_is_believed_is_believed(world: World, p
             for number in range(5)
         ]
 
-    assert [each.status_code for each in forwarded] == [200] * 5
+    assert [response.status_code for response in forwarded] == [200] * 5
 
 
 @pytest.mark.parametrize("outside", ["10.43.0.1", "fd00:8::9"])
@@ -329,11 +329,11 @@ def test_every_refusal_of_status_429_is_made_with_the_numbers_of_its_limit() -> 
     source = Path(distribution.__file__).parent
     named = {
         name
-        for each in source.rglob("*.py")
-        for name in re.findall(r"class (\w+)\([^)]*\):\n(?:    .*\n|\n)*?    status = 429", each.read_text())
+        for path in source.rglob("*.py")
+        for name in re.findall(r"class (\w+)\([^)]*\):\n(?:    .*\n|\n)*?    status = 429", path.read_text())
     }
     assert {"TooManyJobs", "TooManyFollowed", "SlowDown"} <= named
-    for each in source.rglob("*.py"):
-        for line in each.read_text().splitlines():
+    for path in source.rglob("*.py"):
+        for line in path.read_text().splitlines():
             if any(f"raise {name}(" in line for name in named):
-                assert "used_up(" in line, (each.name, line)
+                assert "used_up(" in line, (path.name, line)

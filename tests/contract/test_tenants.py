@@ -174,9 +174,9 @@ MEMBERS = tuple(caller for caller in SCOPES_BY_CALLER if "north" in caller or ca
 def test_every_route_has_its_place_in_the_tables() -> None:
     other_tables = (PUBLIC, API_KEY_ROUTES, OWN_CREDENTIALS, READS_OF_PRODUCTS, {DRAFTS}, READS_OF_BUILDS)
     placed = [
-        each
+        row
         for table in (*other_tables, WRITES_OF_PRODUCTS, ORGANISATION_ROUTE_SCOPES, PERSONAL_ROUTE_SCOPES)
-        for each in table
+        for row in table
     ]
 
     assert sorted(placed) == sorted(key(route) for route in ROUTES)
@@ -239,7 +239,7 @@ async def test_the_list_of_drafts_is_for_members_alone(scene: Scene) -> None:
         assert own.is_success == (caller in MEMBERS and bool(draft_list_scopes & held)), caller
         if sees_products:
             of_draft = (await scene.send(route, caller, SLUGS["own draft"])).json()
-            assert [each["version"] for each in of_draft] == ["1.0.0"]
+            assert [release["version"] for release in of_draft] == ["1.0.0"]
     for caller in WITHOUT_VALID_CREDENTIAL:
         assert (await scene.send(route, caller)).status_code == 401, caller
 

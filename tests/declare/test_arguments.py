@@ -41,7 +41,7 @@ def load(written: str) -> None:
 
 def field_options(word: str) -> list[str]:
     """Return the options of a field."""
-    own = [each.name for each in inspect.signature(getattr(declare, word)).parameters.values()]
+    own = [parameter.name for parameter in inspect.signature(getattr(declare, word)).parameters.values()]
     return [*(each for each in own if each not in ("options", "choices", "target")), *FieldOptions.__annotations__]
 
 

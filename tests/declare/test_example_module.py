@@ -165,12 +165,12 @@ def test_to_anyone_who_has_no_role_of_the_module_it_is_not_there(url: str) -> No
 def test_the_descriptions_know_the_module(url: str) -> None:
     keeper = person(url, "bob")
 
-    known = {each["id"]: each["needs_approval"] for each in keeper.get("/api/commands")["commands"]}
-    model = next(each for each in keeper.get("/api/meta")["models"] if each["name"] == "equipment")
+    known = {command["id"]: command["needs_approval"] for command in keeper.get("/api/commands")["commands"]}
+    model = next(model for model in keeper.get("/api/meta")["models"] if model["name"] == "equipment")
 
     assert known["equipment.scrap"]
     assert not known["equipment.lend"]
-    assert [each["name"] for each in model["fields"]] == ["title", "serial", "state", "borrower", "contact", "due"]
+    assert [field["name"] for field in model["fields"]] == ["title", "serial", "state", "borrower", "contact", "due"]
     assert "/api/equipment/lend" in keeper.get("/api/openapi.json")["paths"]
 
 

@@ -12,14 +12,14 @@ SHIPPED = modules.found(["party", "crm", "billing", "helpdesk"])
 
 def tones(select: Select, *, is_state: bool = True) -> list[str]:
     """The tones of all options."""
-    return [select.tone(each, is_state=is_state) for each in select.choices]
+    return [select.tone(choice, is_state=is_state) for choice in select.choices]
 
 
 def test_a_choice_is_a_word_or_an_option_with_labels() -> None:
     select = Select("in_stock", Option("lent", en="On loan", de="Verliehen"))
 
     assert select.options == ("in_stock", "lent")
-    assert [each.label for each in select.choices] == [
+    assert [choice.label for choice in select.choices] == [
         {"en": "In stock", "de": "In stock"},
         {"en": "On loan", "de": "Verliehen"},
     ]
@@ -80,7 +80,7 @@ def test_every_shipped_model_has_an_icon_and_german_words() -> None:
         assert each.label_de, name
     lead = SHIPPED.models["lead"].fields["stage"]
     assert isinstance(lead, Select)
-    assert [each.label["de"] for each in lead.choices][:2] == ["Neu", "Qualifiziert"]
+    assert [choice.label["de"] for choice in lead.choices][:2] == ["Neu", "Qualifiziert"]
 
 
 @pytest.mark.parametrize(

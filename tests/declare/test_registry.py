@@ -16,7 +16,7 @@ def test_models_are_found_with_their_module() -> None:
 
 
 def test_fields_that_refer_to_a_model_are_known_with_their_models() -> None:
-    found = {(each.model.name, each.ref.name) for each in SHIPPED.referrers["party"]}
+    found = {(referrer.model.name, referrer.ref.name) for referrer in SHIPPED.referrers["party"]}
 
     assert found == {("address", "party"), ("lead", "party"), ("invoice", "party"), ("ticket", "party")}
     assert SHIPPED.referrers["activity"] == ()
@@ -25,14 +25,14 @@ def test_fields_that_refer_to_a_model_are_known_with_their_models() -> None:
 def test_a_model_may_refer_to_itself() -> None:
     found = registry(model("Plant", {"title": Text(), "parent": Ref("plant")}))
 
-    assert [(each.model.name, each.ref.name) for each in found.referrers["plant"]] == [("plant", "parent")]
+    assert [(referrer.model.name, referrer.ref.name) for referrer in found.referrers["plant"]] == [("plant", "parent")]
 
 
 def test_totals_are_known_by_what_counts_into_them() -> None:
-    lines = {(each.parent.name, each.field, each.by, each.of) for each in SHIPPED.totals["invoice_line"]}
+    lines = {(total.parent.name, total.field, total.by, total.of) for total in SHIPPED.totals["invoice_line"]}
 
     assert lines == {("invoice", "net_minor", "invoice", "net_minor"), ("invoice", "tax_minor", "invoice", "tax_minor")}
-    assert [each.field for each in SHIPPED.totals["payment"]] == ["paid_minor"]
+    assert [total.field for total in SHIPPED.totals["payment"]] == ["paid_minor"]
     assert SHIPPED.totals["invoice"] == ()
 
 

@@ -33,18 +33,18 @@ def template(**values: str) -> subprocess.CompletedProcess[str]:
 def render_chart(**values: str) -> list[dict[str, Any]]:
     done = template(**values)
     assert done.returncode == 0, done.stderr
-    return [each for each in yaml.safe_load_all(done.stdout) if each]
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
 
 
 def pods(objects: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        each["metadata"]["name"]: each["spec"]["template"]["spec"]
-        for each in objects
-        if each["kind"] in ("Deployment", "StatefulSet")
+        object_["metadata"]["name"]: object_["spec"]["template"]["spec"]
+        for object_ in objects
+        if object_["kind"] in ("Deployment", "StatefulSet")
     } | {
-        each["metadata"]["name"]: each["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-        for each in objects
-        if each["kind"] == "CronJob"
+        object_["metadata"]["name"]: object_["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        for object_ in objects
+        if object_["kind"] == "CronJob"
     }
 
 
@@ -52,7 +52,7 @@ def pods(objects: list[dict[str, Any]]) -> dict[str, Any]:
 def test_without_a_database_there_is_one_pod_with_both_services_and_a_volume() -> None:
     objects = render_chart()
 
-    (single,) = [each for each in objects if each["kind"] == "StatefulSet"]
+    (single,) = [object_ for object_ in objects if object_["kind"] == "StatefulSet"]
     assert single["spec"]["replicas"] == 1
     assert [claim["metadata"]["name"] for claim in single["spec"]["volumeClaimTemplates"]] == ["data"]
     assert set(pods(objects)) == {"shop"}
@@ -63,7 +63,7 @@ def test_with_a_database_there_are_several_of_each_service_and_workers() -> None
     objects = render_chart(**SEVERAL)
 
     assert set(pods(objects)) == {"shop-store", "shop-records", "shop-worker"}
-    assert {each["spec"]["replicas"] for each in objects if each["kind"] == "Deployment"} == {1, 2}
+    assert {object_["spec"]["replicas"] for object_ in objects if object_["kind"] == "Deployment"} == {1, 2}
 
 
 @needs_helm
@@ -83,9 +83,9 @@ def test_no_pod_has_a_right_it_does_not_need_and_each_service_finds_its_pods(val
     labels = [
         each["spec"]["template"]["metadata"]["labels"] for each in objects if "template" in each.get("spec", {})
     ]
-    for service in (each for each in objects if each["kind"] == "Service"):
+    for service in (object_ for object_ in objects if object_["kind"] == "Service"):
         selected = service["spec"]["selector"].items()
-        assert sum(selected <= each.items() for each in labels) == 1, service["metadata"]["name"]
+        assert sum(selected <= label.items() for label in labels) == 1, service["metadata"]["name"]
 
 
 @needs_helm
@@ -107,9 +107,9 @@ def test_an_address_that_sign_in_would_refuse_is_refused(value: str) -> None:
 def test_an_ingress_with_untrusted_forwarded_addresses_is_refused() -> None:
     refused = template(**{"ingress.enabled": "true"})
     hosts = {
-        each["spec"]["rules"][0]["host"]
-        for each in render_chart(**{"ingress.enabled": "true", "trustedProxies": "10.0.0.7"})
-        if each["kind"] == "Ingress"
+        document["spec"]["rules"][0]["host"]
+        for document in render_chart(**{"ingress.enabled": "true", "trustedProxies": "10.0.0.7"})
+        if document["kind"] == "Ingress"
     }
 
     assert "trustedProxies" in refused.stderr
@@ -132,15 +132,15 @@ def test_a_name_that_is_no_value_is_refused() -> None:
 def volumes(pod: dict[str, Any]) -> dict[str, Any]:
     """The volumes by their mount paths."""
     (container,) = pod["containers"]
-    sources = {each["name"]: each for each in pod["volumes"]}
-    return {each["mountPath"]: sources[each["name"]] for each in container["volumeMounts"]}
+    sources = {volume["name"]: volume for volume in pod["volumes"]}
+    return {volumemount["mountPath"]: sources[volumemount["name"]] for volumemount in container["volumeMounts"]}
 
 
 @needs_helm
 def test_of_one_pod_the_backup_reads_its_volume_on_its_node() -> None:
     objects = render_chart(**BACKUP)
-    (claim,) = [each for each in objects if each["kind"] == "PersistentVolumeClaim"]
-    (single,) = [each for each in objects if each["kind"] == "StatefulSet"]
+    (claim,) = [object_ for object_ in objects if object_["kind"] == "PersistentVolumeClaim"]
+    (single,) = [object_ for object_ in objects if object_["kind"] == "StatefulSet"]
     backup = pods(objects)["shop-backup"]
 
     assert volumes(backup)["/data"]["persistentVolumeClaim"]["claimName"] == "data-shop-0"
@@ -156,11 +156,11 @@ def test_of_several_pods_the_backup_has_their_settings_and_the_claim_that_is_nam
     objects = render_chart(**SEVERAL, **BACKUP, **{"backup.claim": "elsewhere"})
     backup, store = pods(objects)["shop-backup"], pods(objects)["shop-store"]
 
-    assert [each for each in objects if each["kind"] == "PersistentVolumeClaim"] == []
+    assert [object_ for object_ in objects if object_["kind"] == "PersistentVolumeClaim"] == []
     assert volumes(backup)["/backups"]["persistentVolumeClaim"]["claimName"] == "elsewhere"
     assert volumes(backup)["/data"]["emptyDir"] == {}
-    names = {each["name"] for each in backup["containers"][0]["env"]}
-    other_names = {each["name"] for each in store["containers"][0]["env"] if "OPERATOR" not in each["name"]}
+    names = {variable["name"] for variable in backup["containers"][0]["env"]}
+    other_names = {variable["name"] for variable in store["containers"][0]["env"] if "OPERATOR" not in variable["name"]}
     assert other_names - names == {"COUNTERSIGN_JOB_WORKERS"}
     assert names - other_names == {BACKUP_VARIABLE}
 

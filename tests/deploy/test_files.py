@@ -169,7 +169,7 @@ def test_the_counters_ask_for_the_password_that_the_nodes_have(
 
     def said(*commands: str) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-            connection.sendall("".join(f"{each}\r\n" for each in commands).encode())
+            connection.sendall("".join(f"{command}\r\n" for command in commands).encode())
             connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(4096), b""))
 

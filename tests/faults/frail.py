@@ -39,12 +39,12 @@ class ErrandRun:
     @property
     def answered_count(self) -> int:
         """The count of answered steps."""
-        return sum(len(each.heard) for each in self.ledgers.values())
+        return sum(len(ledger.heard) for ledger in self.ledgers.values())
 
     @property
     def in_doubt(self) -> int:
         """The count of begun steps without an answer."""
-        return sum(len(each.begun - each.heard.keys()) for each in self.ledgers.values())
+        return sum(len(ledger.begun - ledger.heard.keys()) for ledger in self.ledgers.values())
 
 
 class FaultyDiskWorker:

@@ -94,7 +94,7 @@ class RestartableService:
             self._process.wait()
             deadline_s = time.monotonic() + START_S
             # The threads of a killed process may hold its port for a moment.
-            while any(is_running(each) for each in workers) or answers(self.port):
+            while any(is_running(worker) for worker in workers) or answers(self.port):
                 if time.monotonic() > deadline_s:
                     raise RuntimeError("a worker has outlived its supervisor")
                 time.sleep(0.002)

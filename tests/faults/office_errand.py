@@ -198,6 +198,6 @@ class _RecordsErrand:
 
     async def _imported(self, first: Any) -> Any:
         found = [await self._one("lead", title=f"{self._name} row {row}") for row in range(ROWS)]
-        if len([each for each in found if each is not None]) not in (0, ROWS):
+        if len([record for record in found if record is not None]) not in (0, ROWS):
             raise WriteLost(f"{self._name}: half an import")
-        return None if found[0] is None else {"value": {"ids": [each["id"] for each in found if each]}}
+        return None if found[0] is None else {"value": {"ids": [record["id"] for record in found if record]}}

@@ -73,7 +73,7 @@ async def require_once(store: Store, number: int) -> None:
     """
     row = await store.database.fetch_one(COUNT_EFFECTS, f"errand-{number}", f"Errand {number} renamed")
     assert row is not None
-    found = tuple(int(each) for each in row)
+    found = tuple(int(value) for value in row)
     if found != EXPECTED_COUNTS:
         kind = WriteDoubled if any(has > due for has, due in zip(found, EXPECTED_COUNTS, strict=True)) else WriteLost
         raise kind(f"errand {number} left {found} instead of {EXPECTED_COUNTS}")
@@ -143,8 +143,8 @@ class _StoreErrand:
         for kind in ("drafts", "releases"):
             answer = await self._step_runner.ask(Request("GET", f"{self._product_path}/{kind}", self._tokens.publisher))
             assert answer.status == 200, answer
-            files += [each for release in json.loads(answer.body) for each in release["artifacts"]]
-        ready = [each for each in files if each["status"] == "ready"]
+            files += [artifact for release in json.loads(answer.body) for artifact in release["artifacts"]]
+        ready = [file for file in files if file["status"] == "ready"]
         if not ready:
             return None
         download = await self._step_runner.ask(

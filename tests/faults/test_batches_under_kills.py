@@ -56,7 +56,7 @@ async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
             return
         # 409: according to the database the first try of the key still runs.
         if answer.status == 200:
-            statuses = [each["status"] for each in json.loads(answer.body)["results"]]
+            statuses = [result["status"] for result in json.loads(answer.body)["results"]]
             batch.statuses = None if 503 in statuses else statuses
         return
 
@@ -93,10 +93,10 @@ async def play(store: Store, nemesis: StoreKiller, token: str, kills: int) -> li
 
 async def repeat(lives: RestartableService, token: str, batches: list[SentBatch]) -> None:
     """Send the unanswered batches again; after that, all must have been applied."""
-    for each in batches:
-        while each.statuses is None:
-            await send(lives, token, each)
-        assert set(each.statuses) <= {200, 201}
+    for batch in batches:
+        while batch.statuses is None:
+            await send(lives, token, batch)
+        assert set(batch.statuses) <= {200, 201}
 
 
 async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
@@ -110,8 +110,8 @@ async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
         batches = await play(store, nemesis, token, KILLS_FULL if is_full else KILLS)
 
         there = (await release_statuses(store)).keys()
-        cut = {each.number for each in batches if each.statuses is None}
-        assert {each.number for each in batches} - cut <= there
+        cut = {batch.number for batch in batches if batch.statuses is None}
+        assert {batch.number for batch in batches} - cut <= there
         await repeat(lives, token, batches)
         assert len(await release_statuses(store)) == len(batches)
 

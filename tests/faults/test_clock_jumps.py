@@ -75,9 +75,9 @@ async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[
     async with asyncio.TaskGroup() as group:
         for _ in range(hands):
             group.create_task(crowd.work())
-        for each in ahead_s:
+        for seconds in ahead_s:
             await asyncio.sleep(chance.uniform(*WITHIN_S))
-            await wound.jump(each)
+            await wound.jump(seconds)
         crowd.is_over = True
     await crowd.look_at_all()
 

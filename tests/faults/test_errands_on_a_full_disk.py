@@ -35,12 +35,12 @@ class SmallDiskService:
     async def refusals(self, tries: int) -> list[object]:
         """The refusal of each of `tries` errands, if it was refused."""
         turned = [await self.crowd.try_once() for _ in range(tries)]
-        return [each.args[0] for each in turned if each is not None]
+        return [match.args[0] for match in turned if match is not None]
 
     async def reads(self) -> list[int]:
         """The statuses of reads."""
         say, token = over_the_wire(self.lives.port), self.crowd.about.tokens[0]
-        return [(await say(each._replace(token=token))).status for each in READS[self.lives.service]]
+        return [(await say(request._replace(token=token))).status for request in READS[self.lives.service]]
 
     async def until_it_writes(self) -> float:
         """How long it takes, after space was freed, until an errand succeeds."""

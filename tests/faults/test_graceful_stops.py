@@ -103,7 +103,7 @@ async def waiting(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
             wire.call(port, "GET", f"/api/v1/jobs/{job['job_id']}/events", token=person),
             wire.call(port, "POST", "/api/v1/jobs", token=person, headers=prefer, body=body),
         ]
-    return [asyncio.create_task(each) for each in calls]
+    return [asyncio.create_task(call) for call in calls]
 
 
 async def stopped(site: StoppableService) -> float:

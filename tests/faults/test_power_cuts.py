@@ -99,7 +99,7 @@ def test_no_acknowledged_write_is_lost_in_a_power_cut(site: PowerCutService, is_
         "errands": len(ledgers),
         "acknowledged": site.crowd.about.answered_count,
         "answers_after_the_cut": site.dropped,
-        "kept_unheard": sum(each.found_unheard for each in ledgers),
+        "kept_unheard": sum(ledger.found_unheard for ledger in ledgers),
         "lost": 0,
         "damaged": 0,
     }

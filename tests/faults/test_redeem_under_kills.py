@@ -166,9 +166,9 @@ async def test_no_use_of_a_code_is_lost_or_doubled_when_the_server_is_killed(
         "acknowledged": size.uses * len(rounds),
         "lost": 0,
         "doubled": 0,
-        "cut_before_their_answer": sum(each.cut for each in rounds),
-        "kept_though_cut": sum(each.kept_unheard for each in rounds),
-        "replays_byte_identical": sum(each.replays for each in rounds),
+        "cut_before_their_answer": sum(round_.cut for round_ in rounds),
+        "kept_though_cut": sum(round_.kept_unheard for round_ in rounds),
+        "replays_byte_identical": sum(round_.replays for round_ in rounds),
         "ready_again_p50_s": round(statistics.median(nemesis.restarts_s), 3),
         "ready_again_max_s": round(max(nemesis.restarts_s), 3),
     }

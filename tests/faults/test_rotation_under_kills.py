@@ -99,7 +99,7 @@ async def test_a_killed_rotation_is_continued(database_url: str, tmp_path: Path)
         answer = json.loads(second_result.stdout)
         assert answer["reencrypted"]["distribution.service_key"] == 0
         assert answer["reencrypted"]["distribution.webhook"] == 2
-        assert {each["key_id"]: each["state"] for each in answer["keys"]} == {"new": "seals", "old": "unneeded"}
+        assert {key["key_id"]: key["state"] for key in answer["keys"]} == {"new": "seals", "old": "unneeded"}
     finally:
         await database.close()
     async with AsyncExitStack() as stack:

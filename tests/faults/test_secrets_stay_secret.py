@@ -295,9 +295,11 @@ def search_errors(tour: SecretTour) -> None:
     """Search every error answer. A page that is shown again may contain what its form needs."""
     own = ("form's token", "mailed link")
     kept = {name: secret for name, secret in tour.secrets.items() if name not in own}
-    leaks = [(f"{each.request.method} {each.request.url.path}", found_in(each.content, kept)) for each in tour.errors]
+    leaks = [
+        (f"{error.request.method} {error.request.url.path}", found_in(error.content, kept)) for error in tour.errors
+    ]
     assert not [leak for leak in leaks if leak[1]]
-    assert not [each.text for each in tour.errors if AGENTS_PERSON in each.text and "<html" not in each.text]
+    assert not [error.text for error in tour.errors if AGENTS_PERSON in error.text and "<html" not in error.text]
 
 
 def test_no_file_and_no_error_contains_a_plain_secret(tour: SecretTour, figures: Figures) -> None:

@@ -108,7 +108,7 @@ async def crowded(
         await all_begun.wait()
         await wait_until_idle(lives)
         p99_ms = await polite(lives, path, expected, POLITE)
-    return p99_ms, [each.result() for each in waiting]
+    return p99_ms, [task.result() for task in waiting]
 
 
 @pytest.mark.usefixtures("no_forking")
@@ -127,7 +127,7 @@ async def test_slow_clients_are_disconnected_and_delay_no_other_client(
             await call(lives.port, "GET", "/openapi.json")
         files_before, kib_before = files(lives), lives.rss_kib()
         alone_ms, crowded_ms, closed_s = list[float](), list[float](), dict[str, float]()
-        crowd = [kinds[each % len(kinds)] for each in range(CROWD if is_full else SAMPLE)]
+        crowd = [kinds[number % len(kinds)] for number in range(CROWD if is_full else SAMPLE)]
         for _ in range(ROUNDS if is_full else 1):
             alone_ms.append(await polite(lives, path, expected, POLITE))
             p99_ms, ended_s = await crowded(lives, path, expected, crowd)

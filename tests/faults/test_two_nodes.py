@@ -118,7 +118,7 @@ def pair(
         }
 
     with machines(2, ports) as (first, second):
-        data = [folder / each for each in ("first", "second", "here")]
+        data = [folder / name for name in ("first", "second", "here")]
         options = ["--demo"] if request.config.getoption("--full") else []
         if not options:
             DataDirectory(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).write_demonstration()
@@ -159,7 +159,7 @@ async def executions(where: ServedNode, root: str, plan: str) -> int:
         {"field": "command", "op": "eq", "value": "lead.delete"},
     ]
     answer = await where.record("audit_entry.list", root, filter=asked)
-    return len([each for each in answer.json()["value"] if each["model"] == "lead"])
+    return len([plan for plan in answer.json()["value"] if plan["model"] == "lead"])
 
 
 async def new_code(where: ServedNode, token: str, slug: str) -> str:
@@ -210,7 +210,7 @@ async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
         answers = await asyncio.gather(
             *(where.record(f"approve/{plan}", who) for where, who in ((pair.one, alice), (pair.other, root)))
         )
-        assert [each.status_code for each in answers] == [200, 200]
+        assert [answer.status_code for answer in answers] == [200, 200]
         assert answers[0].text == answers[1].text
         assert await executions(pair.one, root, plan) == 1
 
@@ -256,7 +256,7 @@ async def test_a_disconnected_node_refuses_requests_and_later_sees_the_decisions
         pair.other.machine.heal()
         healed_s.append(await until_it_serves(pair.other, publisher))
 
-        assert [each.status_code for each in believed] == [503, 503, 503], believed
+        assert [response.status_code for response in believed] == [503, 503, 503], believed
         # A request whose answer was lost may have taken effect: then only once, by the client that sent it first.
         again = await pair.other.store("POST", "/redeem", publisher, code=code)
         assert sorted((redeemed.status_code, again.status_code)) == [200, 409], (redeemed, again)

@@ -71,7 +71,7 @@ def work(day: ServicesDay) -> None:
     wrong = {"username": SUBMITTED["unknown user"], "password": SUBMITTED["wrong password"]}
     assert day.records.post("/api/auth/login", json=wrong).status_code == 401
     root = sign_in(day, "root")
-    values = {each.replace("-", "").replace("tax number", "tax_id"): SUBMITTED[each] for each in ("name", "e-mail")}
+    values = {name.replace("-", "").replace("tax number", "tax_id"): SUBMITTED[name] for name in ("name", "e-mail")}
     values |= {"phone": SUBMITTED["phone"], "notes": SUBMITTED["notes"], "tax_id": SUBMITTED["tax number"]}
     party = day.run(root, "party.create", 200, **values)["value"]
     day.run(root, "address.create", 200, party=party["id"], street=SUBMITTED["street"], city="Lyon", country="FR")

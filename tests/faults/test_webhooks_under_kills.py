@@ -63,9 +63,9 @@ async def test_only_events_of_committed_changes_are_sent_and_none_is_lost(
                 nodes[kill % 2].wait()
                 nodes[kill % 2] = node(database_url)
         finally:
-            for each in nodes:
-                each.kill()
-                each.wait()
+            for one_node in nodes:
+                one_node.kill()
+                one_node.wait()
         quiet = node(database_url, "quiet")
         try:
             await wait_until_empty(database, quiet)
@@ -75,7 +75,7 @@ async def test_only_events_of_committed_changes_are_sent_and_none_is_lost(
         made = {row[0] for row in await database.fetch("SELECT id FROM thing")}
     await database.close()
 
-    told = Counter(each.event["subject"] for each in receiver.messages)
+    told = Counter(message.event["subject"] for message in receiver.messages)
     assert set(told) == made
     assert len(set(receiver.ids)) == len(made)
     figures |= {

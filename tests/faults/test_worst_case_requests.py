@@ -146,7 +146,7 @@ async def _site(server: Running) -> AttackedServices:
 
 
 def _turns(seed: int, variants: int, service: str) -> Iterator[WorstCaseRequest]:
-    return (each for each in worst_cases.endless(seed, variants) if each.service == service)
+    return (case for case in worst_cases.endless(seed, variants) if case.service == service)
 
 
 class AttackCounter:
@@ -182,7 +182,7 @@ class AttackCounter:
 def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is_full: bool, figures: Figures) -> None:
     variants = worst_cases.VARIANTS if is_full else 1
     kinds = worst_cases.worst_case_requests(SEED, variants)
-    services = Counter(each.service for each in kinds)
+    services = Counter(kind.service for kind in kinds)
     attack = AttackCounter(site, SEED, FULL // 2 if is_full else max(services.values()), variants)
     with (
         HealthProber(site.server.port, "/api/v1/health") as store,
@@ -190,7 +190,7 @@ def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is
     ):
         asyncio.run(attack.run())
 
-    assert set(attack.statuses) == {each.kind for each in kinds}
+    assert set(attack.statuses) == {kind.kind for kind in kinds}
     assert not [kind for kind, found in attack.statuses.items() if set(found) & FAULTS], attack.statuses
     assert not store.wrong
     assert not records.wrong
@@ -232,7 +232,7 @@ async def _stopped(site: AttackedServices, everyone: list[int], chance: random.R
         await asyncio.sleep(0.005)
     began_s = time.monotonic()
     os.kill(everyone[0], signal.SIGTERM)
-    while any(is_running(each) for each in everyone):
+    while any(is_running(pid) for pid in everyone):
         assert time.monotonic() - began_s < ENDED_S
         await asyncio.sleep(0.01)
     took_s = time.monotonic() - began_s

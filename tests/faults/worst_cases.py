@@ -206,7 +206,7 @@ def wide_json(chance: random.Random) -> WorstCaseRequest:
 @store
 def tools(chance: random.Random) -> WorstCaseRequest:
     call = {"name": "ask", "arguments": {"query": words(chance, 2000)}}
-    calls = [{"jsonrpc": "2.0", "id": each, "method": "tools/call", "params": call} for each in range(50)]
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call} for number in range(50)]
     return _mcp("tools", "store", "", calls)
 
 
@@ -340,7 +340,7 @@ def plan(chance: random.Random) -> WorstCaseRequest:
 @records
 def tool_calls(chance: random.Random) -> WorstCaseRequest:
     call = {"name": "lead__list", "arguments": {"limit": chance.randrange(50, 200)}}
-    calls = [{"jsonrpc": "2.0", "id": each, "method": "tools/call", "params": call} for each in range(50)]
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call} for number in range(50)]
     return _mcp("tool_calls", "records", chance.choice(("alice", "agent")), calls)
 
 

@@ -56,9 +56,9 @@ def test_the_errors_of_both_databases_are_recognised() -> None:
 
     assert is_disk_full(asyncpg.DiskFullError("full"))
     assert not is_disk_full(asyncpg.OutOfMemoryError("memory"))
-    for each in found:
-        assert isinstance(each, StorageFull)
-        assert each.detail.startswith("The disk is full: ")
+    for error in found:
+        assert isinstance(error, StorageFull)
+        assert error.detail.startswith("The disk is full: ")
 
 
 @pytest.mark.parametrize("refusals", [lambda: atomic_files.disk_errors(Path("here")), disk.refusals])
@@ -117,8 +117,8 @@ def test_no_other_module_looks_for_the_errors_of_a_full_disk() -> None:
     for source in sources():
         if source.path.endswith("/kernel/errors.py"):
             continue
-        names = {each.attr for each in source.nodes if isinstance(each, ast.Attribute)}
-        texts = {str(each.value) for each in source.nodes if isinstance(each, ast.Constant)}
+        names = {node.attr for node in source.nodes if isinstance(node, ast.Attribute)}
+        texts = {str(node.value) for node in source.nodes if isinstance(node, ast.Constant)}
         found += [source.path] if NAMES & (names | texts) else []
 
     assert found == [], "use countersign.kernel.errors"

@@ -67,7 +67,7 @@ def test_the_same_key_written_in_two_ways_is_a_duplicate(text: str) -> None:
         ("[" * 100_000, TooManyValues),
         ("[" + "1," * 70_000 + "1]", TooManyValues),
     ],
-    ids=lambda each: str(each)[:16],
+    ids=lambda value: str(value)[:16],
 )
 def test_text_other_than_plain_json_is_refused(text: str, refusal: type[Exception]) -> None:
     with pytest.raises(refusal):

@@ -56,7 +56,7 @@ async def test_silent_names_delay_no_other_lookup(silent_resolver: SilentResolve
 
     assert not any(task.done() for task in silent)
     silent_resolver.answering.set()
-    assert all(isinstance(each, OSError) for each in await asyncio.gather(*silent, return_exceptions=True))
+    assert all(isinstance(outcome, OSError) for outcome in await asyncio.gather(*silent, return_exceptions=True))
 
 
 async def test_more_names_than_may_be_under_way_are_refused_at_once(silent_resolver: SilentResolver) -> None:

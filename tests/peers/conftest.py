@@ -48,6 +48,6 @@ async def _peer(url: str, tokens: dict[str, str], newest: str) -> RunningService
         office = Office(client, tokens)
         agent = await office.agent("alice", "lead.*", label="peer")
         answer = await client.get("/api/commands", headers=office.headers(agent))
-        ids = [each["id"] for each in answer.json()["commands"]]
-        tools = [each.replace(".", "__") for each in ids if is_tool(*each.split("."))]
+        ids = [command["id"] for command in answer.json()["commands"]]
+        tools = [id_.replace(".", "__") for id_ in ids if is_tool(*id_.split("."))]
         return RunningService(f"{url}/mcp", tokens[agent], (await office.first_record("lead"))["id"], tools, newest)

@@ -24,7 +24,7 @@ class Node(NamedTuple):
 
     def run(self, *arguments: object, timeout_s: int = 120) -> "subprocess.CompletedProcess[str]":
         """Run a script of the project, in the folder of its packages."""
-        command = [self.program, *(str(each) for each in arguments)]
+        command = [self.program, *(str(argument) for argument in arguments)]
         return subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment()
         )

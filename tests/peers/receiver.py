@@ -44,7 +44,7 @@ class Receiver:
     @property
     def ids(self) -> list[str]:
         """The ids of the messages, in the order of their arrival."""
-        return [each.headers["webhook-id"] for each in self.messages]
+        return [message.headers["webhook-id"] for message in self.messages]
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Handle one connection."""

@@ -74,7 +74,7 @@ def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: 
     done = inspected(peer, node, "--method", "tools/list", "--strict")
 
     assert done.returncode == 0, done.stderr
-    assert sorted(each["name"] for each in json.loads(done.stdout)["tools"]) == sorted(peer.tools)
+    assert sorted(tool["name"] for tool in json.loads(done.stdout)["tools"]) == sorted(peer.tools)
     assert "Warning" not in done.stderr
     assert "Error" not in done.stderr
 

@@ -56,7 +56,7 @@ def _of_one_contact(leads: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for lead in leads:
         if lead["stage"] == "new":
             by_contact.setdefault(lead["contact_email"], []).append(lead)
-    return next(each for each in by_contact.values() if len(each) > 1)[:2]
+    return next(group for group in by_contact.values() if len(group) > 1)[:2]
 
 
 async def _worked(office: Office, agent: str, lead: dict[str, Any]) -> None:
@@ -97,5 +97,5 @@ async def _approved(office: Office, plan_id: str, lead: dict[str, Any]) -> None:
     assert await office.refusal_of("alice", "lead.get", id=lead["id"]) == "no such record"
 
     story = await office.value("root", "audit_entry.list", filter=[{"field": "plan_id", "op": "eq", "value": plan_id}])
-    assert "lead.delete" in [each["command"] for each in story]
-    assert {each["agent"] for each in story if each["command"] == "lead.delete"} == {"mailbot"}
+    assert "lead.delete" in [entry["command"] for entry in story]
+    assert {entry["agent"] for entry in story if entry["command"] == "lead.delete"} == {"mailbot"}

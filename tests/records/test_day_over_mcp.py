@@ -81,4 +81,4 @@ async def _worked(office: Office, printed: str, deleted: dict[str, Any]) -> None
 
     about = [{"field": "record_id", "op": "eq", "value": worked}, {"field": "agent", "op": "eq", "value": "mailbot"}]
     story = await office.value("root", "audit_entry.list", filter=about)
-    assert sorted(each["command"] for each in story) == ["lead.qualify", "lead.update"]
+    assert sorted(entry["command"] for entry in story) == ["lead.qualify", "lead.update"]

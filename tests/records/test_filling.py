@@ -27,7 +27,7 @@ class Sample(Model):
 async def test_a_value_that_does_not_fit_is_refused_with_where_it_is_from(database_url: str, tmp_path: Path) -> None:
     async with inside.open_service(database_url, tmp_path, Ware, Sample) as shop:
         root = shop.administrator()
-        cheap, dear = [(await shop.value(root, "ware", "create", title="Oak", price=each))["id"] for each in (9, 10)]
+        cheap, dear = [(await shop.value(root, "ware", "create", title="Oak", price=price))["id"] for price in (9, 10)]
         assert (await shop.value(root, "sample", "create", ware=cheap))["price"] == 9
         said = r"^sample\.price: the value copied from ware does not fit \(must .* 9.*\); set price explicitly$"
         with pytest.raises(BadInput, match=said):

@@ -85,7 +85,7 @@ async def test_every_kind_of_writing_command_is_done_once_for_a_person(office: O
 
     assert await leads(office, "One row") == 1
     history = await office.value("root", "lead.history", id=lead["id"])
-    assert sorted(each["command"] for each in history) == ["lead.create", "lead.qualify", "lead.update"]
+    assert sorted(entry["command"] for entry in history) == ["lead.create", "lead.qualify", "lead.update"]
 
 
 async def test_an_agents_answers_and_proposals_are_done_once(office: Office) -> None:
@@ -244,11 +244,11 @@ async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> N
     lead = await office.first_record("lead", "alice")
     body, keys = {"id": lead["id"], "contact_email": "EMAIL_1"}, [new_key() for _ in range(22)]
     answers = [await keyed(office, agent, "lead.update", key, body) for key in keys]
-    assert [each.status_code for each in answers[-2:]] == [429, 429]
+    assert [answer.status_code for answer in answers[-2:]] == [429, 429]
 
     again = [await keyed(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
 
-    assert [each.status_code for each in again] == [400, 429]
+    assert [response.status_code for response in again] == [400, 429]
 
 
 async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Office) -> None:
@@ -257,13 +257,15 @@ async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Of
     answers = await asyncio.gather(*(keyed(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
 
     assert await leads(office) == 1
-    first = next(each for each in answers if each.status_code == 200 and "idempotency-replayed" not in each.headers)
-    for each in answers:
-        if each.status_code == 200:
-            assert each.content == first.content
+    first = next(
+        answer for answer in answers if answer.status_code == 200 and "idempotency-replayed" not in answer.headers
+    )
+    for answer in answers:
+        if answer.status_code == 200:
+            assert answer.content == first.content
         else:
-            assert (each.status_code, each.json()) == (400, {"error": IN_PROGRESS})
-            assert each.headers["retry-after"] == "1"
+            assert (answer.status_code, answer.json()) == (400, {"error": IN_PROGRESS})
+            assert answer.headers["retry-after"] == "1"
     assert has_same_bytes(first, await keyed(office, "alice", "lead.create", key, LEAD))
 
 
@@ -277,11 +279,11 @@ async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings
         nodes = [Office(at_one, rooms.tokens, one), Office(at_two, rooms.tokens, two)]
         for number in range(5):
             key, body = new_key(), {"title": f"At once {number}"}
-            answers = await asyncio.gather(*(keyed(each, "alice", "lead.create", key, body) for each in nodes * 2))
-            good = [each.json()["value"]["id"] for each in answers if each.status_code == 200]
+            answers = await asyncio.gather(*(keyed(node, "alice", "lead.create", key, body) for node in nodes * 2))
+            good = [answer.json()["value"]["id"] for answer in answers if answer.status_code == 200]
             assert good
             assert len(set(good)) == 1
-            assert {each.json()["error"] for each in answers if each.status_code != 200} <= {IN_PROGRESS}
+            assert {answer.json()["error"] for answer in answers if answer.status_code != 200} <= {IN_PROGRESS}
             assert await leads(nodes[0], f"At once {number}") == 1
 
 
@@ -306,7 +308,9 @@ async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) 
 
     rows = await office.service.records.database.fetch("SELECT * FROM idempotency")
 
-    written = b"\0".join(bytes(each) if isinstance(each, bytes) else str(each).encode() for row in rows for each in row)
+    written = b"\0".join(
+        bytes(value) if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
+    )
     for secret in ("new@person.example", "New Person", "A lead", first.json()["value"]["id"], token.json()["token"]):
         assert secret.encode() not in written
 
@@ -328,7 +332,7 @@ async def test_a_repeat_for_a_deleted_or_hidden_record_returns_only_its_id(offic
     keys = [new_key(), new_key()]
     values = [(await keyed(office, "dora", "lead.create", key, LEAD)).json()["value"] for key in keys]
     await office.value("root", "lead.delete", id=values[0]["id"])
-    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create,update")
+    grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     rows = '[{"field": "title", "op": "eq", "value": "Other"}]'
     await office.value("root", "grant.update", id=grant["id"], rows=rows)
 
@@ -343,7 +347,7 @@ async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office)
     key, refused = new_key(), new_key()
     first = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
     reason = (await keyed(office, "dora", "lead.update", refused, {"id": first["value"]["id"], "stage": "won"})).json()
-    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create,update")
+    grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     changes = {"clear": "title", "masked": "contact_email"}
     await office.value("root", "grant.update", id=grant["id"], **changes)
 
@@ -370,9 +374,9 @@ async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_change
         ]
 
     first, again = await calls(), await calls()
-    assert [each.status_code for each in first] == [200, 400]
+    assert [response.status_code for response in first] == [200, 400]
     assert all(map(has_same_bytes, first, again))
-    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create")
+    grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create")
     narrow = '[{"field": "title", "op": "eq", "value": "Other"}]'
     await office.value("root", "grant.update", id=grant["id"], rows=narrow)
 
@@ -388,7 +392,7 @@ async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(of
     await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
     key = new_key()
     await keyed(office, "dora", "lead.create", key, LEAD)
-    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create")
+    grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create")
     await office.value("root", "grant.update", id=grant["id"], commands="get")
     assert (await keyed(office, "dora", "lead.create", key, LEAD)).status_code == 404
 
@@ -403,7 +407,7 @@ async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office:
     first, again = await run_twice(office, "alice", "auth.agent-token", body)
     assert (first.status_code, has_same_bytes(first, again)) == (200, True)
 
-    mine = [each for each in await office.all("agent_token", "alice") if each["label"] == "bot"]
+    mine = [agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"]
 
     assert len(mine) == 1
 
@@ -462,7 +466,7 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
     for _ in range(25):
         who, command, body = _random_call(chance, next(counter))
         place = chance.randrange(len(ids[0])) if ids[0] else 0
-        bodies = [{**body, "id": each[place]} if "id" in body and each else body for each in ids]
+        bodies = [{**body, "id": id_[place]} if "id" in body and id_ else body for id_ in ids]
         key = new_key()
         one = await plain.call(who, command, bodies[0])
         two = await keyed(retried, who, command, key, bodies[1])

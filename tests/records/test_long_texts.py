@@ -59,4 +59,4 @@ async def test_a_list_without_limit_may_be_of_any_length(office: Office, monkeyp
 
     leads = await office.value("alice", "lead.list", filter=[{"field": "title", "op": "eq", "value": "Long"}])
 
-    assert [len(each["notes"]) for each in leads] == [500_000] * 3
+    assert [len(lead["notes"]) for lead in leads] == [500_000] * 3

@@ -118,7 +118,7 @@ async def office(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessSe
 async def add(office: InProcessService, *worked: str) -> list[str]:
     """Create shifts with these durations, and return their ids."""
     root = office.administrator()
-    return [(await office.value(root, "shift", "create", title="s", worked=each))["id"] for each in worked]
+    return [(await office.value(root, "shift", "create", title="s", worked=text))["id"] for text in worked]
 
 
 async def test_a_value_is_read_stored_and_shown(office: InProcessService) -> None:
@@ -139,8 +139,8 @@ async def test_values_are_filtered_ordered_and_counted(office: InProcessService)
     ordered = await office.value(root, "shift", "list", order=[{"field": "worked"}])
     counted = await office.value(root, "shift", "count_by", field="worked")
 
-    assert [each["worked"] for each in more] == ["10:00"]
-    assert [each["worked"] for each in ordered] == ["2:00", "2:00", "10:00"]
+    assert [shift["worked"] for shift in more] == ["10:00"]
+    assert [shift["worked"] for shift in ordered] == ["2:00", "2:00", "10:00"]
     assert counted == [{"value": "2:00", "count": 2}, {"value": "10:00", "count": 1}]
     with pytest.raises(BadInput, match=r"op contains does not fit shift\.worked, a duration field"):
         await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "contains", "value": "2"}])
@@ -180,10 +180,10 @@ async def test_a_registered_kind_is_described(office: InProcessService) -> None:
     root, approvals = office.administrator(), Approvals(frozenset(), frozenset(), frozenset())
 
     meta = api_document.meta(root, office.service.records.registry, approvals)
-    fields = next(each["fields"] for each in meta["models"] if each["name"] == "shift")
+    fields = next(model["fields"] for model in meta["models"] if model["name"] == "shift")
     schema = api_document.input_schema(root.view.models["shift"], "create")["properties"]
 
-    assert [each["kind"] for each in fields] == ["text", "duration", "iban"]
+    assert [field["kind"] for field in fields] == ["text", "duration", "iban"]
     assert schema["worked"]["pattern"] == "^[0-9]{1,4}:[0-5][0-9]$"
 
 

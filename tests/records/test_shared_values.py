@@ -37,7 +37,7 @@ async def test_the_scope_of_a_shared_value_cannot_change_while_records_have_the_
     root = shop.administrator()
     blind = await shop.person(Grant(model="deal", commands="*", clear="*", write="*"))
     deals = [(await shop.value(root, "deal", "create", title="d", buyer="Ada"))["id"] for _ in range(2)]
-    slips = [(await shop.value(root, "slip", "create", deal=each, code="c"))["id"] for each in deals]
+    slips = [(await shop.value(root, "slip", "create", deal=deal, code="c"))["id"] for deal in deals]
 
     said = "buyer must stay while a slip with a code refers to the record; empty code there first"
     with pytest.raises(BadInput, match=rf"^deal\.update is refused: {said}$"):

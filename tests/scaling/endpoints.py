@@ -51,11 +51,11 @@ def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple
         yield place or "/", length
     elif typing.get_origin(hint) is typing.Annotated:
         bare, *metas = typing.get_args(hint)
-        told = [each.max_length for each in metas if isinstance(each, msgspec.Meta)]
+        told = [meta.max_length for meta in metas if isinstance(meta, msgspec.Meta)]
         yield from _strings(bare, place, next(filter(None, told), length))
     elif typing.get_origin(hint) in (typing.Union, types.UnionType):
-        for each in typing.get_args(hint):
-            yield from _strings(each, place, length)
+        for arg in typing.get_args(hint):
+            yield from _strings(arg, place, length)
     else:
         for step, inner in _inner(hint):
             yield from _strings(inner, f"{place}/{step}")
@@ -101,8 +101,8 @@ def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -
     if ("string" in kinds and "enum" not in schema) or schema in ({}, True):
         yield place or "/", schema.get("maxLength")
     if depth < 6:
-        for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
-            yield from _members(document, each, place, depth + 1)
+        for variant in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
+            yield from _members(document, variant, place, depth + 1)
         for name, member in schema.get("properties", {}).items():
             yield from _members(document, member, f"{place}/{name}", depth + 1)
         if "items" in schema:

@@ -37,7 +37,7 @@ def _patterns() -> Iterator[ModulePattern]:
         name = source.path.removeprefix("src/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         seen: set[tuple[Any, int]] = set()
         held = vars(importlib.import_module(name))
-        anchored = {id(held[each]) for each in held if isinstance(held[each], re.Pattern) and _is_anchored(each)}
+        anchored = {id(held[name]) for name in held if isinstance(held[name], re.Pattern) and _is_anchored(name)}
         for pattern in (*_kept(held), *_written(source)):
             if (pattern.pattern, pattern.flags) not in seen:
                 seen.add((pattern.pattern, pattern.flags))
@@ -73,11 +73,11 @@ def _kept(held: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
     if isinstance(held, re.Pattern):
         yield held
     elif isinstance(held, dict) and depth < 3:
-        for each in list(held.values()):
-            yield from _kept(each, depth + 1)
+        for value in list(held.values()):
+            yield from _kept(value, depth + 1)
     elif isinstance(held, list | tuple) and depth < 3:
-        for each in held:
-            yield from _kept(each, depth + 1)
+        for name in held:
+            yield from _kept(name, depth + 1)
 
 
 def _written(source: Source) -> Iterator[re.Pattern[Any]]:

@@ -55,7 +55,7 @@ def test_expressions_that_take_quadratic_time_are_found() -> None:
 
 def test_regular_expressions_take_linear_time() -> None:
     found = patterns.patterns()
-    wrong = [line for each in found if each.module not in SHORTER for line in costly(each, LONGEST)]
+    wrong = [line for pattern in found if pattern.module not in SHORTER for line in costly(pattern, LONGEST)]
 
     assert len(found) > 150
     assert not wrong, "\n".join(wrong)
@@ -64,12 +64,12 @@ def test_regular_expressions_take_linear_time() -> None:
 @pytest.mark.parametrize("module", sorted(SHORTER))
 def test_expressions_for_short_texts_are_cheap_at_their_limit(module: str) -> None:
     """They may take more than linear time, but only a few milliseconds for a question."""
-    held = [each for each in patterns.patterns() if each.module == module]
+    held = [pattern for pattern in patterns.patterns() if pattern.module == module]
 
     assert held
-    for each in held:
-        for head, pump, tail in patterns.attacks(each.pattern):
+    for name in held:
+        for head, pump, tail in patterns.attacks(name.pattern):
             # Runs of blanks become one blank before a question is read.
             text = " ".join((head + pump * 400 + tail)[: SHORTER[module]].split())
-            grown = growth(lambda _, text=text: text, each.pattern.search, 4)
-            assert grown.costs[2] < 0.05, f"{each.pattern.pattern!r:.80}: {pump!r}: {grown}"
+            grown = growth(lambda _, text=text: text, name.pattern.search, 4)
+            assert grown.costs[2] < 0.05, f"{name.pattern.pattern!r:.80}: {pump!r}: {grown}"

@@ -33,13 +33,13 @@ def texts_run(source: Source) -> Iterator[str]:
         if isinstance(node, ast.Call):
             if (name := dotted(node.func)) in RUNS_TEXT:
                 yield name
-            yield from (f"{name} shell" for each in node.keywords if each.arg == "shell")
+            yield from (f"{name} shell" for keyword in node.keywords if keyword.arg == "shell")
 
 
 def formats_read(source: Source) -> Iterator[str]:
     """Imports of readers for formats that may name code, files or addresses to fetch."""
     for node in source.nodes:
-        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [node.module]
         yield from (name for name in names if name.partition(".")[0] in ACTING_FORMATS)
@@ -54,20 +54,20 @@ def weak_cryptography(source: Source) -> Iterator[str]:
 
 
 def test_nothing_runs_a_text() -> None:
-    assert not [(source.path, each) for source in sources() for each in texts_run(source)]
+    assert not [(source.path, text) for source in sources() for text in texts_run(source)]
 
 
 def test_nothing_reads_a_format_that_can_act() -> None:
-    assert not [(source.path, each) for source in sources() for each in formats_read(source)]
+    assert not [(source.path, text) for source in sources() for text in formats_read(source)]
 
 
 def test_nothing_uses_a_broken_digest_or_cipher() -> None:
-    assert {(source.path, each) for source in sources() for each in weak_cryptography(source)} == MAY_BE_WEAK
+    assert {(source.path, call) for source in sources() for call in weak_cryptography(source)} == MAY_BE_WEAK
 
 
 def test_pages_make_no_markup_of_text() -> None:
     assert SCRIPTS
-    assert not [(path, each) for path, text in SCRIPTS.items() for each in MARKUP.findall(text)]
+    assert not [(path, match) for path, text in SCRIPTS.items() for match in MARKUP.findall(text)]
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,15 @@ ROWS = [*checklists.rows("asvs"), *checklists.rows("owasp-api")]
 def functions(path: str) -> frozenset[str]:
     """The functions of a test file, by name."""
     body = ast.parse((ROOT / path).read_text()).body
-    return frozenset(each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(
+        statement.name for statement in body if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def test_every_requirement_of_levels_1_and_2_is_there_once() -> None:
     listed = [row.requirement for row in checklists.rows("asvs")]
 
-    chapters = Counter(int(re.split(r"[V.]", each)[1]) for each in listed)
+    chapters = Counter(int(re.split(r"[V.]", requirement)[1]) for requirement in listed)
 
     assert chapters == dict(enumerate(IN_CHAPTERS, start=1))
     assert len(set(listed)) == len(listed)
@@ -51,10 +53,10 @@ def test_the_page_is_fresh(name: str) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.requirement)
 def test_a_row_names_tests_that_exist_or_says_why_not(row: checklists.Row) -> None:
-    for each in row.tests:
-        path, _, name = each.partition("::")
-        assert (ROOT / path).is_file(), each
-        assert name in functions(path), each
+    for test in row.tests:
+        path, _, name = test.partition("::")
+        assert (ROOT / path).is_file(), test
+        assert name in functions(path), test
     assert row.verdict in checklists.VERDICTS
     assert row.about
     assert row.reason or (row.verdict == "met" and row.tests)

@@ -23,7 +23,7 @@ class Collector:
 
         self.bodies.append(body)
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            known = {each.key: each.value.string_value for each in resource.resource.attributes}
+            known = {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
             service = known["service.name"]
             self.spans += [(service, span) for scope in resource.scope_spans for span in scope.spans]
 

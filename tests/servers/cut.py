@@ -57,8 +57,8 @@ class CuttingProxy:
         self._closed.set()
         _shut(self._listener)
         self._accepting.join()
-        for each in self._sockets:
-            _shut(each)
+        for connection in self._sockets:
+            _shut(connection)
         for thread in self._threads:
             thread.join()
         for each in (self._listener, *self._sockets):

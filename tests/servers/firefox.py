@@ -109,8 +109,8 @@ class Page:
         """Press the keys one after the other. A key is a name in KEYS or a character. A page listens for its shortcuts
         only after it is painted."""
         await self.evaluate(PAINTED)
-        strokes = [KEYS.get(each, each) for each in keys]
-        actions = [{"type": kind, "value": each} for each in strokes for kind in ("keyDown", "keyUp")]
+        strokes = [KEYS.get(key, key) for key in keys]
+        actions = [{"type": kind, "value": stroke} for stroke in strokes for kind in ("keyDown", "keyUp")]
         source = {"type": "key", "id": "keyboard", "actions": actions}
         await self.command("input.performActions", context=self._context, actions=[source])
 

@@ -42,7 +42,7 @@ field after the name of the program."""
 MAX_FILES = 16
 """The maximum number of open files in one order: the standard streams, files to pass on, and the pipe for the exit
 status."""
-IMPORT_PATHS = [each for each in sys.path if each not in os.environ["PYTHONPATH"].split(os.pathsep)]
+IMPORT_PATHS = [folder for folder in sys.path if folder not in os.environ["PYTHONPATH"].split(os.pathsep)]
 
 
 def load() -> None:
@@ -174,7 +174,7 @@ def show_command(command: list[str]) -> None:
     """Let /proc show this command as the command line of this process. A long command is cut off."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = map(int, fields[END_OF_ARGUMENTS - 2 : END_OF_ARGUMENTS])
-    shown = b"".join(os.fsencode(each) + b"\0" for each in command)
+    shown = b"".join(os.fsencode(argument) + b"\0" for argument in command)
     ctypes.memset(start, 0, end - start)
     ctypes.memmove(start, shown, min(len(shown), end - start - 1))
 

@@ -185,7 +185,7 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
     if is_unsupported or isinstance(arguments, str | bytes | os.PathLike):
         return None
     environment = os.environ if given["env"] is None else given["env"]
-    command, variables, death = _unwrapped([os.fsdecode(each) for each in arguments], dict(environment))
+    command, variables, death = _unwrapped([os.fsdecode(argument) for argument in arguments], dict(environment))
     if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
         return None
     if _read_at_start(variables) != _read_at_start(_server.environment):
@@ -216,11 +216,7 @@ def _unwrapped(command: list[str], variables: dict[str, str]) -> tuple[list[str]
 
 
 def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in variables.items()
-        if name.startswith(READ_AT_START) and name not in SETTABLE
-    }
+    return {name: value for name, value in variables.items() if name.startswith(READ_AT_START) and name not in SETTABLE}
 
 
 def is_forking() -> bool:

@@ -42,7 +42,7 @@ def answers(port: int) -> bool:
 def children(pid: int) -> list[int]:
     """Return the child processes of this process, the oldest first. The result is empty if the process has ended."""
     try:
-        return sorted(int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return sorted(int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
     except FileNotFoundError:
         return []
 

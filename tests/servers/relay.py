@@ -78,7 +78,7 @@ def namespace(arguments: list[str], option: str) -> int:
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    pairs = [each.partition("=") for each in arguments if "=" in each]
+    pairs = [argument.partition("=") for argument in arguments if "=" in argument]
     listening, connecting = namespace(arguments, "--listen"), namespace(arguments, "--connect")
     enter(listening)
     sockets = {target: listener(address) for address, _, target in pairs}

@@ -68,8 +68,8 @@ def _accept(listening: socket.socket) -> None:
             connection, _ = listening.accept()
             running.append(threading.Thread(target=_run, args=(connection,)))
             running[-1].start()
-    for each in running:
-        each.join()
+    for process in running:
+        process.join()
 
 
 def _run(connection: socket.socket) -> None:

@@ -65,7 +65,7 @@ class TransactionWaits:
         task = _task()
         if task in self._open and not self._in_statement.get(task):
             place = _place(waiting)
-            if not any(each in place for each in self._allowed):
+            if not any(name in place for name in self._allowed):
                 self.found.append(f"{route}: the transaction waits in {place}")
 
     def _transaction(self, original: Callable[[Any], AbstractAsyncContextManager[Any]]) -> Callable[[Any], Any]:

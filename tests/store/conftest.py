@@ -117,7 +117,7 @@ async def fill_store(wanted: Settings, filling: Callable[[Store], Awaitable[obje
 
 def filling_of(request: pytest.FixtureRequest) -> str | None:
     """Return the fixture of the test that determines the content of its store."""
-    return next((each for each in FILLED if each in request.fixturenames), None)
+    return next((name for name in FILLED if name in request.fixturenames), None)
 
 
 @pytest.fixture

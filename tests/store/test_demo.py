@@ -23,7 +23,7 @@ from countersign.store.releases.processing.process import TYPES
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.world import World
 
-JOB_TYPES = {each.name: each for each in TYPES}
+JOB_TYPES = {type_.name: type_ for type_ in TYPES}
 
 
 async def every_page(world: World, path: str) -> list[dict[str, Any]]:
@@ -56,12 +56,12 @@ async def test_every_product_has_releases_with_notes_and_a_file_for_each_platfor
         releases = (await demo_world.call("GET", f"/products/{product['slug']}/releases")).json()
         channels |= {release["channel"] for release in releases}
         assert 1 <= len(releases) <= 7
-        assert [each["published_at"] for each in releases] == sorted(
-            (each["published_at"] for each in releases), reverse=True
+        assert [release["published_at"] for release in releases] == sorted(
+            (release["published_at"] for release in releases), reverse=True
         )
         for release in releases:
             assert release["notes"]
-            assert {each["platform"] for each in release["artifacts"]} == set(product["platforms"])
+            assert {artifact["platform"] for artifact in release["artifacts"]} == set(product["platforms"])
 
     assert channels == {"stable", "beta", "nightly", "alpha"}
 
@@ -69,16 +69,16 @@ async def test_every_product_has_releases_with_notes_and_a_file_for_each_platfor
 async def test_every_product_has_a_whole_card_and_screenshots(demo_world: World) -> None:
     for card in await every_page(demo_world, "/products"):
         detail = (await demo_world.call("GET", f"/products/{card['slug']}")).json()
-        assert card["summary"] == next(each.summary for each in products() if each.slug == card["slug"])
+        assert card["summary"] == next(product.summary for product in products() if product.slug == card["slug"])
         assert not re.search(r"[*#`_]", card["summary"])
         assert len(detail["description"]) > len(card["summary"])
         assert card["publisher"]["name"] == dict(demo.ORGANISATIONS)[card["org"]]
         assert set(card["latest"]["size_by_platform"]) == set(card["platforms"])
         assert (detail["buy_url"] is None) == card["is_free"]
         assert detail["languages"]
-        gallery = [each for each in detail["media"] if each["kind"] != "cover"]
+        gallery = [media_file for media_file in detail["media"] if media_file["kind"] != "cover"]
         assert card["media_count"] == len(gallery) >= 2
-        assert all(each["alt"] for each in detail["media"])
+        assert all(media_file["alt"] for media_file in detail["media"])
         shown = await demo_world.http.get(detail["media"][0]["url"], headers={"Accept": "image/*"})
         assert (shown.status_code, shown.headers["content-type"]) == (200, "image/svg+xml")
         assert "default-src 'none'" in shown.headers["content-security-policy"]
@@ -88,8 +88,8 @@ async def test_withdrawn_releases_have_reasons_for_those_who_own_the_product(dem
     publisher = await demo_world.person_token(demo.PUBLISHER, "read:products read:releases")
     releases = (await demo_world.call("GET", "/products/harbour-of-small-lights/releases", publisher)).json()
 
-    withdrawn = [each for each in releases if each.get("status") == "yanked"]
-    assert [each["version"] for each in withdrawn] == ["1.2.0"]
+    withdrawn = [release for release in releases if release.get("status") == "yanked"]
+    assert [release["version"] for release in withdrawn] == ["1.2.0"]
     assert withdrawn[0]["yank_reason"]
 
 
@@ -161,12 +161,15 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
     kept = (await demo_world.call("GET", "/me/collections", token=token)).json()["items"]
     follows = (await demo_world.call("GET", "/me/follows", token=token)).json()["items"]
 
-    assert {each["slug"] for each in owned_body if each["update"]} == {"neon-abbey", "marginalia", "gantry"}
-    assert [each["slug"] for each in owned_body if each["hidden"]] == ["fathom"]
-    assert {each["name"]: each["count"] for each in kept} == {
+    assert {product["slug"] for product in owned_body if product["update"]} == {"neon-abbey", "marginalia", "gantry"}
+    assert [product["slug"] for product in owned_body if product["hidden"]] == ["fathom"]
+    assert {collection["name"]: collection["count"] for collection in kept} == {
         name: len(slugs) for name, slugs in player.COLLECTIONS.items()
     }
-    assert {each["target"]["slug"] for each in follows} == {*player.FOLLOWED_PRODUCTS, *player.FOLLOWED_ORGANISATIONS}
+    assert {follow["target"]["slug"] for follow in follows} == {
+        *player.FOLLOWED_PRODUCTS,
+        *player.FOLLOWED_ORGANISATIONS,
+    }
     unowned = await demo_world.call("GET", "/library", params={"limit": 100})
     assert unowned.status_code == 401
 
@@ -211,13 +214,13 @@ async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_pa
     await demo_world.grant(demo.PUBLISHER, product["id"])
     owner = await demo_world.person_token(demo.PUBLISHER, "read:products read:library")
     parts = await demo_world.call("GET", f"/products/{product['id']}/releases/1.4.0/sbom?platform=linux", owner)
-    assert "SDL" in {each["name"] for each in parts.json()["components"]}
+    assert "SDL" in {component["name"] for component in parts.json()["components"]}
     newest = (await demo_world.call("GET", f"/products/{product['id']}/releases")).json()[0]
-    sizes = {each["platform"]: each["size"] for each in newest["artifacts"]}
-    assert {(each["from_version"], each["platform"]) for each in newest["updates"]} == {
+    sizes = {artifact["platform"]: artifact["size"] for artifact in newest["artifacts"]}
+    assert {(update["from_version"], update["platform"]) for update in newest["updates"]} == {
         ("1.3.1", platform) for platform in product["platforms"]
     }
-    assert all(0 < each["size"] < sizes[each["platform"]] / 4 for each in newest["updates"])
+    assert all(0 < update["size"] < sizes[update["platform"]] / 4 for update in newest["updates"])
 
 
 async def test_no_job_waits_where_no_worker_runs_jobs(demo_world: World) -> None:
@@ -230,17 +233,17 @@ async def test_no_job_waits_where_no_worker_runs_jobs(demo_world: World) -> None
 async def test_popular_products_lead_the_front_page(demo_world: World) -> None:
     home = (await demo_world.call("GET", "/store/home")).json()
 
-    with_cover = {each.slug for each in products() if each.cover}
-    assert [each["slug"] for each in home["hero"]] == [each for each in POPULAR if each in with_cover][:5]
+    with_cover = {product.slug for product in products() if product.cover}
+    assert [product["slug"] for product in home["hero"]] == [slug for slug in POPULAR if slug in with_cover][:5]
     downloaded = await demo_world.call("GET", "/products", params={"sort": "-downloads_7d", "limit": 5})
-    assert [each["slug"] for each in downloaded.json()["items"]] == list(POPULAR)[:5]
+    assert [item["slug"] for item in downloaded.json()["items"]] == list(POPULAR)[:5]
 
 
 async def test_the_newest_releases_are_of_the_last_days(demo_world: World) -> None:
     newest = await demo_world.call("GET", "/products", params={"sort": "-published_at", "limit": 8})
-    days = [date.fromisoformat(each["latest"]["published_at"][:10]) for each in newest.json()["items"]]
+    days = [date.fromisoformat(item["latest"]["published_at"][:10]) for item in newest.json()["items"]]
 
-    ages = [(days[0] - each).days for each in days]
+    ages = [(days[0] - day).days for day in days]
     assert ages[:6] == [0, 1, 1, 2, 2, 3]
     assert 0 <= (date.fromisoformat(clock.rfc3339(clock.now())[:10]) - days[0]).days <= 2
 
@@ -255,12 +258,12 @@ def test_a_release_of_a_day_is_published_before_the_day_counts_as_the_latest() -
 async def test_the_front_page_shows_no_palette_twice_in_a_row_of_products(demo_world: World) -> None:
     home = (await demo_world.call("GET", "/store/home")).json()
 
-    colours = [each["cover"]["color"] for each in home["hero"]]
+    colours = [product["cover"]["color"] for product in home["hero"]]
     assert len(set(colours)) == len(colours)
-    assert not any(each["cover"]["placeholder"] for each in home["hero"])
+    assert not any(product["cover"]["placeholder"] for product in home["hero"])
     for shelf in home["shelves"]:
-        beside = [each["cover"] for each in shelf["items"][:6]]
-        assert len({each["color"] for each in beside}) >= 4, shelf["id"]
+        beside = [item["cover"] for item in shelf["items"][:6]]
+        assert len({cover["color"] for cover in beside}) >= 4, shelf["id"]
 
 
 async def test_pictures_of_a_product_have_the_palette_of_its_cover(demo_world: World) -> None:
@@ -268,7 +271,7 @@ async def test_pictures_of_a_product_have_the_palette_of_its_cover(demo_world: W
 
     assert len(detail["media"]) >= 6
     palette = PALETTES[3]
-    for each in detail["media"]:
-        shown = await demo_world.http.get(each["url"])
+    for media_file in detail["media"]:
+        shown = await demo_world.http.get(media_file["url"])
         if shown.headers["content-type"] == "image/svg+xml":
             assert f'<stop stop-color="{palette.sky_top}"/>' in shown.text

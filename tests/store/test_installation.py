@@ -57,8 +57,8 @@ class ClosedInstallation:
 
     async def blob_names(self) -> set[str]:
         """Return everything in the blob store, sealed or staged."""
-        sealed = {each.sha256 async for each in self.files.sealed()}
-        return sealed | {each.upload async for each in self.files.staged()}
+        sealed = {blob.sha256 async for blob in self.files.sealed()}
+        return sealed | {blob.upload async for blob in self.files.staged()}
 
     def copied(self) -> "ClosedInstallation":
         """Return the same installation with a copy of the current database, which can be put in its place later."""
@@ -253,7 +253,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
     files = installation.files
 
     async with open_like_serve(installation.settings) as one, opened_with(copy.settings, files) as two:
-        first, second, third = [await blob_gc.collect(each) for each in (one, two, one)]
+        first, second, third = [await blob_gc.collect(store) for store in (one, two, one)]
 
     assert (first.stopped, third.stopped) == ("", "")
     assert "another copy" in second.stopped

@@ -23,7 +23,7 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
             path.chmod(0o600)
             path.write_bytes(b"chanced")
             os.utime(tmp_path / "blobs" / layout.sealed_name(made[3]), (1, 1))
-            found = {each.sha256: each.what async for each in blobs.verify(store.database, store.blobs)}
+            found = {fault.sha256: fault.what async for fault in blobs.verify(store.database, store.blobs)}
         return found, made
 
     found, (kept, lost, changed, old, _) = asyncio.run(run())

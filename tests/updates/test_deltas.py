@@ -224,12 +224,12 @@ def test_a_tampered_delta_is_refused_or_makes_files_of_the_announced_sizes(data:
     for _ in range(data.draw(st.integers(1, 5))):
         at = data.draw(st.integers(0, len(out) - 1))
         out[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
-    sizes = [len(each) for each in _NEW.values()]
+    sizes = [len(content) for content in _NEW.values()]
 
     try:
         found = [
             sum(map(len, pieces))
-            for pieces in contents(bytes(out), [MemoryPiece(each) for each in _OLD.values()], sizes)
+            for pieces in contents(bytes(out), [MemoryPiece(content) for content in _OLD.values()], sizes)
         ]
     except DeltaRefused:
         return

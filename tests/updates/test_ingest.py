@@ -35,7 +35,7 @@ def _member(size: int) -> ArchiveMember:
     return ArchiveMember(ArchiveEntry("a", "file", size, 0o644), pieces)
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=[type(each).__name__ for each in FAILURES])
+@pytest.mark.parametrize("failure", FAILURES, ids=[type(failure).__name__ for failure in FAILURES])
 @pytest.mark.parametrize("size", [1 << 16, 2 * BATCH_BYTES])
 def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int) -> None:
     """A sender that only ended itself left chunks out of the build, or made the reader wait for ever."""
@@ -45,7 +45,7 @@ def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int)
         _all_of(contents, size)
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=[type(each).__name__ for each in FAILURES])
+@pytest.mark.parametrize("failure", FAILURES, ids=[type(failure).__name__ for failure in FAILURES])
 def test_a_failure_of_the_digests_is_not_taken_for_their_end(
     failure: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

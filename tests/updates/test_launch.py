@@ -79,7 +79,7 @@ NOT_STARTED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "head", "expected"), STARTED, ids=[each[0] for each in STARTED])
+@pytest.mark.parametrize(("path", "head", "expected"), STARTED, ids=[case[0] for case in STARTED])
 def test_an_executable_is_described_with_platform_and_processors(path: str, head: bytes, expected: Launch) -> None:
     assert executables.detect(path, 0o755, head) == expected
 

@@ -26,8 +26,8 @@ def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, plan
     (outside / "b.txt").write_bytes(b"precious")
     path = app / planted
     if path.is_dir():
-        for each in path.iterdir():
-            each.unlink()
+        for child in path.iterdir():
+            child.unlink()
         path.rmdir()
     else:
         path.unlink(missing_ok=True)
@@ -36,7 +36,7 @@ def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, plan
     pull(app, BuildServer(NEW, OLD))
 
     assert (outside / "b.txt").read_bytes() == b"precious"
-    assert sorted(each.name for each in outside.iterdir()) == ["b.txt"]
+    assert sorted(path.name for path in outside.iterdir()) == ["b.txt"]
     assert not path.is_symlink()
     assert contents_of(app).items() >= dict(NEW.contents).items()
 

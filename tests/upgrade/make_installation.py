@@ -103,7 +103,7 @@ def products(url: str) -> list[str]:
         while cursor is not None:
             query = {"limit": "100", **({"cursor": cursor} if cursor else {})}
             page = http.get("/products", params=query).raise_for_status().json()
-            slugs += [each["slug"] for each in page["items"]]
+            slugs += [item["slug"] for item in page["items"]]
             cursor = page["next_cursor"]
         return sorted(slugs)
 
@@ -118,7 +118,7 @@ def library(source: Path, data: Path, url: str) -> list[str]:
 def leads(url: str) -> list[list[str]]:
     """Id, title and stage of every lead that the sales manager sees."""
     rows = sign_in(url)("lead/list", limit=500)["value"]
-    return sorted([each["id"], each["title"], each["stage"]] for each in rows)
+    return sorted([row["id"], row["title"], row["stage"]] for row in rows)
 
 
 def fill_installation(source: Path, data: Path, folder: Path) -> Mapping[str, object]:

@@ -27,7 +27,7 @@ def test_the_first_load_of_a_page_is_small(entry: str, requires_built_pages: Non
 
     scripts = [pages.BUILT / name.removeprefix("/") for name in (parts.script, *parts.preloads)]
 
-    assert sum(len(gzip.compress(each.read_bytes(), 9)) for each in scripts) <= LARGEST_SCRIPTS
+    assert sum(len(gzip.compress(script.read_bytes(), 9)) for script in scripts) <= LARGEST_SCRIPTS
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -40,7 +40,7 @@ def test_every_page_is_known_to_the_server_and_to_the_browser(entry: str) -> Non
 
 def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
     told = json.loads((pages.SOURCES / "store/paths.json").read_text())
-    paths = {each.path for each in (*ROUTES, *documents.routes(ROUTES)) if each.at_root and each.method == "GET"}
+    paths = {route.path for route in (*ROUTES, *documents.routes(ROUTES)) if route.at_root and route.method == "GET"}
 
     # A request that does not accept HTML gets the service's own answer at the root.
     assert set(told) & paths == {"/"}
@@ -67,9 +67,9 @@ def test_the_wheel_carries_the_pages(tmp_path: Path, requires_built_pages: None)
 
     names = set(zipfile.ZipFile(wheel).namelist())
 
-    for each in pages.BUILT.rglob("*"):
-        if each.is_file():
-            assert f"countersign/web/static/{each.relative_to(pages.BUILT).as_posix()}" in names
+    for path in pages.BUILT.rglob("*"):
+        if path.is_file():
+            assert f"countersign/web/static/{path.relative_to(pages.BUILT).as_posix()}" in names
 
 
 def test_no_file_of_the_pages_is_long() -> None:

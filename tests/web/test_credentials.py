@@ -94,7 +94,7 @@ async def test_a_key_that_was_sent_is_not_joined_by_a_bearer(echo: EchoService) 
     assert answer.json()["headers"]["x-api-key"] == "csk_mine"
 
 
-@pytest.mark.parametrize("path", [f"/api/v1/auth/{each}" for each in ("token", "login", "register", "me")])
+@pytest.mark.parametrize("path", [f"/api/v1/auth/{name}" for name in ("token", "login", "register", "me")])
 async def test_a_repeated_sign_in_starts_without_credentials(echo: EchoService, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.post(path, headers=with_session(Sec_Fetch_Site="same-origin"))

@@ -205,7 +205,7 @@ async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
 ) -> None:
     sent = {"Accept-Encoding": accepted}
     async with browsing(echo, store_entry(HERE)) as http, http.stream("GET", "/assets/store-1.js", headers=sent) as got:
-        body = b"".join([each async for each in got.aiter_raw()])
+        body = b"".join([chunk async for chunk in got.aiter_raw()])
 
     assert body == (b"packed" if is_packed else b"let it")
 

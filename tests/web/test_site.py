@@ -17,8 +17,8 @@ async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: EchoService)
     policy = answer.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy
-    for each in ("frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"):
-        assert each in policy
+    for directive in ("frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"):
+        assert directive in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "same-origin"
     assert not re.search(r"<script(?! type=\"module\" src=\"/assets/)", answer.text)
@@ -100,7 +100,7 @@ async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: EchoSer
     async with browsing(echo, store_entry(HERE)) as http:
         plain = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
         async with http.stream("GET", "/assets/store-1.js", headers={"Accept-Encoding": "gzip"}) as answer:
-            packed = b"".join([each async for each in answer.aiter_raw()])
+            packed = b"".join([chunk async for chunk in answer.aiter_raw()])
 
     assert plain.content == b"let it"
     assert packed == b"packed"

@@ -115,7 +115,9 @@ def translated_texts(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in TRANSLATED:
             values = (*node.args, *(keyword.value for keyword in node.keywords))
-            texts = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            texts = [
+                value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)
+            ]
             yield from (text for text in texts if " " in text.strip())
 
 

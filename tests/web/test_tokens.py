@@ -13,8 +13,8 @@ PAIRS = [
     *((text, "bg-3", 4.5) for text in ("text", "text-2", "text-3", "accent-text")),
     *((text, "bg-4", 4.5) for text in ("text", "text-2")),
     *((text, "accent-soft", 4.5) for text in ("text", "text-2", "text-3", "accent-text")),
-    *((each, f"{each}-soft", 4.5) for each in STATES),
-    *((each, ground, 4.5) for each in STATES for ground in GROUNDS),
+    *((state, f"{state}-soft", 4.5) for state in STATES),
+    *((state, ground, 4.5) for state in STATES for ground in GROUNDS),
     ("text-2", "grey-soft", 4.5),
     ("on-accent", "accent", 4.5),
     ("on-accent", "accent-hover", 4.5),
@@ -33,7 +33,7 @@ def colours(scheme: int) -> dict[str, str]:
 def luminance(colour: str) -> float:
     """Relative luminance (WCAG 2.2)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
+    red, green, blue = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

@@ -75,7 +75,7 @@ def newest(folder: BackupFolder, instant: Instant | None) -> BackupFile:
     Raises:
         NoBackup: the folder contains no such backup.
     """
-    candidates = [each for each in folder.backups if instant is None or each.moment <= instant]
+    candidates = [backup for backup in folder.backups if instant is None or backup.moment <= instant]
     if not candidates:
         limit_text = "" if instant is None else f" of {clock.rfc3339(instant)} or before"
         raise NoBackup(f"{folder.path} contains no backup{limit_text}")
@@ -88,7 +88,7 @@ def remove_old(folder: BackupFolder, keep: int, created: Path) -> list[Path]:
     Raises:
         Unavailable: a backup cannot be removed.
     """
-    other_names = [each.path for each in folder.backups if each.path.name != created.name]
+    other_names = [backup.path for backup in folder.backups if backup.path.name != created.name]
     surplus = other_names[: max(len(other_names) - keep + 1, 0)]
     with atomic_files.disk_errors(folder.path):
         for path in surplus:

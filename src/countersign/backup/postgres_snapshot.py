@@ -182,7 +182,7 @@ async def _locked(connection: AdminConnection, locks: Sequence[str], *, block_wr
                 yield
                 return
         # Lock this table first in the next attempt, because writers lock it early.
-        locks = [held_up, *(each for each in locks if each != held_up)]
+        locks = [held_up, *(lock for lock in locks if lock != held_up)]
         if clock.monotonic_s() > deadline_s:
             raise Unavailable("writes could not be blocked, because the load is too high; try again later")
         await asyncio.sleep(LOCK_RETRY_S)

@@ -201,7 +201,7 @@ async def _module_tables(
 
 
 def _without_operator_indexes(lines: Sequence[str], expected_lines: Sequence[str]) -> list[str]:
-    return [each for each in lines if each in expected_lines or _OPERATOR_INDEX.fullmatch(each) is None]
+    return [line for line in lines if line in expected_lines or _OPERATOR_INDEX.fullmatch(line) is None]
 
 
 def _altered(table: str) -> UnknownSchemaObjects:

@@ -76,12 +76,12 @@ async def migrate_tables(
         sent_checksums = await _send(snapshot.of(schema), bulk_load, schema, progress)
         await bulk_load.close(schema, references)
         progress(f"comparing {schema}", 0)
-        received_checksums = [each async for each in table_checksum.table_checksums(await bulk_load.of(schema))]
+        received_checksums = [checksum async for checksum in table_checksum.table_checksums(await bulk_load.of(schema))]
         if sent_checksums != received_checksums:
-            names = ", ".join(sorted({each.table for each in {*sent_checksums} ^ {*received_checksums}}))
+            names = ", ".join(sorted({checksum.table for checksum in {*sent_checksums} ^ {*received_checksums}}))
             raise NotMovable(f"these tables of {schema} are not equal on both sides: {names}", resolution=_UNEQUAL)
         await service.finish(await bulk_load.transaction(schema))
-        digests |= {f"{schema}.{each.table}": each for each in sent_checksums}
+        digests |= {f"{schema}.{sent_checksum.table}": sent_checksum for sent_checksum in sent_checksums}
     return digests
 
 

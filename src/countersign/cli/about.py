@@ -20,7 +20,7 @@ def version() -> None:
     from countersign.records import migrations as of_records
     from countersign.store import migrations as of_store
 
-    schemas = {each.SCHEMA: migrate.migrations(each.__name__)[-1].name for each in (of_store, of_records)}
+    schemas = {package.SCHEMA: migrate.migrations(package.__name__)[-1].name for package in (of_store, of_records)}
     value = {
         "version": __version__,
         "schemas": schemas,

@@ -107,7 +107,7 @@ class Commands(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             from difflib import get_close_matches
 
-            meant = " or ".join(f"'{each}'" for each in get_close_matches(args[0], COMMANDS))
+            meant = " or ".join(f"'{close_match}'" for close_match in get_close_matches(args[0], COMMANDS))
             raise click.UsageError(f"No such command '{args[0]}'.{f' Did you mean {meant}?' if meant else ''}", ctx)
         return super().resolve_command(ctx, args)
 

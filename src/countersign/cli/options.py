@@ -161,7 +161,7 @@ def parse_products(ctx: click.Context, param: click.Parameter, value: tuple[str,
     Raises:
         BadParameter: a value does not have one of these forms.
     """
-    return [_product(ctx, param, each) for each in value]
+    return [_product(ctx, param, text) for text in value]
 
 
 def parse_org(ctx: click.Context, param: click.Parameter, value: str) -> str:

@@ -33,7 +33,7 @@ def unreadable(setting: str) -> ValueError:
 
 def are_hosts(hosts: str) -> bool:
     """Return whether the text is a list of hosts, separated by commas, each with an optional port."""
-    return all(_is_host(each.strip()) for each in hosts.split(","))
+    return all(_is_host(word.strip()) for word in hosts.split(","))
 
 
 def is_port(port: str) -> bool:
@@ -53,7 +53,7 @@ def _is_cut(url_parts: SplitResult) -> bool:
     if not url_parts.netloc or "@" in url_parts.netloc:
         return False
     fields = [field for field in url_parts.query.split("&") if not field.startswith(_LOGIN)]
-    return any("@" in each for each in (url_parts.path, url_parts.fragment, *fields))
+    return any("@" in component for component in (url_parts.path, url_parts.fragment, *fields))
 
 
 def _is_host(host: str) -> bool:

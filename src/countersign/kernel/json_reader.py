@@ -102,8 +102,8 @@ def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -
         _require_storable("".join(names))
     # Do not call this function for values that have neither members nor texts to check: most values are such.
     kinds = (dict, list, str) if checks_texts else (dict, list)
-    nested = cast("list[object]", [each for each in items if isinstance(each, kinds)])
-    return len(names) + sum([_members(each, depth - 1, max_depth, checks_texts=checks_texts) for each in nested])
+    nested = cast("list[object]", [item for item in items if isinstance(item, kinds)])
+    return len(names) + sum([_members(member, depth - 1, max_depth, checks_texts=checks_texts) for member in nested])
 
 
 def _names_and_items(value: dict[str, object] | list[object]) -> tuple[Collection[str], Iterable[object]]:

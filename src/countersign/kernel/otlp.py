@@ -184,7 +184,7 @@ class OtlpTracer:
 
     def close(self) -> None:
         """See Tracer. Spans that the collector does not accept within CLOSING_S are dropped."""
-        closing = [threading.Thread(target=each.shutdown, daemon=True) for each in self._providers.values()]
+        closing = [threading.Thread(target=provider.shutdown, daemon=True) for provider in self._providers.values()]
         until_s = clock.monotonic_s() + CLOSING_S
         for each in closing:
             each.start()

@@ -197,7 +197,7 @@ def redacted(value: object) -> object:
             for key, each in members.items()
         }
     if isinstance(value, list | tuple):
-        return [redacted(each) for each in cast("Sequence[object]", value)]
+        return [redacted(member) for member in cast("Sequence[object]", value)]
     if value is None or isinstance(value, bool | int | float):
         return value
     return _SECRET_TEXTS.sub(HIDDEN, str(value))

@@ -84,6 +84,6 @@ def _requirement(error_text: str) -> str:
     if error_text.startswith("Expected `str` matching regex"):
         return "has characters or a form that are not allowed here"
     if types := _TYPE.match(error_text):
-        nouns = [_NOUNS.get(each, "a documented value") for each in types.group(1).split(" | ")]
+        nouns = [_NOUNS.get(word, "a documented value") for word in types.group(1).split(" | ")]
         return "must be " + " or ".join(nouns)
     return "is out of range" if "out of range" in error_text else "is not one of the documented values"

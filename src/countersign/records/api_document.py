@@ -45,10 +45,10 @@ def command_list(caller: Caller, approvals: Approvals, builtin_commands: Builtin
     """Return the descriptors of the commands (API document), sorted by id."""
     command_rows = [
         {
-            "id": f"{name}.{each}",
+            "id": f"{name}.{command}",
             "description": describe(
                 view,
-                each,
+                command,
                 builtin_commands.get(name, {}),
                 needs_approval=needs_approval,
                 proposed_fields=approvals.fields(view),
@@ -56,10 +56,10 @@ def command_list(caller: Caller, approvals: Approvals, builtin_commands: Builtin
             "needs_approval": needs_approval,
         }
         for name, view in caller.view.models.items()
-        for each in view.commands
-        for needs_approval in (approvals.ask_for(f"{name}.{each}"),)
+        for command in view.commands
+        for needs_approval in (approvals.ask_for(f"{name}.{command}"),)
     ]
-    return sorted(command_rows, key=lambda each: each["id"])
+    return sorted(command_rows, key=lambda command_row: command_row["id"])
 
 
 def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _model_meta(
         "help": model.summary,
         "shown_as": model.shown_as if model.shown_as in view.fields else "id",
         "fields": [_field_meta(view, name, registry, approvals) for name in view.fields],
-        "commands": sorted(f"{model.name}.{each}" for each in view.commands),
+        "commands": sorted(f"{model.name}.{name}" for name in view.commands),
         "actions": [_action_meta(view, name, approvals) for name in command.moves(model) if name in view.commands],
         **presentation.of_model(view, views, registry),
     }
@@ -142,8 +142,8 @@ def _action_meta(view: ModelView, name: str, approvals: Approvals) -> dict[str, 
     return {
         "id": f"{view.model.name}.{name}",
         "label": move.label,
-        "inputs": [each for each in move.inputs if each in view.fields],
-        "optional_inputs": [each for each in move.optional if each in view.fields],
+        "inputs": [input_ for input_ in move.inputs if input_ in view.fields],
+        "optional_inputs": [name for name in move.optional if name in view.fields],
         "from": list(move.sources) if shows_states else [],
         "to": move.to if shows_states else None,
         "needs_approval": approvals.ask_for(f"{view.model.name}.{name}"),
@@ -334,7 +334,7 @@ def _one_of(names: list[str]) -> Schema:
 
 def _searching(view: ModelView) -> Schema:
     """Return the members that only `search` has."""
-    numbers = [each for each in clear_fields(view) if isinstance(view.model.fields.get(each), Number)]
+    numbers = [field for field in clear_fields(view) if isinstance(view.model.fields.get(field), Number)]
     refs = [name for name in view.fields if isinstance(view.model.fields[name], Ref)]
     schema: Schema = {}
     if numbers:
@@ -350,14 +350,14 @@ def _searching(view: ModelView) -> Schema:
 
 def _series(view: ModelView) -> Schema:
     """Return the input of `series`."""
-    clear = [each for each in view.fields if view.sees_in_clear(each)]
+    clear = [field for field in view.fields if view.sees_in_clear(field)]
     fields = view.model.fields
     day: Schema = {"type": "string", "format": "date"}
     return _object(
         {
             "fn": {"type": "string", "enum": list(series.FUNCTIONS), "default": "count"},
-            "field": _one_of([each for each in clear if isinstance(fields[each], Number)]),
-            "date": _one_of([each for each in clear if isinstance(fields[each], Date)]),
+            "field": _one_of([name for name in clear if isinstance(fields[name], Number)]),
+            "date": _one_of([name for name in clear if isinstance(fields[name], Date)]),
             "step": {"type": "string", "enum": list(series.STEPS), "default": "month"},
             "from": day,
             "to": day,
@@ -389,11 +389,11 @@ def _grouped(view: ModelView) -> list[str]:
 
 def _writing(view: ModelView, name: str) -> Schema:
     workflow = view.model.workflow
-    written_fields = [each for each in view.fields if each in view.writable]
+    written_fields = [field for field in view.fields if field in view.writable]
     if name == "create":
         return _creating(view, written_fields)
     if workflow is not None and name in workflow.moves:
-        written_fields = [each for each in workflow.moves[name].accepted_fields if each in view.fields]
+        written_fields = [field for field in workflow.moves[name].accepted_fields if field in view.fields]
     return _object({"id": _ID, "revision": _REVISION, **_field_schemas(view, written_fields)}, ["id"])
 
 
@@ -401,9 +401,9 @@ def _creating(view: ModelView, written_fields: list[str]) -> Schema:
     """Return the schema of the input of `create`. It does not contain the state field, because that field starts at its
     first option."""
     state_field = None if view.model.workflow is None else view.model.workflow.field
-    input_fields = [each for each in written_fields if each != state_field]
+    input_fields = [written_field for written_field in written_fields if written_field != state_field]
     return _object(
-        _field_schemas(view, input_fields), [each for each in input_fields if _is_required_input(view.model, each)]
+        _field_schemas(view, input_fields), [field for field in input_fields if _is_required_input(view.model, field)]
     )
 
 

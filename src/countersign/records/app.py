@@ -211,10 +211,10 @@ def assembled(
         calls=CallLog(records.database),
         adopted=adopted or {},
     )
-    suspensions = {each.suspensions for each in (adopted or {}).values()}
+    suspensions = {store.suspensions for store in (adopted or {}).values()}
     callers = Callers(records, names, partial(_narrowed, records.database.dialect, suspensions))
-    for each in suspensions:
-        each.on_change(callers.forget)
+    for suspension in suspensions:
+        suspension.on_change(callers.forget)
     return RecordsService(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
 
 
@@ -230,8 +230,8 @@ def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
 def _narrowed(dialect: Dialect, suspensions: Collection[Suspensions], caller: Caller) -> Caller:
     """Return the caller with a view that is limited to the plans and audit entries that exist for it, and without
     suspended models."""
-    for each in suspensions:
-        caller = each.narrowed(caller)
+    for suspension in suspensions:
+        caller = suspension.narrowed(caller)
     return with_audit(with_plans(page_models.with_comments(caller, dialect), dialect), dialect)
 
 

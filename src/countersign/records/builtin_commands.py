@@ -208,10 +208,10 @@ async def _calls(run: Run, model: str, body: Body) -> object:
     await run.engine.calls.write()
     logged_calls = await call_log.calls_after(run.reader, str(body["id"]), after_id, limit)
     entries = [
-        CallEntry(each.number, clock.rfc3339(each.at), each.tool, each.record_id, each.result, each.elapsed_us / 1_000)
-        for each in logged_calls
+        CallEntry(call.number, clock.rfc3339(call.at), call.tool, call.record_id, call.result, call.elapsed_us / 1_000)
+        for call in logged_calls
     ]
-    return CallPage(entries, max((each.number for each in logged_calls), default=after_id))
+    return CallPage(entries, max((logged_call.number for logged_call in logged_calls), default=after_id))
 
 
 async def _deactivate(run: Run, model: str, body: Body) -> object:

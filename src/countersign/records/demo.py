@@ -152,7 +152,7 @@ class _Party(NamedTuple):
 def _in_address(text: str) -> str:
     """Return the words of a text in the letters of an e-mail address: Søren Kovačević becomes soren-kovacevic."""
     decomposed = unicodedata.normalize("NFKD", text.lower().translate(_PLAIN_LETTERS))
-    return "-".join("".join(each for each in decomposed if each.isascii()).split())
+    return "-".join("".join(character for character in decomposed if character.isascii()).split())
 
 
 def _user(name: str) -> str:
@@ -216,7 +216,7 @@ class _Seeder:
     def _companies_of(self, number: int) -> list[_Party]:
         """Return the companies that the record of a number may refer to."""
         parties = self._parties[LATIN_PARTIES:] if _is_other(number) else self._parties[:LATIN_PARTIES]
-        return [each for each in parties if each.is_company]
+        return [party for party in parties if party.is_company]
 
     def _party_of(self, number: int) -> _Party:
         party = _choice(self._parties)

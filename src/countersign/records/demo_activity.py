@@ -206,7 +206,7 @@ class _Activity:
     async def busy_lead(self) -> str:
         """Let much happen to one lead: activities, notes, a ticket of its party, and an offer. Return its id."""
         leads = await self._run.transaction.fetch(_COMPLETE)
-        lead, _, party, amount = next(each for each in leads if max(each[1]) < _AFTER_LATIN)
+        lead, _, party, amount = next(lead for lead in leads if max(lead[1]) < _AFTER_LATIN)
         ((ticket,),) = await self._run.transaction.fetch(_LAST_TICKET)
         bob = self._by("bob")
         with self._past.ago(13 * DAY_MINUTES):
@@ -354,7 +354,7 @@ class _Agents:
         await self._propose("helpdesk-bot", 88, reason, ("ticket.solve", answer))
         for ago, (lead,) in zip((130, 52), (await fetch(_WINNABLE))[:2], strict=True):
             await self._propose("crm-sync", ago, "The order has arrived.", ("lead.win", {"id": lead}))
-        stale = [("lead.delete", {"id": each, "cascade": True}) for each in lost_leads[1:3]]
+        stale = [("lead.delete", {"id": lost_lead, "cascade": True}) for lost_lead in lost_leads[1:3]]
         await self._propose("inbox-triage", 31, "Lost for more than a year, without activity.", *stale)
         duplicate = ("lead.delete", {"id": new_leads[0], "cascade": True})
         await self._propose("crm-sync", 16, "A duplicate of another lead.", duplicate)

@@ -70,7 +70,7 @@ async def add_pages(run: Run, people: Mapping[str, str], now: Instant, lead: str
     """Add the views, a favourite of one of them, a dashboard, the currency and the comments, some of them on this lead.
     `people` has the ids by user name."""
     for view in _VIEWS:
-        order = [{"field": each.removeprefix("-"), "dir": "desc" if each[0] == "-" else "asc"} for each in view.order]
+        order = [{"field": key.removeprefix("-"), "dir": "desc" if key[0] == "-" else "asc"} for key in view.order]
         filters = [{"field": field, "op": operator, "value": value} for field, operator, value in view.conditions]
         query = json.dumps({"filter": filters, "order": order})
         values = {"owner": people[view.owner], "model": view.model, "name": view.name, "shared": view.shared}

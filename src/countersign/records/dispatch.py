@@ -150,7 +150,7 @@ def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
     if not run.mentioned_models:
         return view.denied
     other_denials = [other.denied for name, other in run.caller.view.models.items() if name in run.mentioned_models]
-    return tuple(sorted({each for denied in (view.denied, *other_denials) for each in denied}))
+    return tuple(sorted({command for denied in (view.denied, *other_denials) for command in denied}))
 
 
 def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> None:

@@ -177,7 +177,7 @@ async def _issued(run: Run, token_request: agent_tokens.TokenRequest) -> Token:
 
 def _wanted(accept: str | None) -> str | None:
     names = [media_type.split(";")[0].strip() for media_type in (accept or "").split(",")]
-    return next((each for each in export.FORMATS if each in names), None)
+    return next((format_ for format_ in export.FORMATS if format_ in names), None)
 
 
 def _plain_note(note: str) -> str:

@@ -88,8 +88,8 @@ async def home(run: Run, model: str, body: Body) -> Home:
     open_records = [each for view in views if (each := await _open_records(run, view)) is not None and each.count]
     return Home(
         waiting=await _waiting(run),
-        due=[each for each in open_records if each.owner_field != _ASSIGNEE],
-        tickets=[each for each in open_records if each.owner_field == _ASSIGNEE],
+        due=[open_record for open_record in open_records if open_record.owner_field != _ASSIGNEE],
+        tickets=[open_record for open_record in open_records if open_record.owner_field == _ASSIGNEE],
         recent=(await _recent(run))[:ITEMS],
         feed=await _feed(run),
     )
@@ -126,7 +126,7 @@ def _has_work(run: Run, view: ModelView) -> bool:
 def _owner_field(view: ModelView) -> Ref | None:
     """Return the first ref to a person that the caller reads."""
     fields = (view.model.fields[name] for name in view.fields if view.sees_in_clear(name))
-    return next((each for each in fields if isinstance(each, Ref) and each.target == "user"), None)
+    return next((field for field in fields if isinstance(field, Ref) and field.target == "user"), None)
 
 
 def _date_field(view: ModelView) -> Field | None:
@@ -174,7 +174,7 @@ def _open_states(view: ModelView) -> list[dict[str, object]]:
         return []
     field = view.model.fields[name]
     states = (
-        [each.value for each in field.choices if field.tone(each, is_state=True) in _OPEN_TONES]
+        [choice.value for choice in field.choices if field.tone(choice, is_state=True) in _OPEN_TONES]
         if isinstance(field, Select)
         else []
     )
@@ -216,10 +216,10 @@ async def _feed(run: Run) -> list[FeedEntry]:
         return []
     since_instant = clock.later(clock.now(), seconds=-FEED_DAYS * 86_400)
     entries = await audit_history.newest_changes(run, models, since_instant, MAX_FEED)
-    lines = await _lines(run, [(each.model, each.record_id) for each in entries])
+    lines = await _lines(run, [(entry.model, entry.record_id) for entry in entries])
     return [
-        FeedEntry(each.at, each.by, each.agent, each.command, lines[each.model, each.record_id])
-        for each in entries
-        if (each.model, each.record_id) in lines
+        FeedEntry(entry.at, entry.by, entry.agent, entry.command, lines[entry.model, entry.record_id])
+        for entry in entries
+        if (entry.model, entry.record_id) in lines
     ]
 

@@ -112,10 +112,10 @@ async def _changed(run: Run, entries: Sequence[tuple[ModelView | None, _Changes]
 
 
 def _visible_entries(run: Run, copies: "_Copies", view: ModelView, changes: _Changes) -> dict[str, list[object]]:
-    shown_pairs = {name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items()}
+    shown_pairs = {name: [copies.shown(view, name, value) for value in pair] for name, pair in changes.items()}
     if run.caller.is_agent and view.model.name == "plan" and "error" in shown_pairs:
         is_stale = "stale" in shown_pairs.get("state", ())
-        shown_pairs["error"] = [_kind_of(each, is_stale=is_stale) for each in shown_pairs["error"]]
+        shown_pairs["error"] = [_kind_of(value, is_stale=is_stale) for value in shown_pairs["error"]]
     return {name: pair for name, pair in shown_pairs.items() if not _is_nothing(view, name, pair)}
 
 
@@ -171,7 +171,7 @@ class _Copies:
             self._held |= await unmask_input.value_ids_in(self._run, label, sorted(value_ids))
         for target, record_ids in targets.items():
             seen_ids = await unmask_input.visible_ids(self._run, target, sorted(record_ids))
-            self._seen |= {(target, each) for each in seen_ids}
+            self._seen |= {(target, seen_id) for seen_id in seen_ids}
         self._literals = await mask_output.literals(self._run, list(self._clear_texts(values)))
 
     def _clear_texts(self, values: Sequence[tuple[ModelView, str, object]]) -> Iterator[str]:
@@ -246,7 +246,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     copies = _Copies(run, texts, await _withheld(run, plan_steps))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
     structure = chain(_seen_in_diff(run, diff), _seen_in_input(run, plan_steps))
-    await copies.find([each async for each in CooperativeIterator(structure, steps.VALUES_PER_TURN)])
+    await copies.find([member async for member in CooperativeIterator(structure, steps.VALUES_PER_TURN)])
     if "input" in places:
         values[places["input"]] = await _input(run, copies, plan_steps)
     if "diff" in places:
@@ -306,7 +306,7 @@ async def _spoken(run: Run, structure: object) -> object:
         if isinstance(part, dict):
             return {name: shown(each) for name, each in cast("dict[str, object]", part).items()}
         if isinstance(part, list):
-            return [shown(each) for each in cast("list[object]", part)]
+            return [shown(member) for member in cast("list[object]", part)]
         return placeholder_tokens.replace_tokens(run.engine.grammar, part, literals) if isinstance(part, str) else part
 
     return shown(structure)

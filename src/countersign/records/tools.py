@@ -204,10 +204,10 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
 
 def _tools(view: View, approvals: Approvals | None, builtin_commands: BuiltinCommands) -> list[Tool]:
     return [
-        _tool(each, name, builtin_commands, approvals)
-        for each in view.models.values()
-        for name in each.commands
-        if command.is_tool(each.model.name, name)
+        _tool(model, name, builtin_commands, approvals)
+        for model in view.models.values()
+        for name in model.commands
+        if command.is_tool(model.model.name, name)
     ]
 
 

@@ -327,9 +327,9 @@ async def run_or_prepare_batch(call: BatchCall) -> BatchPreparation:
         return BatchPreparation(await parallel(call, requests))
     # Reads need no write transaction. Anonymous callers, API keys and unclaimed agents cannot write.
     if call.caller.kind not in WRITING_CALLERS or all(map(_is_reading, requests)):
-        senders = [partial(call.send_subrequest, each) for each in requests]
+        senders = [partial(call.send_subrequest, request) for request in requests]
         return BatchPreparation((await run_in_order(call, requests, senders))[0])
-    return BatchPreparation(operations=[await call.prepare_subrequest(each) for each in requests])
+    return BatchPreparation(operations=[await call.prepare_subrequest(request) for request in requests])
 
 
 async def run_batch(call: BatchCall) -> Response:
@@ -358,9 +358,9 @@ def _is_transient(mode: str, answers: Sequence[Response], body: bytes) -> bool:
     """Whether a repeated request must run again instead of getting the stored response. If a retry may succeed, the
     error must not be stored for a day. A long response is not stored, but rebuilt from its operations. A rolled-back
     batch cannot be rebuilt without running it, so a long response of one is transient."""
-    if any(each.status == 429 or each.status >= 500 for each in answers):
+    if any(answer.status == 429 or answer.status >= 500 for answer in answers):
         return True
-    return mode == "atomic" and len(body) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
+    return mode == "atomic" and len(body) > MAX_STORED_BYTES and any(answer.status >= 400 for answer in answers)
 
 
 def _subrequests_of_call(call: BatchCall) -> list[Subrequest]:

@@ -333,7 +333,7 @@ def _conditions(statement: SqlBuilder, query: LibraryQuery) -> list[str]:
     word_parameters = [
         {"word": statement.value(word), "end": statement.value(prefix_end(word))} for word in search_terms
     ]
-    return conditions + [HAS_WORD.format(**each) for each in word_parameters]
+    return conditions + [HAS_WORD.format(**word_parameter) for word_parameter in word_parameters]
 
 
 async def _collections(database: Database, owner: str, products: Sequence[str]) -> dict[str, list[str]]:

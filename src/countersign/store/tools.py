@@ -65,7 +65,7 @@ def _value(name: str, value: object, components: Mapping[str, Schema]) -> object
     if name == "description":
         return " ".join(str(value).split())
     if isinstance(value, list) and name == "anyOf":
-        return [_flat(each, components) for each in cast("list[Schema]", value)]
+        return [_flat(member, components) for member in cast("list[Schema]", value)]
     return _flat(cast("Schema", value), components) if isinstance(value, dict) else cast("object", value)
 
 
@@ -76,7 +76,7 @@ def answer_schema(route: Route[Store]) -> Schema:
     Raises:
         ValueError: the responses have no body, or bodies of several shapes.
     """
-    shapes = list(dict.fromkeys(each for each in route.answers.values() if each is not None))
+    shapes = list(dict.fromkeys(answer for answer in route.answers.values() if answer is not None))
     if len(shapes) != 1:
         raise ValueError(f"{route.method} {route.path}: a tool needs answers of one shape")
     schemas = Schemas((route,))
@@ -93,8 +93,8 @@ def _expanded(schema: Schema, components: Mapping[str, Schema]) -> Schema:
     if "$ref" in schema:
         return _expanded({**components[_name(schema)], **_without(schema, "$ref")}, components)
     choices = cast("list[Schema]", schema.get("anyOf", []))
-    if sum("$ref" in each for each in choices) > 1:
-        inline_choices = [each for each in choices if "$ref" not in each]
+    if sum("$ref" in choice for choice in choices) > 1:
+        inline_choices = [choice for choice in choices if "$ref" not in choice]
         return {"anyOf": [{"type": "object"}, *inline_choices]} if inline_choices else {"type": "object"}
     return {name: _expanded_value(name, value, components) for name, value in schema.items() if _is_for_clients(name)}
 
@@ -110,7 +110,7 @@ def _expanded_value(name: str, value: object, components: Mapping[str, Schema]) 
     if name == "description":
         return " ".join(str(value).split())
     if name == "anyOf":
-        return [_expanded(each, components) for each in cast("list[Schema]", value)]
+        return [_expanded(member, components) for member in cast("list[Schema]", value)]
     is_schema = isinstance(value, dict) and name in ("items", "additionalProperties")
     return _expanded(cast("Schema", value), components) if is_schema else cast("object", value)
 
@@ -184,12 +184,12 @@ def operation(name: str, route: Route[Store]) -> ToolOperation:
     for left_out in EXCLUDED_PARAMETERS:
         query["properties"].pop(left_out, None)
         body["properties"].pop(left_out, None)
-    groups = ({each: _in_path(each) for each in path}, query["properties"], body["properties"])
+    groups = ({name: _in_path(name) for name in path}, query["properties"], body["properties"])
     properties = {**groups[0], **groups[1], **groups[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
     if len(properties) != sum(map(len, groups)) + route.writes:
         raise ValueError(f"tool {name}: two parameters have the same name")
     required_names = [
-        each for each in (*path, *query.get("required", ()), *body.get("required", ())) if each in properties
+        name for name in (*path, *query.get("required", ()), *body.get("required", ())) if name in properties
     ]
     input_schema = {
         "type": "object",
@@ -232,7 +232,7 @@ def _parameter(name: str, value: object) -> str:
 
 
 def _storable(name: str, value: str) -> str:
-    if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise BadArgument(f"{name}: must not contain NUL or lone surrogates")
     return value
 
@@ -290,7 +290,7 @@ class StoreTools:
         offered_operations = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
         names = frozenset(offered_operations)
         if names not in self._lists:
-            self._lists[names] = ToolList(each.tool for each in offered_operations.values())
+            self._lists[names] = ToolList(offered_operation.tool for offered_operation in offered_operations.values())
         return self._lists[names]
 
     async def call(self, context: ToolCall, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:

@@ -134,7 +134,7 @@ ADMIN = "admin:org"
 async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """List the organisation's webhooks, oldest first."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return response.json([_webhook_body(each) for each in await receivers.listed(call.context.database, org.id)])
+    return response.json([_webhook_body(webhook) for webhook in await receivers.listed(call.context.database, org.id)])
 
 
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
@@ -183,7 +183,7 @@ async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Respo
     next_cursor = None
     if deliveries_after_page:
         next_cursor = cursor.write(store.cursors, cursor.Position("deliveries", filter_values, [body[-1].event_id]))
-    return response.json(DeliveryList([_delivery(each) for each in body], next_cursor))
+    return response.json(DeliveryList([_delivery(delivery) for delivery in body], next_cursor))
 
 
 async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response:

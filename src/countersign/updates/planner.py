@@ -91,7 +91,7 @@ def plan(
     missing = sources.missing
     costs = _Costs(manifest, local_files, places)
     usable = _usable_deltas(offer, local_files, manifest_sha256)
-    deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], missing, costs)
+    deltas = _choose_deltas([delta for delta in usable if delta.memory <= memory_bytes], missing, costs)
     delta_files = _delta_outputs(deltas, manifest)
     assembled_files = [index for index in missing if index not in delta_files]
     downloads = sum(delta.size for delta in deltas)

@@ -62,11 +62,11 @@ class Assets:
         if chunk is None or paths is None:
             return None
         imported_chunks = [chunks[name] for name in chunk.get("imports", ())]
-        styles = [style for each in (*imported_chunks, chunk) for style in each.get("css", ())]
+        styles = [style for asset in (*imported_chunks, chunk) for style in asset.get("css", ())]
         return EntryAssets(
             script=f"/{chunk['file']}",
             styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
-            preloads=tuple(f"/{each['file']}" for each in imported_chunks),
+            preloads=tuple(f"/{imported_chunk['file']}" for imported_chunk in imported_chunks),
             icon=self._built("mark-"),
             font=self._built(FIRST_FONT),
             paths=tuple(json.loads(paths)),

@@ -48,8 +48,8 @@ def page(assets: EntryAssets, rendered_page: RenderedPage, headers: Headers) -> 
     """The HTML document, in the language and theme of the visitor."""
     theme = cookie(headers, THEME_COOKIE)
     theme_attribute = f' data-theme="{theme}"' if theme in THEMES else ""
-    links = "".join(f'<link rel="stylesheet" href="{each}">' for each in assets.styles)
-    links += "".join(f'<link rel="modulepreload" href="{each}">' for each in assets.preloads)
+    links = "".join(f'<link rel="stylesheet" href="{style}">' for style in assets.styles)
+    links += "".join(f'<link rel="modulepreload" href="{preload}">' for preload in assets.preloads)
     if assets.font:
         links += f'<link rel="preload" as="font" type="font/woff2" href="{assets.font}" crossorigin>'
     if assets.icon:

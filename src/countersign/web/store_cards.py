@@ -47,7 +47,7 @@ def cards(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> st
 
 def shelf(title: str, query: str, products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
     """A row of products with its heading."""
-    cards_html = "".join(card(each, texts, 3, is_first=True) for each in products)
+    cards_html = "".join(card(product, texts, 3, is_first=True) for product in products)
     return (
         f'<section class="shelf"><div class="shelf-head"><h2>{title}</h2>'
         f'<a class="right" href="/browse?{escape(query)}">{texts["all"]}</a></div>'
@@ -111,4 +111,4 @@ def preload(product: Mapping[str, Any]) -> str:
 
 def platforms(product: Mapping[str, Any]) -> str:
     """The names of the platforms of a product."""
-    return escape(", ".join(PLATFORMS[each] for each in product["platforms"]))
+    return escape(", ".join(PLATFORMS[platform] for platform in product["platforms"]))

@@ -127,9 +127,9 @@ async def render_home(request: PageRequest, store: str) -> RenderedPage | None:
     page = await _page(request, store)
     shelves = cast("list[dict[str, Any]]", home.get("shelves", []))
     rows = "".join(
-        store_cards.shelf(page.words["new"], each["query"], _others_first(each["items"], products), page.words)
-        for each in shelves
-        if each["id"] == "new"
+        store_cards.shelf(page.words["new"], shelf["query"], _others_first(shelf["items"], products), page.words)
+        for shelf in shelves
+        if shelf["id"] == "new"
     )
     title = f'<h1 class="hidden-text">{page.words["discover"]}</h1>'
     body = f'<div class="wrap discover">{title}{store_cards.hero(products, page.words)}{rows}</div>'
@@ -183,7 +183,7 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     lead, rest_of_summary = store_cards.lead_of(product["summary"] or "")
     summary = f'<p class="subtitle">{escape(lead)}</p>' if lead else ""
     about_html = f'<p class="prose about-lead">{escape(rest_of_summary)}</p>' if rest_of_summary else ""
-    releases_html = "".join(_release(each, page) for each in releases)
+    releases_html = "".join(_release(release, page) for release in releases)
     body = (
         f'<div class="wrap"><article class="product-page"><div class="product"><div class="product-head">'
         f'<div class="page-head"><h1>{escape(product["title"])}</h1></div>{summary}</div>'
@@ -224,7 +224,7 @@ async def render_publisher(request: PageRequest, store: str) -> RenderedPage | N
         {address: publisher, listed_at: publisher_page}
     )
     head += store_cards.preload(in_banner[0]) if in_banner else ""
-    banner = "".join(store_cards.image(each, is_first=True) for each in in_banner)
+    banner = "".join(store_cards.image(product, is_first=True) for product in in_banner)
     body = (
         f'<div class="wrap"><div class="publisher-page"><div class="banner">{banner}</div>'
         f'<div class="publisher-head">{store_cards.monogram(publisher["slug"], publisher["name"])}'
@@ -246,9 +246,9 @@ async def render_missing(request: PageRequest, store: str) -> RenderedPage:
 
 def _others_first(items: Sequence[dict[str, Any]], visible_products: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first products of a shelf, the newest first, and those last that the page shows above it."""
-    ids = {each["id"] for each in visible_products}
+    ids = {product["id"] for product in visible_products}
     newest = sorted(items, key=_released_at, reverse=True)
-    return sorted(newest, key=lambda each: each["id"] in ids)[:FIRST_SHELF]
+    return sorted(newest, key=lambda product: product["id"] in ids)[:FIRST_SHELF]
 
 
 def _released_at(product: Mapping[str, Any]) -> str:
@@ -273,7 +273,7 @@ def _framed(page: _Page, body: str, address: str = "") -> str:
 
 def _pictures(product: Mapping[str, Any], page: _Page) -> str:
     """The first picture large, and the others small. A video is shown by the product's cover until it plays."""
-    screenshots = [each for each in product["media"] if each["kind"] == "screenshot"]
+    screenshots = [media_file for media_file in product["media"] if media_file["kind"] == "screenshot"]
     first_html, small_pictures = store_cards.image(product, is_first=True), screenshots
     if screenshots and not product["has_trailer"]:
         first_html, small_pictures = (
@@ -281,8 +281,8 @@ def _pictures(product: Mapping[str, Any], page: _Page) -> str:
             screenshots[1:],
         )
     other_html = "".join(
-        f'<li><img src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>'
-        for each in small_pictures
+        f'<li><img src="{escape(small_picture["url"])}" alt="{escape(small_picture["alt"])}" loading="lazy"></li>'
+        for small_picture in small_pictures
     )
     # The row scrolls on narrow screens: the keyboard reaches it.
     row = (
@@ -304,9 +304,9 @@ def _facts(product: Mapping[str, Any], page: _Page) -> str:
 
 def _release(release: Mapping[str, Any], page: _Page) -> str:
     files = "".join(
-        f'<li><a href="{API}/artifacts/{each["id"]}">{escape(each["filename"])}</a> '
-        f"<span>{each['size']:,} B</span> <code>{each['sha256'] or ''}</code></li>"
-        for each in release.get("artifacts") or ()
+        f'<li><a href="{API}/artifacts/{artifact["id"]}">{escape(artifact["filename"])}</a> '
+        f"<span>{artifact['size']:,} B</span> <code>{artifact['sha256'] or ''}</code></li>"
+        for artifact in release.get("artifacts") or ()
     )
     published_day = (release["published_at"] or "")[:10]
     is_yanked = release.get("status") == "yanked"
@@ -346,7 +346,7 @@ def _described(title: str, text: str, url: str, store: str, picture: str) -> str
 def _picture_of(product: Mapping[str, Any], root_url: str) -> str:
     """The absolute address of the product's own cover, or else of its first screenshot. Most link previews show no SVG,
     so that the placeholder cover is the last choice."""
-    shots = [each["url"] for each in product.get("media", ()) if each["kind"] == "screenshot"]
+    shots = [media_file["url"] for media_file in product.get("media", ()) if media_file["kind"] == "screenshot"]
     cover = product["cover"]
     address = shots[0] if cover["placeholder"] and shots else cover["url"]
     return f"{root_url}{address}"
@@ -354,7 +354,7 @@ def _picture_of(product: Mapping[str, Any], root_url: str) -> str:
 
 def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any]], url: str) -> str:
     """Structured data for search engines (schema.org, SoftwareApplication)."""
-    newest_release = next((each for each in releases if each["published_at"]), None)
+    newest_release = next((release for release in releases if release["published_at"]), None)
     data = {
         "@context": "https://schema.org",
         "@type": ["SoftwareApplication", CATEGORIES.get(product["kind"], "WebApplication")],
@@ -366,7 +366,7 @@ def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any
         "license": product["license"],
         "softwareVersion": newest_release and newest_release["version"],
         "datePublished": newest_release and newest_release["published_at"],
-        "image": [each["url"] for each in product["media"]],
+        "image": [media_file["url"] for media_file in product["media"]],
     }
     filled_data = {name: value for name, value in data.items() if value not in (None, [], "")}
     return f'<script type="application/ld+json">{_json(filled_data)}</script>'

@@ -26,6 +26,7 @@ def total(store: Running, kind: str) -> int:
     found = httpx.get(f"{store.url}/api/v1/products", params=asked, timeout=60)
     return len(found.json()["items"])
 
+
 EVERYTHING = (
     'kind=game|app; platform=linux&macos; platform!=web; access=free; tag=puzzle; title="deep kiln"; version=">1.0"; '
     "channel=beta; find=releases; since=2026-01-01T00:00:00Z; until=2026-11-01T00:00:00Z; order=newest; limit=5"
@@ -93,9 +94,7 @@ async def test_the_switch_takes_what_is_typed_from_the_question_to_the_words_and
         await expect(page.locator("[aria-label='Search mode'] [aria-current]")).to_have_text("Question")
 
 
-async def test_the_cards_of_an_answer_name_the_publisher_and_the_access(
-    browser: Browser, demo_store: Running
-) -> None:
+async def test_the_cards_of_an_answer_name_the_publisher_and_the_access(browser: Browser, demo_store: Running) -> None:
     about = await asyncio.to_thread(call, demo_store, "GET", "/products/aurora-freight")
     async with watched(browser, demo_store.url) as page:
         await page.goto(address("What is Aurora Freight?"))
@@ -181,9 +180,7 @@ async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Ru
         await focuses(page, "Number")
         await page.keyboard.press("Enter")
 
-        await expect(page.locator(".token")).to_have_text(
-            ["Category: Game ×", "Platform: Linux ×", "Answer: Number ×"]
-        )
+        await expect(page.locator(".token")).to_have_text(["Category: Game ×", "Platform: Linux ×", "Answer: Number ×"])
         await expect(page.locator(".answer")).to_have_text(f"{total(demo_store, 'game')} products.")
         await asks(page, q="kind=game; platform=linux; answer=count")
         await focuses(page, "Add filter")
@@ -313,9 +310,7 @@ async def test_a_new_question_is_sent_with_the_answered_ones_before_it(
             expected = {"query": question} if question == ANSWERED else {"query": question, "prev": [ANSWERED]}
             assert request.post_data_json == expected
 
-        await expect(page.locator(".token")).to_have_text(
-            ["Category: Game ×", "Platform: Linux ×", "Access: Free ×"]
-        )
+        await expect(page.locator(".token")).to_have_text(["Category: Game ×", "Platform: Linux ×", "Access: Free ×"])
         await expect(page.locator("[aria-label='Earlier questions'] a")).to_have_text([ANSWERED])
         await assert_accessible(page, axe)
         await page.reload()
@@ -369,4 +364,4 @@ async def test_what_is_loaded_moves_nothing_for_those_who_want_no_motion(browser
 
         shortest = "[...document.querySelectorAll('main *')].map(each => getComputedStyle(each).transitionDuration)"
         durations = await page.evaluate(shortest)
-        assert {each for text in durations for each in text.split(", ")} <= {"0s", "0.001s"}
+        assert {word for text in durations for word in text.split(", ")} <= {"0s", "0.001s"}

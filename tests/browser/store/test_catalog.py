@@ -120,9 +120,9 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
     browser: Browser, demo_store: Running
 ) -> None:
     home = httpx.get(f"{demo_store.url}/api/v1/store/home", timeout=60).json()
-    downloaded = next(each for each in home["shelves"] if each["id"] == "downloaded")
+    downloaded = next(shelf for shelf in home["shelves"] if shelf["id"] == "downloaded")
 
-    large = {f"/products/{each['slug']}" for each in home["hero"]}
+    large = {f"/products/{product['slug']}" for product in home["hero"]}
     expected = [
         [f"/products/{each['slug']}", f"{downloads:,} downloads"]
         for each, downloads in zip(downloaded["items"][:4], downloaded["downloads_7d"], strict=False)
@@ -176,9 +176,9 @@ async def test_the_front_page_has_a_different_reason_for_each_large_product(
 async def test_the_shelf_of_new_products_says_how_new_all_of_them_are(browser: Browser, demo_store: Running) -> None:
     home = httpx.get(f"{demo_store.url}/api/v1/store/home", timeout=60).json()
     latest = {
-        f"/products/{each['slug']}": datetime.fromisoformat(each["latest"]["published_at"])
+        f"/products/{item['slug']}": datetime.fromisoformat(item["latest"]["published_at"])
         for shelf in home["shelves"]
-        for each in shelf["items"]
+        for item in shelf["items"]
     }
     now = max(latest.values())
     async with watched(browser, demo_store.url, timezone_id="UTC") as page:
@@ -187,9 +187,9 @@ async def test_the_shelf_of_new_products_says_how_new_all_of_them_are(browser: B
             shelf = page.locator(".shelf").first
             await expect(shelf.locator(".shelf-head p")).to_have_text(note)
             links = await shelf.locator(".card h3 a").evaluate_all("(links) => links.map((link) => link.pathname)")
-            dates = [latest[each] for each in links]
+            dates = [latest[link] for link in links]
             assert len(links) >= 5
-            assert all(moment - each <= limit for each in dates)
+            assert all(moment - date <= limit for date in dates)
 
         moment = now
         await page.clock.set_fixed_time(moment)
@@ -206,8 +206,8 @@ async def test_recently_updated_lists_the_newest_versions_of_all_products_with_t
 ) -> None:
     listed = {"sort": "-published_at", "limit": 100}
     products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed, timeout=60)
-    latest = [each["latest"] for each in products.json()["items"] if each["latest"]]
-    newest = sorted((each["published_at"] for each in latest), reverse=True)[:4]
+    latest = [item["latest"] for item in products.json()["items"] if item["latest"]]
+    newest = sorted((release["published_at"] for release in latest), reverse=True)[:4]
     today = date.fromisoformat(newest[0][:10])
     ages = [(today - date.fromisoformat(at[:10])).days for at in newest]
     words = {0: "today", 1: "yesterday"}
@@ -232,7 +232,7 @@ async def test_a_publishers_page_has_a_banner_of_its_covers_and_full_rows(
 ) -> None:
     listed = {"org": "northwind-games", "limit": 60}
     products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed, timeout=60).json()["items"]
-    covers = {httpx.URL(each["cover"]["url"]).path: each["cover"]["color"] for each in products}
+    covers = {httpx.URL(product["cover"]["url"]).path: product["cover"]["color"] for product in products}
 
     async with watched(browser, demo_store.url) as page:
 

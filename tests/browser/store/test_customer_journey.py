@@ -121,6 +121,6 @@ async def test_a_customer_redeems_and_downloads_whatever_happens_on_the_way(
         await watching.__aexit__(None, None, None)
         library = await asyncio.to_thread(call, store, "GET", "/library", email=PLAYER)
 
-    bought = next(each for each in library if each["slug"] == PRODUCT)
+    bought = next(item for item in library if item["slug"] == PRODUCT)
     assert bought["note"] == NOTE
     assert bought["installed_version"] is not None

@@ -24,7 +24,7 @@ def peopled_store(demo_store: Running) -> Running:
     return demo_store
 
 
-@pytest.mark.parametrize("visitor", STORE_VISITORS, ids=lambda each: each.name)
+@pytest.mark.parametrize("visitor", STORE_VISITORS, ids=lambda visitor: visitor.name)
 async def test_the_pages_of_the_store(
     browser: Browser, peopled_store: Running, axe: str, visitor: Visitor, figures: Figures, *, is_full: bool
 ) -> None:
@@ -37,7 +37,7 @@ async def test_the_pages_of_the_store(
     counted(figures, cells, found)
 
 
-@pytest.mark.parametrize("visitor", FORM_VISITORS, ids=lambda each: each.name)
+@pytest.mark.parametrize("visitor", FORM_VISITORS, ids=lambda visitor: visitor.name)
 async def test_the_forms_of_the_store(
     browser: Browser, peopled_store: Running, axe: str, visitor: Visitor, figures: Figures, *, is_full: bool
 ) -> None:
@@ -63,16 +63,16 @@ def test_every_page_has_its_place() -> None:
 
 
 def test_every_form_has_its_place() -> None:
-    shown = {each.path for each in ROUTES if each.method == "GET" and "text/html" in each.produces}
+    shown = {route.path for route in ROUTES if route.method == "GET" and "text/html" in route.produces}
     visited = [place.bare for place in (*FORMS, *READABLE)]
 
     patterns = {path: re.compile("(/api/v1)?" + re.sub(r"\{\w+\}", "[^/]+", path)) for path in shown}
 
-    assert [path for path, pattern in patterns.items() if not any(pattern.fullmatch(each) for each in visited)] == []
+    assert [path for path, pattern in patterns.items() if not any(pattern.fullmatch(path) for path in visited)] == []
 
 
 @pytest.mark.parametrize(("places", "visitors"), [(STORE, STORE_VISITORS), (FORMS, FORM_VISITORS)])
 def test_a_sample_has_every_page(places: tuple[Place, ...], visitors: tuple[Visitor, ...]) -> None:
-    seen = [place for each in visitors for place, _ in chosen(places, visitors, each, is_full=False)]
+    seen = [place for visitor in visitors for place, _ in chosen(places, visitors, visitor, is_full=False)]
 
     assert sorted(place.name for place in seen) == sorted(place.name for place in places)

@@ -180,7 +180,7 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
 
     items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
     state = await asyncio.to_thread(call, demo_store, "GET", f"/me/owned?ids={followed['id']}", email=PLAYER)
-    assert next(each["note"] for each in items if each["id"] == owned["id"]) == note
+    assert next(item["note"] for item in items if item["id"] == owned["id"]) == note
     assert state["followed"] == [followed["id"]]
 
 
@@ -195,7 +195,7 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
 
     async def saved() -> str:
         items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
-        return str(next(each["note"] for each in items if each["id"] == product))
+        return str(next(item["note"] for item in items if item["id"] == product))
 
     async with watched(browser, demo_store.url) as page:
         await elsewhere("Written before")
@@ -210,7 +210,7 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
         await expect(choice).to_contain_text("Written on the phone")
         assert await saved() == "Written on the phone"
         await assert_accessible(page, axe)
-        async with page.expect_response(lambda each: each.request.method == "PATCH"):
+        async with page.expect_response(lambda response: response.request.method == "PATCH"):
             await page.click("button:text-is('Keep this note')")
         await expect(choice).to_have_count(0)
         await expect(note).to_be_focused()
@@ -312,7 +312,7 @@ async def test_a_note_of_a_product_whose_title_has_no_letter_is_saved(browser: B
         await expect(page.locator(".card h3")).to_have_text("★")
         await page.click(".card .get-more")
         await page.fill("dialog textarea", "Written here")
-        async with page.expect_response(lambda each: each.request.method == "PATCH"):
+        async with page.expect_response(lambda response: response.request.method == "PATCH"):
             await page.press("dialog textarea", "Tab")
 
     assert (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["note"] == "Written here"
@@ -335,7 +335,7 @@ async def test_all_updates_are_downloaded_with_one_press(browser: Browser, demo_
         await sign_in(page, email, "/library")
         await expect(page.locator(".updates > li")).to_have_count(2)
         downloads: list[str] = []
-        page.on("download", lambda each: downloads.append(each.suggested_filename))
+        page.on("download", lambda download: downloads.append(download.suggested_filename))
         await page.focus("button:text('Download all')")
         await page.keyboard.press("Enter")
 
@@ -349,7 +349,7 @@ async def test_all_updates_are_downloaded_with_one_press(browser: Browser, demo_
         await eventually(are_downloaded)
 
     items = await asyncio.to_thread(call, demo_store, "GET", "/library", email=email)
-    assert {each["slug"]: each["installed_version"] for each in items} == dict.fromkeys(slugs, "1.1.0")
+    assert {item["slug"]: item["installed_version"] for item in items} == dict.fromkeys(slugs, "1.1.0")
 
 
 async def test_a_collection_is_made_renamed_and_deleted_beside_the_products(

@@ -186,7 +186,7 @@ async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
             return
         await asyncio.wait_for(released.wait(), 60)
         response = await route.fetch()
-        results = [{**each, "status": 503, "body": None} for each in (await response.json())["results"]]
+        results = [{**result, "status": 503, "body": None} for result in (await response.json())["results"]]
         await route.fulfill(response=response, json={"results": results})
 
     async with watched(browser, demo_store.url) as page:
@@ -230,7 +230,7 @@ async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_u
         await assert_accessible(page, axe)
 
     listed = httpx.get(f"{demo_store.url}{bill}", timeout=60).json()
-    assert {each["name"] for each in listed["components"]} == {"SDL", "zlib"}
+    assert {component["name"] for component in listed["components"]} == {"SDL", "zlib"}
 
 
 async def test_the_files_of_older_releases_are_shown_on_demand(browser: Browser, demo_store: Running) -> None:
@@ -256,7 +256,7 @@ PLAYED = """(video) => new Promise((played) => {
 
 async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser: Browser, demo_store: Running) -> None:
     product = httpx.get(f"{demo_store.url}/api/v1/products/aurora-freight", timeout=60).json()
-    video = next(each for each in product["media"] if each["kind"] == "video")
+    video = next(media_file for media_file in product["media"] if media_file["kind"] == "video")
     loaded: list[str] = []
 
     async with watched(browser, demo_store.url) as page:
@@ -264,7 +264,7 @@ async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser:
         await page.goto("/products/aurora-freight")
         await expect(page.locator(".stage .flag")).to_have_text("Trailer · 0:10")
         await expect(page.locator(".stage img").first).to_have_attribute("src", product["cover"]["url"])
-        before = [each for each in loaded if each.endswith(video["url"])]
+        before = [url for url in loaded if url.endswith(video["url"])]
         await page.get_by_role("button", name="0:10").wait_for()
         await page.get_by_role("button", name=video["alt"]).first.click()
         await page.locator(".stage video").evaluate(PLAYED)

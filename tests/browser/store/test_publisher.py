@@ -146,7 +146,7 @@ async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
     part = 4 << 20
-    starts = [int(each.split()[1].split("-")[0]) for each in sent]
+    starts = [int(header.split()[1].split("-")[0]) for header in sent]
     assert starts == [0, part, part, 2 * part]
 
 
@@ -215,7 +215,9 @@ async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, 
         await page.wait_for_selector("text=It deletes <b>saves</b>")
 
     releases = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}/releases")
-    assert [(each["channel"], each["yank_reason"]) for each in releases] == [("stable", "It deletes <b>saves</b>")]
+    assert [(release["channel"], release["yank_reason"]) for release in releases] == [
+        ("stable", "It deletes <b>saves</b>")
+    ]
 
 
 @pytest.mark.full
@@ -331,7 +333,7 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
         await page.wait_for_selector("text=Withdrawn: Rolled back to 1.0.0")
 
     product = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
-    assert [(each["channel"], each["version"]) for each in product["channels"]] == [("beta", "1.0.0")]
+    assert [(channel["channel"], channel["version"]) for channel in product["channels"]] == [("beta", "1.0.0")]
 
 
 @pytest.mark.full

@@ -110,7 +110,7 @@ async def test_typed_notes_survive_another_step_a_reload_and_a_lost_network_unti
         await expect(page.locator(".step:visible")).to_contain_text("New ships")
         await expect(page.locator(".steps li:has-text('Release notes')")).to_contain_text("(done)")
     drafts = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}/drafts")
-    assert [each["notes"] for each in drafts] == ["**New** ships"]
+    assert [draft["notes"] for draft in drafts] == ["**New** ships"]
 
 
 async def test_a_refused_file_says_why_and_leads_to_where_another_is_uploaded(

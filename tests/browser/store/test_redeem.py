@@ -98,7 +98,7 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
         await page.reload()
         await expect(page.locator("#code")).to_have_value("")
 
-    assert not [each for each in asked if code.lower() in each.lower()]
+    assert not [url for url in asked if code.lower() in url.lower()]
 
 
 @pytest.mark.full
@@ -172,9 +172,7 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
         await page.wait_for_selector("h2:text-is('Sign in')")
 
 
-async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(
-    browser: Browser, demo_store: Running
-) -> None:
+async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(browser: Browser, demo_store: Running) -> None:
     first = await asyncio.to_thread(new_person, demo_store)
     second = await asyncio.to_thread(new_person, demo_store)
     async with watched(browser, demo_store.url) as page:

@@ -50,7 +50,7 @@ async def test_on_a_phone_the_form_is_alone_and_no_cover_is_loaded(
         page.on("request", note)
         await page.goto("/auth/signin", wait_until="networkidle")
         await until_equal(page, f"{FORM}.top < 200", expected=True)
-        assert not [each for each in asked if "cover" in each]
+        assert not [url for url in asked if "cover" in url]
         await assert_accessible(page, axe)
 
 

@@ -125,8 +125,8 @@ async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_s
     path = f"/org/stats?org={ORG}&metric=downloads&by=product"
     now = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}"))["groups"]
     then = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{before}"))["groups"]
-    downloaded_before = {each["key"] for each in then if each["total"]}
-    fresh = [each["label"] for each in now[:20] if each["total"] and each["key"] not in downloaded_before]
+    downloaded_before = {group["key"] for group in then if group["total"]}
+    fresh = [group["label"] for group in now[:20] if group["total"] and group["key"] not in downloaded_before]
     assert fresh
     async with watched(browser, demo_store.url, scheme="dark") as page:
         await sign_in(page, PUBLISHER, "/redeem")

@@ -34,7 +34,7 @@ def lead(alice: Caller, title: str) -> str:
 def waiting(alice: Caller) -> int:
     """How many pending proposals have not expired."""
     found = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
-    return sum(each["expires_at"] > clock.rfc3339(clock.now()) for each in found)
+    return sum(plan["expires_at"] > clock.rfc3339(clock.now()) for plan in found)
 
 
 async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
@@ -57,7 +57,9 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         await expect(badge).to_have_text(f"{before} waiting")
         await expect(page).to_have_title(f"({before}) Approvals · Countersign")
         sent: list[str] = []
-        page.on("request", lambda each: sent.append(each.post_data or "") if "/api/approve/" in each.url else None)
+        page.on(
+            "request", lambda request: sent.append(request.post_data or "") if "/api/approve/" in request.url else None
+        )
         await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
@@ -206,7 +208,7 @@ async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, ali
             await page.wait_for_selector(shown)
             times.append((time.monotonic() - answered) * 1000)
 
-    in_order = sorted(round(each) for each in times)
+    in_order = sorted(round(seconds) for seconds in times)
     figures |= {"proposals": len(times), "p50_ms": in_order[len(times) // 2], "p95_ms": in_order[-2]}
     figures["wanted_ms"] = SHOWN_MS
 
@@ -233,8 +235,8 @@ async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser
 async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, desk: Desk, alice: Caller) -> None:
     hasty = alice.agent("hasty", "lead.*", "plan.propose")
     ids = [lead(alice, f"Hurried {number}") for number in range(4)]
-    for each in ids:
-        hasty.run("plan.propose", steps=[{"command": "lead.update", "input": {"id": each, "title": f"Now {each}"}}])
+    for id_ in ids:
+        hasty.run("plan.propose", steps=[{"command": "lead.update", "input": {"id": id_, "title": f"Now {id_}"}}])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals?agent=hasty")
         await expect(page.locator(".plan")).to_have_count(4)
@@ -342,8 +344,8 @@ async def test_an_agents_words_stay_text_and_are_marked(browser: Browser, desk: 
 async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk: Desk, alice: Caller) -> None:
     sweeper = alice.agent("sweeper", "lead.*")
     ids = [lead(alice, f"Swept {number}") for number in range(3)]
-    for each in ids:
-        sweeper.run("lead.delete", id=each)
+    for id_ in ids:
+        sweeper.run("lead.delete", id=id_)
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals?agent=sweeper")
         await page.wait_for_selector(".plan:has-text('3 identical proposals')")
@@ -370,7 +372,7 @@ async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, 
         await page.wait_for_selector(".toast:has-text('Done')")
 
         left = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
-        assert [each["id"] for each in left] == ids[1:]
+        assert [plan["id"] for plan in left] == ids[1:]
 
 
 @pytest.mark.full
@@ -381,7 +383,7 @@ async def test_one_window_waits_at_the_api_for_all(browser: Browser, desk: Desk,
         await page.wait_for_selector(".live[data-state=live]")
         other = await page.context.new_page()
         waits: list[str] = []
-        other.on("request", lambda each: waits.append(each.url) if each.url.endswith("/plan/watch") else None)
+        other.on("request", lambda request: waits.append(request.url) if request.url.endswith("/plan/watch") else None)
         await other.goto(f"{desk.url}/approvals?agent=twin")
         await other.wait_for_selector("h1:text-is('Approvals')")
         twin.run("lead.delete", id=lead(alice, "Seen twice"))
@@ -545,8 +547,8 @@ async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Brows
                 await page.wait_for_selector("main h1")
                 # The page has all its actions when it has its history.
                 await page.locator(".timeline li").first.wait_for()
-                for each in await page.locator("[data-action]").all():
-                    await each.click()
+                for element in await page.locator("[data-action]").all():
+                    await element.click()
                     buttons = page.locator("dialog[open] > .row button")
                     await expect(buttons).to_have_count(2)
                     names = await buttons.all_inner_texts()
@@ -562,7 +564,7 @@ async def test_a_proposal_of_several_deletions_is_named_by_them_and_asks_with_th
     agent = alice.agent("tidy", "lead.*", "activity.*", "plan.*")
     leads = [alice.run("lead.create", title=f"Twice proposed {number}") for number in (1, 2)]
     alice.run("activity.create", lead=leads[0]["id"], kind="call", subject="Call them back", due="2026-12-02")
-    steps = [{"command": "lead.delete", "input": {"id": each["id"], "cascade": True}} for each in leads]
+    steps = [{"command": "lead.delete", "input": {"id": lead["id"], "cascade": True}} for lead in leads]
     plan = agent.run("plan.propose", steps=steps, why="Both are done.")["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")

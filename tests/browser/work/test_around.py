@@ -67,7 +67,7 @@ async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_record
 
         async def adds_up() -> list[str]:
             sums = await table.locator("tbody td:last-child").all_inner_texts()
-            assert sum(int(each.replace(",", "")) for each in sums) == total
+            assert sum(int(sum_.replace(",", "")) for sum_ in sums) == total
             return await table.locator("thead th").all_inner_texts()
 
         heads = await eventually(adds_up)

@@ -96,7 +96,7 @@ async def test_what_is_filtered_is_exported_and_pages_follow_each_other(
         await expect(page.locator("tbody tr")).to_have_count(11)
 
         assert len(rows) == 61
-        assert {each["record_id"] for each in rows} == {lead}
+        assert {row["record_id"] for row in rows} == {lead}
         assert '"=1+59"' in rows[0]["changes"]
         await page.fill("#since", "2099-01-01")
         await page.press("#since", "Enter")

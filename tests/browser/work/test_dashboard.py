@@ -78,12 +78,12 @@ async def test_no_two_tiles_of_a_dashboard_count_the_same(browser: Browser, desk
         pivot = page.locator(".of-pivot:has(h2:text-is('Leads by Owner'))")
         await expect(pivot.locator("th:text-is('Qualified')")).to_have_count(1)
         await page.wait_for_selector(".dashboard :is(.loading, .skeleton, [aria-busy=true])", state="detached")
-        titles = [each.lower() for each in await page.locator(".dashboard h2").all_inner_texts()]
+        titles = [inner_text.lower() for inner_text in await page.locator(".dashboard h2").all_inner_texts()]
         assert len(titles) == len(set(titles))
 
 
 async def test_a_dashboard_is_narrowed_to_an_owner_and_its_address_says_so(browser: Browser, desk: Desk) -> None:
-    bob = next(each["id"] for each in desk.caller("alice").run("user.list") if each["username"] == "bob")
+    bob = next(user["id"] for user in desk.caller("alice").run("user.list") if user["username"] == "bob")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard?board=crm")
         new = page.locator(".states li:has-text('New') a")
@@ -117,7 +117,7 @@ async def test_the_parts_of_bars_differ_in_forced_colours_too(browser: Browser, 
 async def test_the_head_of_a_dashboard_is_one_row_on_a_phone_and_the_other_choices_open_from_it(
     browser: Browser, desk: Desk, axe: str
 ) -> None:
-    bob = next(each["id"] for each in desk.caller("alice").run("user.list") if each["username"] == "bob")
+    bob = next(user["id"] for user in desk.caller("alice").run("user.list") if user["username"] == "bob")
     async with desk.page(browser) as page:
         await page.set_viewport_size({"width": 390, "height": 844})
         await desk.sign_in(page, "alice", "/dashboard?board=crm")

@@ -80,7 +80,7 @@ def propose(agent: Caller, lead: str, number: int) -> None:
 
 def decided(person: Caller, state: str) -> list[str | None]:
     """The reasons of the proposals in this state."""
-    return [each["reason"] for each in person.run("plan.list", filter=[{"field": "state", "op": "eq", "value": state}])]
+    return [plan["reason"] for plan in person.run("plan.list", filter=[{"field": "state", "op": "eq", "value": state}])]
 
 
 async def waits(page: Page, count: int) -> None:
@@ -103,7 +103,7 @@ async def typed(page: Page, hand: Keyboard, reason: str) -> None:
 
 async def refused_and_kept(page: Page, hand: Keyboard, reason: str) -> None:
     """Send the reason without a connection: the dialog reports this and keeps the reason."""
-    async with page.expect_event("requestfailed", lambda each: each.url.endswith("/api/plan/reject")):
+    async with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/plan/reject")):
         await hand.send()
     await page.wait_for_selector("dialog[open] [role=alert]")
     await expect(page.locator("dialog[open] #reject-reason")).to_have_value(reason, timeout=ENOUGH_S * 1000)

@@ -35,7 +35,7 @@ def ids(busy_desk: Desk) -> dict[str, str]:
     return {model: str(root.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
 
 
-@pytest.mark.parametrize("visitor", WORK_VISITORS, ids=lambda each: each.name)
+@pytest.mark.parametrize("visitor", WORK_VISITORS, ids=lambda visitor: visitor.name)
 async def test_the_pages_of_the_work_app(
     browser: Browser,
     busy_desk: Desk,

@@ -19,7 +19,7 @@ LAST_IS_UNCOVERED = """() => {
 async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
-    people = {each["username"]: each["id"] for each in alice.run("user.list")}
+    people = {user["username"]: user["id"] for user in alice.run("user.list")}
     tomorrow = (datetime.now().astimezone().date() + timedelta(days=1)).isoformat()
     mine = alice.run("lead.create", title="Closes tomorrow", owner=people["alice"], expected_close=tomorrow)
     alice.run("lead.create", title="Somebody else's", owner=people["bob"], expected_close=tomorrow)
@@ -46,7 +46,7 @@ async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
 async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_which_state(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    people = {each["username"]: each["id"] for each in alice.run("user.list")}
+    people = {user["username"]: user["id"] for user in alice.run("user.list")}
     late = (datetime.now().astimezone().date() - timedelta(days=3)).isoformat()
     lead = alice.run("lead.create", title=f"Three days late {mark}", owner=people["root"], expected_close=late)
     alice.run("lead.qualify", id=lead["id"])

@@ -89,7 +89,7 @@ async def test_what_was_exported_is_imported_again_unchanged(
 
         both = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": made["title"]}])
         assert len(both) == 2
-        assert [both[0][each] for each in kept] == [both[1][each] for each in kept]
+        assert [both[0][name] for name in kept] == [both[1][name] for name in kept]
 
 
 async def test_an_amount_in_another_languages_writing_is_refused_by_its_label(browser: Browser, desk: Desk) -> None:

@@ -51,7 +51,7 @@ async def fill_in_the_invitation(page: Page, hand: Keyboard) -> None:
 
 async def send_in_vain(page: Page, hand: Keyboard) -> None:
     """Send the form while the service cannot be reached: the page reports this and keeps the form."""
-    async with page.expect_event("requestfailed", lambda each: each.url.endswith("/api/user/create")):
+    async with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/user/create")):
         await hand.press(SEND)
     await page.wait_for_selector("main form [role=alert]")
     await is_kept(page)
@@ -119,5 +119,5 @@ async def test_a_person_is_invited_and_signs_in_whatever_happens_on_the_way(
             await accept_the_invitation(own, kind(own), link)
         await watching.__aexit__(None, None, None)
 
-        nora = next(each for each in desk.caller("root").run("user.list") if each["username"] == "nora")
+        nora = next(user for user in desk.caller("root").run("user.list") if user["username"] == "nora")
         assert (nora["name"], nora["email"]) == (FIELDS["#person-name"], FIELDS["#person-email"])

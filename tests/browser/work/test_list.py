@@ -77,7 +77,7 @@ async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: 
         # Requests that the first page still sends do not count.
         await page.goto("about:blank")
         asked: list[str] = []
-        page.on("request", lambda each: asked.append(urlsplit(each.url).path))
+        page.on("request", lambda request: asked.append(urlsplit(request.url).path))
         await page.goto("/models/lead?view=all")
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
 
@@ -384,7 +384,7 @@ async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administra
     root = desk.caller("root")
     root.run("view.create", model="activity", name=f"Root alone {mark}")
     # An administrator may read everyone's views.
-    assert {f"Alice alone {mark}", f"Root alone {mark}"} <= {each["name"] for each in root.run("view.list", limit=200)}
+    assert {f"Alice alone {mark}", f"Root alone {mark}"} <= {view["name"] for view in root.run("view.list", limit=200)}
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/models/activity")
@@ -415,7 +415,7 @@ async def test_a_view_is_shared_removed_and_brought_back(
     async def is_saved(expected: list[bool]) -> None:
         async def is_so() -> None:
             found = alice.run("view.list", limit=200)
-            assert [each["shared"] for each in found if each["name"] == f"Parties for all {mark}"] == expected
+            assert [view["shared"] for view in found if view["name"] == f"Parties for all {mark}"] == expected
 
         await eventually(is_so)
 
@@ -443,7 +443,7 @@ async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     def moved() -> list[str]:
-        return [each["query"] for each in alice.run("view.list", limit=200) if each["name"] == f"Kept here {mark}"]
+        return [view["query"] for view in alice.run("view.list", limit=200) if view["name"] == f"Kept here {mark}"]
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice")
@@ -475,7 +475,7 @@ async def test_favourites_are_marked_by_the_star_and_are_ones_own(browser: Brows
         await expect(page.locator(f"{group}[aria-current]")).to_have_text("Activities: By date")
 
     # An administrator may read everyone's favourites, and sees only their own.
-    assert "Activities: By date" in {each["name"] for each in root.run("favourite.list", limit=100)}
+    assert "Activities: By date" in {favourite["name"] for favourite in root.run("favourite.list", limit=100)}
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/models/activity")
         await page.click("button[aria-label=Favourite]")
@@ -558,7 +558,7 @@ async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
 async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
-    view = next(each for each in alice.meta()["models"] if each["name"] == "lead")["views"][0]
+    view = next(model for model in alice.meta()["models"] if model["name"] == "lead")["views"][0]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
         current = page.locator(".views [aria-current]")
@@ -619,8 +619,8 @@ async def test_on_a_phone_a_new_record_is_below_the_list_and_the_filters_of_a_vi
         await expect(new).to_have_text(re.compile("New lead"))
 
         async def are_below_each_other() -> None:
-            parts = [page.locator(each) for each in ("h1", "nav.views", "[role=grid]")]
-            boxes = [await box(each) for each in (*parts, new, page.locator(".bottom-bar"))]
+            parts = [page.locator(selector) for selector in ("h1", "nav.views", "[role=grid]")]
+            boxes = [await box(part) for part in (*parts, new, page.locator(".bottom-bar"))]
             assert all(one["y"] + one["height"] <= next_["y"] for one, next_ in pairwise(boxes))
             assert boxes[3]["height"] >= 44
 

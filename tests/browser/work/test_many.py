@@ -79,7 +79,7 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
             await expect(row.locator("td")).to_have_text(result)
         row = told.filter(has=page.locator(f"th a:text-is('Bulky {mark} 3')"))
         await expect(row.locator("td")).to_contain_text("qualified")
-        stages = [alice.run("lead.get", id=each)["stage"] for each in ids]
+        stages = [alice.run("lead.get", id=id_)["stage"] for id_ in ids]
         assert stages == ["qualified", "new", "qualified", "qualified"]
         await page.keyboard.press("Escape")
         await expect(page.locator(".bulk-bar strong[role=status]")).to_have_text("2 selected")
@@ -106,7 +106,7 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
         await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 130.", timeout=LONG_MS)
 
         changed = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
-        assert {each["source"] for each in changed} == {"fair"}
+        assert {lead["source"] for lead in changed} == {"fair"}
         await page.keyboard.press("Escape")
         await expect(page.locator(".bulk-bar")).to_have_count(0)
 

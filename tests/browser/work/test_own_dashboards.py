@@ -25,8 +25,8 @@ def arranged(person: Caller, name: str, tiles: Sequence[object] = TILES, **more:
 def kept(person: Caller, dashboard: str) -> list[tuple[str, int]]:
     """The titles and widths of its tiles in their positions, as the service stores them."""
     tiles = json.loads(person.run("dashboard.get", id=dashboard)["tiles"])
-    in_place = sorted(tiles, key=lambda each: (each.get("y", 0), each.get("x", 0)))
-    return [(each.get("title", ""), each["w"]) for each in in_place]
+    in_place = sorted(tiles, key=lambda tile: (tile.get("y", 0), tile.get("x", 0)))
+    return [(tile.get("title", ""), tile["w"]) for tile in in_place]
 
 
 async def save(page: Page) -> None:

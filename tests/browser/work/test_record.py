@@ -307,7 +307,7 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
     async def is_said(*expected: str) -> None:
         async def is_so() -> None:
             condition = {"field": "record", "op": "eq", "value": lead}
-            assert sorted(each["text"] for each in alice.run("comment.list", filter=[condition])) == [*expected]
+            assert sorted(comment["text"] for comment in alice.run("comment.list", filter=[condition])) == [*expected]
 
         await eventually(is_so)
 
@@ -506,7 +506,7 @@ async def test_a_record_shows_the_records_of_its_party_with_their_number(
         await expect(page.locator(".count")).to_have_text("2 records")
 
     made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"Third of it {mark}"}])
-    assert [each["party"] for each in made] == [party]
+    assert [ticket["party"] for ticket in made] == [party]
 
 
 async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approval(

@@ -128,5 +128,5 @@ async def test_an_invitation_that_failed_continues_with_the_same_person_and_only
 
     (user,) = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": name}])
     given = root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}])
-    titles = [root.run("role.get", id=each["role"])["title"] for each in given]
+    titles = [root.run("role.get", id=grant["role"])["title"] for grant in given]
     assert titles == ["clerk"]

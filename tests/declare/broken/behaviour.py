@@ -287,5 +287,5 @@ CASES: list[BrokenModules] = [
     granted("correct it", rows=(where("colour", eq="red"),)),
     granted("correct it", rows=(where("id", eq=5),)),
     granted("take it out", rows=(where("height", eq=CALLER),)),
-    granted("use in_", rows=tuple(where("height", eq=each) for each in range(51))),
+    granted("use in_", rows=tuple(where("height", eq=number) for number in range(51))),
 ]

@@ -23,7 +23,7 @@ def test_a_text_is_as_long_as_its_kind_or_the_field_allows(field: Text, most: in
         field.read("a" * (most + 1))
 
 
-@pytest.mark.parametrize("code", [each for each in range(32) if chr(each) not in "\t\n\r"])
+@pytest.mark.parametrize("code", [number for number in range(32) if chr(number) not in "\t\n\r"])
 @pytest.mark.parametrize("text", ["{}", "a{}b", "ü{}"])
 def test_a_control_character_is_refused_by_its_number(text: str, code: int) -> None:
     for field in (Text(), LongText()):

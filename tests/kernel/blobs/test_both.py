@@ -333,8 +333,8 @@ async def test_the_marker_is_made_once_and_replaced_on_request(blobs: BlobStore)
     assert await blobs.marker() == b"%d" % results.index(True)
     assert await blobs.mark(b"next", is_new=False)
     assert await blobs.marker() == b"next"
-    assert [each async for each in blobs.sealed()] == []
-    assert [each async for each in blobs.staged()] == []
+    assert [blob async for blob in blobs.sealed()] == []
+    assert [blob async for blob in blobs.staged()] == []
 
 
 async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStore) -> None:
@@ -342,7 +342,7 @@ async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStor
     for size in data.values():
         await _stored(blobs, b"x" * size)
 
-    found = [(each.sha256, each.size) async for each in blobs.sealed()]
+    found = [(blob.sha256, blob.size) async for blob in blobs.sealed()]
 
     assert found == sorted(data.items())
 

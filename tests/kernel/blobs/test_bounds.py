@@ -62,10 +62,10 @@ async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> N
         *(blobs.stage(f"up{number}", 0, arriving(content(MIB))) for number in range(12)), return_exceptions=True
     )
 
-    refused = [each for each in outcomes if isinstance(each, StorageFull)]
+    refused = [outcome for outcome in outcomes if isinstance(outcome, StorageFull)]
     assert total_size(tmp_path) <= MOST
     assert 0 < len(refused) < 12
-    assert not [each for each in outcomes if isinstance(each, Exception) and each not in refused]
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception) and outcome not in refused]
 
 
 def test_unfinished_blobs_are_counted_when_the_folder_is_measured_again(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def _said_before_kill(root: Path, *, after_s: float) -> list[list[str]]:
 async def _staged_parts_seal(blobs: BlobStore, said: list[list[str]]) -> None:
     staged = {line[1]: line[2:] for line in said if line[0] == "staged"}
     # The kill may come during a discard, because every third upload is discarded.
-    for upload in [each for each in staged if int(each.removeprefix("up-")) % 3]:
+    for upload in [name for name in staged if int(name.removeprefix("up-")) % 3]:
         offset, length, sha = staged[upload]
         part = Part(int(offset), int(length), sha)
         sealed = await blobs.seal(upload, [part], part.length, sha)

@@ -35,4 +35,4 @@ async def sealed_in(blobs: BlobStore) -> list[str]:
 
 async def staged_in(blobs: BlobStore) -> list[str]:
     """Return the ids of all uploads with staged bytes."""
-    return sorted([each.upload async for each in blobs.staged()])
+    return sorted([blob.upload async for blob in blobs.staged()])

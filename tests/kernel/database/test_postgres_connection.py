@@ -30,12 +30,12 @@ def strict_cluster(postgres_cluster: Cluster) -> Iterator[Cluster]:
     before = hba.read_text()
     hba.write_text(HBA + before)
     roles = ("scrammed LOGIN PASSWORD 'right'", "tls_only LOGIN", "no_login", "plain LOGIN")
-    made = [f"CREATE ROLE {each}" for each in roles]
+    made = [f"CREATE ROLE {role}" for role in roles]
     closed = ("CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
     postgres_cluster.sql(*made, *closed, "SELECT pg_reload_conf()")
     yield postgres_cluster
     hba.write_text(before)
-    dropped = [f"DROP ROLE {each.partition(' ')[0]}" for each in roles]
+    dropped = [f"DROP ROLE {role.partition(' ')[0]}" for role in roles]
     postgres_cluster.sql("SELECT pg_reload_conf()", "DROP DATABASE closed", *dropped)
 
 

@@ -117,8 +117,8 @@ def test_a_spool_returns_its_rows_and_keeps_none_of_them_in_clear(monkeypatch: p
     monkeypatch.setattr(row_spool, "MEMORY_BYTES", 1_000)
     rows = [[(1, "xMARKx", None, b"\xff", 1.5)], [(number, "xMARKx" * 100) for number in range(50)]]
     spool = RowSpool(MemoryCipher())
-    for each in rows:
-        spool.add(each)
+    for row in rows:
+        spool.add(row)
 
     assert list(spool.batches()) == rows
     file = spool.file

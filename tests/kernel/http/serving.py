@@ -143,7 +143,7 @@ def main(wanted: dict[str, Any]) -> None:
         yield app
 
     def ready(listeners: Sequence[Listener]) -> None:
-        sys.stdout.write(" ".join(str(each.port) for each in listeners) + "\n")
+        sys.stdout.write(" ".join(str(listener.port) for listener in listeners) + "\n")
         sys.stdout.flush()
 
     workers = wanted.get("workers", 1)

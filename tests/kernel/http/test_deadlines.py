@@ -211,8 +211,8 @@ async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> N
         return protocol
 
     def cut_all() -> None:
-        for each in open_connections(state):
-            each.transport.abort()
+        for open_connection in open_connections(state):
+            open_connection.transport.abort()
 
     loop, state = asyncio.get_running_loop(), ServerState()
     config = Config(patient, ws="none", lifespan="off", log_config=None)

@@ -135,11 +135,11 @@ async def test_until_the_sunset_every_answer_announces_it(http: httpx.AsyncClien
             await http.get("/cached", headers={"If-None-Match": "*"}),
         ]
 
-    assert [each.status_code for each in answers] == [200, 404, 200, 200, 304]
-    for each in answers:
-        assert each.headers["deprecation"] == f"@{midnight(2026, 1, 1) // clock.SECOND}"
-        assert each.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
-        assert each.headers["link"] == '<https://docs.example/old>; rel="deprecation"'
+    assert [answer.status_code for answer in answers] == [200, 404, 200, 200, 304]
+    for answer in answers:
+        assert answer.headers["deprecation"] == f"@{midnight(2026, 1, 1) // clock.SECOND}"
+        assert answer.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+        assert answer.headers["link"] == '<https://docs.example/old>; rel="deprecation"'
 
 
 async def test_a_route_is_gone_after_its_sunset(http: httpx.AsyncClient) -> None:

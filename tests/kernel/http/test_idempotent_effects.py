@@ -130,7 +130,7 @@ async def test_a_key_may_be_used_again_after_a_day(http: httpx.AsyncClient, data
         for seconds in (0, idempotency.VALID_S - 1, idempotency.VALID_S + 1, 2 * idempotency.VALID_S)
     ]
 
-    assert ["idempotency-replayed" in each.headers for each in answers] == [False, True, False, True]
+    assert ["idempotency-replayed" in answer.headers for answer in answers] == [False, True, False, True]
     assert await rows(database) == 2
 
 

@@ -53,10 +53,13 @@ class FakeSystem:
 
     def serve(self, one: _Supervisor) -> list[int]:
         """Let every worker serve in a process that does not exist, and return the ids."""
-        for each in one._workers:
-            each.pid, each.is_ready, each.was_ready = 1 << 30 | each.number, True, True
-            each.stall, each.stacks = StallDetector(each.pid, 1.0), self.files.enter_context(workers._nameless_file())
-        return [each.pid for each in one._workers]
+        for worker in one._workers:
+            worker.pid, worker.is_ready, worker.was_ready = 1 << 30 | worker.number, True, True
+            worker.stall, worker.stacks = (
+                StallDetector(worker.pid, 1.0),
+                self.files.enter_context(workers._nameless_file()),
+            )
+        return [worker.pid for worker in one._workers]
 
 
 @pytest.fixture
@@ -68,7 +71,7 @@ def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSystem]:
 
 def supervisor(*programs: Program) -> _Supervisor:
     """Return a supervisor of these programs that has started nothing."""
-    names = [each.name for each in programs for _ in range(each.workers)]
+    names = [program.name for program in programs for _ in range(program.workers)]
     return _Supervisor(
         SupervisorConfig(
             work=lambda number, ready: None,
@@ -121,9 +124,9 @@ def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: Fa
 def test_the_stack_of_each_worker_is_logged_as_its_own(system: FakeSystem) -> None:
     one = supervisor(Program("store", 3))
     system.serve(one)
-    for each in one._workers[:2]:
-        assert each.stacks is not None
-        os.write(each.stacks.fileno(), b"one\n%d\n" % each.number)
+    for worker in one._workers[:2]:
+        assert worker.stacks is not None
+        os.write(worker.stacks.fileno(), b"one\n%d\n" % worker.number)
 
     assert workers._stacks(one._workers, 1.0) == [["one", "0"], ["one", "1"], []]
 
@@ -133,8 +136,8 @@ def test_a_stop_is_bounded_though_no_worker_ends(system: FakeSystem, stalls: boo
     one = supervisor(Program("store", 4), Program("operator", 1, outlasts=True))
     everyone = system.serve(one)
     if not stalls:
-        for each in one._workers:
-            each.is_ready = False
+        for worker in one._workers:
+            worker.is_ready = False
     began_s = system.now_s
 
     one.stop()

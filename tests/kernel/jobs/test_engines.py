@@ -90,7 +90,7 @@ async def test_the_tables_are_created_once_by_simultaneous_starts(postgres_url: 
     async with opened(postgres_url) as first, opened(postgres_url) as second:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
 
-        await asyncio.gather(*(engine.install(each) for each in (first, second, first, second)))
+        await asyncio.gather(*(engine.install(version) for version in (first, second, first, second)))
         await engine.install(first)
 
         row = await first.fetch_one(VERSION)

@@ -67,7 +67,7 @@ async def test_a_command_that_is_not_there_does_not_end_the_server_and_is_tried_
     with capture_logs() as logged:
         async with processes.supervise((str(command),), str(tmp_path / "lives").encode(), 1, grace_s=5):
             async with asyncio.timeout(120):
-                while not any(each["event"] == "a worker could not be started" for each in logged):
+                while not any(line["event"] == "a worker could not be started" for line in logged):
                     await asyncio.sleep(0.01)
             (tmp_path / "lives").mkdir()
             made = tmp_path / "made"

@@ -40,8 +40,8 @@ def check(revision: str, method: str, message: dict[str, Any]) -> None:
     _against(revision, (RESULTS[method],), message["result"])
     if revision == FIRST:
         members = MEMBERS.get(method, set())
-        for each in message["result"].get("tools", [message["result"]]):
-            assert not members & each.keys()
+        for tool in message["result"].get("tools", [message["result"]]):
+            assert not members & tool.keys()
 
 
 @cache
@@ -65,4 +65,4 @@ def _drawn(schema: dict[str, Any], name: str) -> dict[str, Any]:
 def _against(revision: str, names: tuple[str, ...], value: object) -> None:
     schema = _schema(revision)
     known = schema.get("$defs") or schema["definitions"]
-    _validator(revision, next(each for each in names if each in known)).validate(value)
+    _validator(revision, next(name for name in names if name in known)).validate(value)

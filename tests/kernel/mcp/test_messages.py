@@ -80,9 +80,9 @@ def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
 
     assert isinstance(elements, list)
     assert isinstance(read_one(elements[0]), RpcRequest)
-    for each in elements[1:]:
+    for element in elements[1:]:
         with pytest.raises(JsonRpcError) as raised:
-            read_one(each)
+            read_one(element)
         assert raised.value.code == -32600
 
 

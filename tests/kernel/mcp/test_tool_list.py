@@ -29,7 +29,7 @@ def names_of(found: ToolList) -> list[str]:
     cursor = ""
     while True:
         page = decoded(found.page(NOVEMBER_2025, cursor))
-        names += [each["name"] for each in page["tools"]]
+        names += [tool["name"] for tool in page["tools"]]
         if "nextCursor" not in page:
             return names
         cursor = page["nextCursor"]

@@ -122,7 +122,7 @@ def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> No
             opened(content)
         said = failure.value.detail.partition(" (bytes")[0]
         with suppress(Damaged):
-            assert [each.fault for each in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [said]
+            assert [damage.fault for damage in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [said]
         return said
 
     assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}

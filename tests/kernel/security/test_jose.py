@@ -61,9 +61,9 @@ def test_t10_a_token_outlives_any_number_of_rotations_and_its_key_ends_with_the_
         ring = KeyRing.from_json(ring.rotated().to_json())
     last_s = NOW_S + 4 * 3_600
     claims = msgspec.structs.replace(CLAIMS, iat=last_s, exp=last_s + MAX_LIFE_S)
-    last = [access_tokens(each).issue(claims) for each in rings]
+    last = [access_tokens(ring).issue(claims) for ring in rings]
 
-    assert list(ring.previous) == [each.kid for each in reversed(rings)]
+    assert list(ring.previous) == [ring.kid for ring in reversed(rings)]
     for seconds in (0, MAX_LIFE_S, MAX_LIFE_S + SKEW_S):
         fixed_clock(last_s + seconds)
         assert access_tokens(ring).verify(last[-1]) == claims

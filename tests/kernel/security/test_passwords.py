@@ -115,7 +115,7 @@ async def test_a_passwords_length_is_that_of_what_is_kept(password: str) -> None
 
 
 async def test_a_long_password_may_be_typed_on_another_system() -> None:
-    composed = "".join(chr(0xC0 + each % 20) for each in range(0, 150 * 7, 7))
+    composed = "".join(chr(0xC0 + number % 20) for number in range(0, 150 * 7, 7))
     password_hash = await passwords.hash_password(composed)
 
     assert await passwords.verify(unicodedata.normalize("NFD", composed), password_hash)

@@ -30,7 +30,7 @@ async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: Observ
     assert await resume(post)
     await post.deliver()
 
-    assert [each.event["subject"] for each in receiver.messages] == ["a", "b"]
+    assert [message.event["subject"] for message in receiver.messages] == ["a", "b"]
 
 
 async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: ObservedOutbox, receiver: Receiver) -> None:
@@ -44,7 +44,7 @@ async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: ObservedO
         await resume(post)
         async with post.outbox.database.transaction() as transaction:
             await outbox.forget_old(transaction, 1)
-        assert [each.state for each in await post.deliveries(webhook_id)] == ["waiting"]
+        assert [delivery.state for delivery in await post.deliveries(webhook_id)] == ["waiting"]
         await post.deliver()
 
     assert len(receiver.messages) == 1

@@ -46,7 +46,7 @@ async def test_an_event_is_reported_only_when_its_cause_is_kept(post: ObservedOu
     await post.emit("things/kept")
     await post.deliver()
 
-    assert [each.event["subject"] for each in receiver.messages] == ["things/kept"]
+    assert [message.event["subject"] for message in receiver.messages] == ["things/kept"]
 
 
 async def test_a_receiver_gets_only_the_types_it_chose_about_its_owners_things(
@@ -62,8 +62,8 @@ async def test_a_receiver_gets_only_the_types_it_chose_about_its_owners_things(
     await post.emit("e", kind="thing.lost")
     await post.deliver()
 
-    assert [each.event["subject"] for each in receiver.messages] == ["a", "e"]
-    assert [each.event["subject"] for each in other.messages] == ["d"]
+    assert [message.event["subject"] for message in receiver.messages] == ["a", "e"]
+    assert [message.event["subject"] for message in other.messages] == ["d"]
 
 
 async def test_without_a_receiver_nothing_is_kept(post: ObservedOutbox) -> None:
@@ -91,7 +91,7 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Observ
     assert (found.state, found.attempts, found.answer, found.fault) == ("given_up", 10, 500, None)
     assert len(receiver.messages) == 10
     assert len(set(receiver.ids)) == 1
-    assert len({each.headers["webhook-timestamp"] for each in receiver.messages}) == 10
+    assert len({message.headers["webhook-timestamp"] for message in receiver.messages}) == 10
     assert 2.5 * DAY < tried[-1] - tried[0] < 4 * DAY
     with clock.fixed(Instant(at + DAY)):
         await post.deliver()
@@ -108,9 +108,9 @@ async def test_a_receiver_that_comes_back_gets_what_it_missed(post: ObservedOutb
     with clock.fixed(clock.later(clock.now(), seconds=60)):
         await post.deliver()
 
-    assert sorted(each.event["subject"] for each in receiver.messages[1:]) == ["a", "b", "c"]
+    assert sorted(message.event["subject"] for message in receiver.messages[1:]) == ["a", "b", "c"]
     found = await post.deliveries(webhook_id)
-    assert [each.state for each in found] == ["delivered"] * 3
+    assert [delivery.state for delivery in found] == ["delivered"] * 3
     (receiver_now,) = await receivers.listed(post.outbox.database, "north")
     assert receiver_now.failures == 0
     assert receiver_now.delivered_at is not None
@@ -157,7 +157,7 @@ async def test_of_an_endless_answer_the_head_is_enough(post: ObservedOutbox, rec
 
     await post.deliver()
 
-    assert [each.state for each in await post.deliveries(webhook_id)] == ["delivered"]
+    assert [delivery.state for delivery in await post.deliveries(webhook_id)] == ["delivered"]
 
 
 async def test_a_hanging_receiver_does_not_delay_others(
@@ -296,7 +296,7 @@ async def test_a_new_receiver_can_get_earlier_events(post: ObservedOutbox, recei
     await post.deliver()
 
     assert begun.deliveries == 1
-    assert [each.event["subject"] for each in other.messages] == ["b"]
+    assert [message.event["subject"] for message in other.messages] == ["b"]
 
 
 async def test_a_replay_of_very_many_says_where_to_continue(
@@ -338,14 +338,14 @@ async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(
         async with post.outbox.database.transaction() as transaction:
             await outbox.forget_old(transaction, post.outbox.days)
 
-        assert [each.subject for each in await post.deliveries(webhook_id)] == ["b"]
+        assert [delivery.subject for delivery in await post.deliveries(webhook_id)] == ["b"]
         assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == [("b",)]
 
     for day, left in ((20, [("b", "given_up")]), (35, [])):
         with clock.fixed(Instant(started + day * DAY)):
             async with post.outbox.database.transaction() as transaction:
                 await outbox.forget_old(transaction, post.outbox.days)
-        assert [(each.subject, each.state) for each in await post.deliveries(webhook_id)] == left
+        assert [(delivery.subject, delivery.state) for delivery in await post.deliveries(webhook_id)] == left
     assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == []
 
 
@@ -364,5 +364,5 @@ async def test_deleting_a_receiver_deletes_its_waiting_deliveries(post: Observed
 async def test_of_many_who_add_at_once_ten_do(post: ObservedOutbox) -> None:
     answers = await asyncio.gather(*(post.add("https://a.example/") for _ in range(14)), return_exceptions=True)
 
-    assert sum(isinstance(each, receivers.TooManyWebhooks) for each in answers) == 4
+    assert sum(isinstance(answer, receivers.TooManyWebhooks) for answer in answers) == 4
     assert len(await receivers.listed(post.outbox.database, "north")) == 10

@@ -63,7 +63,7 @@ def test_a_secret_is_32_random_bytes() -> None:
     made = {receivers.new_signing_secret() for _ in range(100)}
 
     assert len(made) == 100
-    assert all(len(base64.b64decode(each.removeprefix("whsec_"), validate=True)) == 32 for each in made)
+    assert all(len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32 for secret in made)
 
 
 def test_an_invalid_secret_is_refused_for_signing() -> None:

@@ -11,7 +11,7 @@ from walking import walk
 async def main(url: str, token: str, lead: str, _: str) -> None:
     """Print the results as one JSON object."""
     async with Client(url, auth=token) as client:
-        tools = [each.name for each in await client.list_tools()]
+        tools = [tool.name for tool in await client.list_tools()]
         seen = await walk(client, lead, raise_on_error=False)
     sys.stdout.write(json.dumps({"tools": tools, **seen}))
 

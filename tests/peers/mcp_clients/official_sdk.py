@@ -17,7 +17,7 @@ async def main(url: str, token: str, lead: str, mode: str) -> None:
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         revision = client.protocol_version
-        tools = [each.name for each in (await client.list_tools()).tools]
+        tools = [tool.name for tool in (await client.list_tools()).tools]
         seen = await walk(client, lead)
     sys.stdout.write(json.dumps({"revision": revision, "tools": tools, **seen}))
 

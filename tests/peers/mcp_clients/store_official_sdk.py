@@ -14,7 +14,7 @@ async def main(url: str, mode: str) -> None:
     """Print the results as one JSON object."""
     async with Client(streamable_http_client(url), mode=mode) as client:
         seen: dict[str, object] = {"revision": client.protocol_version}
-        seen["tools"] = [each.name for each in (await client.list_tools()).tools]
+        seen["tools"] = [tool.name for tool in (await client.list_tools()).tools]
         seen["got"] = (await client.call_tool("list_products", {"limit": 2})).structured_content
         refused = await client.call_tool("get_product", {"id": "nothing"})
         seen["refused"] = [refused.is_error, refused.content[0].model_dump()["text"]]

@@ -10,7 +10,7 @@ from tests.records.office import Office
 
 async def _commands(office: Office, who: str) -> set[str]:
     answer = await office.http.get("/api/commands", headers=office.headers(who))
-    return {each["id"] for each in answer.json()["commands"]}
+    return {command["id"] for command in answer.json()["commands"]}
 
 
 FREE = {"plan.get", "plan.list", "plan.search", "plan.withdraw"}
@@ -149,7 +149,7 @@ async def test_placeholder_tokens_outlive_the_rotation_of_the_bearer_token(offic
 
 async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Office) -> None:
     agent, own = await office.agent("alice", label="bot"), await office.agent("alice", label="own")
-    tokens = {each["label"]: each["id"] for each in await office.all("agent_token", "alice")}
+    tokens = {agent_token["label"]: agent_token["id"] for agent_token in await office.all("agent_token", "alice")}
     session = (await office.value("bob", "session.list"))[0]
     lead = await office.first_record("lead", "alice")
     plans = [await office.proposed(agent, "lead.delete", id=lead["id"]) for _ in range(2)]
@@ -173,7 +173,9 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
 
 async def test_ending_what_has_ended_changes_nothing(office: Office) -> None:
     await office.agent("alice", label="bot")
-    token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "bot")
+    token = next(
+        agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"
+    )
     first = await office.value("alice", "agent_token.revoke", id=token["id"])
 
     second_agent_token = await office.value("alice", "agent_token.revoke", id=token["id"])

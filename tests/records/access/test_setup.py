@@ -40,12 +40,12 @@ async def test_the_link_makes_the_first_administrator_once(empty: Office) -> Non
 
     signed_in = await empty.http.post("/api/auth/login", json=GIVEN)
     empty.tokens["ada"] = signed_in.json()["token"]
-    assert (await empty.value("ada", "role.list"))
+    assert await empty.value("ada", "role.list")
     assert (await empty.value("ada", "user.create", username="bea"))["username"] == "bea"
     assert (await empty.http.post("/setup", data={**form, "username": "eve"})).status_code == 404
     assert (await empty.http.get(link)).status_code == 404
     assert await invitations.first_link(empty.service.records) is None
-    assert [each["command"] for each in await empty.all("audit_entry", "ada")].count("user.create") == 2
+    assert [audit_entry["command"] for audit_entry in await empty.all("audit_entry", "ada")].count("user.create") == 2
 
 
 async def test_a_person_with_a_password_is_led_to_the_sign_in_page_if_it_exists(empty: Office) -> None:
@@ -118,9 +118,7 @@ async def test_an_invitation_ends_the_sessions_of_before(office: Office) -> None
     link = (await office.value("root", "user.invite", id=bob["id"]))["link"]
     assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 200
 
-    done = await office.http.post(
-        "/setup", data={"token": link.partition("token=")[2], "password": "another password"}
-    )
+    done = await office.http.post("/setup", data={"token": link.partition("token=")[2], "password": "another password"})
 
     assert done.status_code == 200
     assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 401

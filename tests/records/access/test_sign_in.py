@@ -43,8 +43,8 @@ async def test_a_person_signs_in_with_the_user_name_in_whatever_case(office: Off
 async def test_unknown_user_and_wrong_password_are_indistinguishable_also_under_lockout(office: Office) -> None:
     for username in ("alice", "nobody"):
         answers = [await _sign_in(office.http, username, "wrong") for _ in range(7)]
-        assert [each.status_code for each in answers] == [401] * 5 + [429] * 2
-        office.tokens[username] = "\n".join(each.text for each in answers)
+        assert [answer.status_code for answer in answers] == [401] * 5 + [429] * 2
+        office.tokens[username] = "\n".join(answer.text for answer in answers)
     assert office.tokens["alice"] == office.tokens["nobody"]
 
 
@@ -98,7 +98,7 @@ async def test_failures_before_the_clock_went_back_do_not_hide_those_after(offic
 
     with clock.fixed(clock.later(clock.now(), seconds=-7200)):
         answers = [await _sign_in(office.http, "alice", "wrong") for _ in range(7)]
-        assert [each.status_code for each in answers] == [401] * 5 + [429] * 2
+        assert [answer.status_code for answer in answers] == [401] * 5 + [429] * 2
 
 
 async def test_failures_of_a_time_that_never_came_are_forgotten(office: Office) -> None:
@@ -127,7 +127,7 @@ async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(
 async def test_of_many_wrong_attempts_at_once_five_at_most_get_that_answer(office: Office) -> None:
     answers = await asyncio.gather(*(_sign_in(office.http, "carol", f"guess {number}") for number in range(20)))
 
-    assert sorted(each.status_code for each in answers) == [401] * 5 + [429] * 15
+    assert sorted(answer.status_code for answer in answers) == [401] * 5 + [429] * 15
 
 
 async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
@@ -153,7 +153,7 @@ async def test_a_person_ends_only_their_own_other_sessions(office: Office) -> No
     sessions = await office.all("session", "root")
     mine = await office.all("session", "alice")
     assert len(mine) == 1
-    others = next(each["id"] for each in sessions if each["id"] != mine[0]["id"])
+    others = next(session["id"] for session in sessions if session["id"] != mine[0]["id"])
 
     assert await office.refusal_of("alice", "session.revoke", id=others) == "no such record"
     await office.value("root", "session.revoke", id=mine[0]["id"])
@@ -189,7 +189,7 @@ async def test_tokens_are_stored_as_hashes_alone(office: Office) -> None:
 
     assert rows
     stored = {bytes(row[0]) for row in rows}
-    assert not any(token.encode() in each for each in stored for token in office.tokens.values())
+    assert not any(token.encode() in row for row in stored for token in office.tokens.values())
 
 
 @pytest.mark.parametrize("username", ["\0", "\ud800", "x" * 5000, "ALICE", " alice"])

@@ -19,7 +19,7 @@ async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_shows_it(offi
         assert int(answer.headers["retry-after"]) >= 1
 
     entries = await office.all("audit_entry")
-    assert [each["agent"] for each in entries if each["command"] == "base.unknown_tokens"] == ["one"]
+    assert [entry["agent"] for entry in entries if entry["command"] == "base.unknown_tokens"] == ["one"]
     # Commands without tokens still work, and other callers are not limited.
     assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 200
     assert (await office.call(other, "lead.update", body)).status_code == 400

@@ -16,7 +16,7 @@ async def test_a_field_that_no_role_grants_is_hidden(office: Office) -> None:
 
     rows: list[dict[str, Any]] = await office.value("dan", "lead.list", limit=3)
 
-    assert {tuple(each) for each in rows} == {("id", "revision", "title", "stage")}
+    assert {tuple(row) for row in rows} == {("id", "revision", "title", "stage")}
     denied = await office.denied("dan", "lead.list", limit=1)
     assert denied == sorted(denied)
     assert {"lead.contact_email", "lead.party", "lead.notes"} <= set(denied)
@@ -50,7 +50,9 @@ async def test_a_row_rule_hides_every_other_record_from_every_command(office: Of
     for command, more in (
         ("get", {}), ("update", {"title": "x"}), ("delete", {}), ("qualify", {}), ("history", {}),
     ):  # fmt: skip
-        answers = [await office.call("dan", f"lead.{command}", {"id": each, **more}) for each in (hidden, missing)]
+        answers = [
+            await office.call("dan", f"lead.{command}", {"id": record_id, **more}) for record_id in (hidden, missing)
+        ]
         assert answers[0].status_code == 400
         assert answers[0].content == answers[1].content, command
 
@@ -62,7 +64,7 @@ async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
     assert await office.all("lead", "dan") == []
     lead = await office.value("dan", "lead.create", title="mine")
 
-    assert [each["id"] for each in await office.all("lead", "dan")] == [lead["id"]]
+    assert [lead["id"] for lead in await office.all("lead", "dan")] == [lead["id"]]
     # The owner is a user whom dan sees: dan himself.
     assert lead["owner"] == dan
 
@@ -86,15 +88,16 @@ async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(off
         {**LIST, "clear": "title,party", "write": "title,party"},
         {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule},
     )
-    companies = {each["id"] for each in await office.all("party") if each["kind"] == "company"}
-    leads = {each["id"]: each for each in await office.all("lead")}
+    companies = {party["id"] for party in await office.all("party") if party["kind"] == "company"}
+    leads = {lead["id"]: lead for lead in await office.all("lead")}
 
     for row in await office.all("lead", "dan"):
         party = leads[row["id"]]["party"]
         assert row["party"] == (None if party in companies else party)
     lead = next(iter(leads))
     refused = [
-        await office.refusal_of("dan", "lead.update", id=lead, party=each) for each in (min(companies), "0" * 24)
+        await office.refusal_of("dan", "lead.update", id=lead, party=record_id)
+        for record_id in (min(companies), "0" * 24)
     ]
     assert refused[0] == refused[1]
 

@@ -60,8 +60,8 @@ async def _is_unknown(office: Office, agent: str, model: Declared, name: str, ro
 async def _is_not_described(office: Office, agent: str, model: Declared, names: list[str]) -> None:
     headers = office.headers(agent)
     meta = (await office.http.get("/api/meta", headers=headers)).json()
-    (described,) = [each for each in meta["models"] if each["name"] == model.name]
-    assert not {each["name"] for each in described["fields"]} & set(names)
+    (described,) = [entry for entry in meta["models"] if entry["name"] == model.name]
+    assert not {field["name"] for field in described["fields"]} & set(names)
     is_asked = any(_is_asked(model, name) for name in names)
     for command in {"create", "import"} & set(model.commands):
         assert (f"{model.name}.{command}" in described["commands"]) is not is_asked, (model.name, command)
@@ -88,7 +88,7 @@ async def test_exports_history_and_plans_leave_the_ref_out(office: Office) -> No
     (entry,) = await office.value(agent, "lead.history", id=lead)
 
     assert not {"party", "owner"} & set(head.split(","))
-    assert not {"party", "owner"} & {each["field"] for each in diff}
+    assert not {"party", "owner"} & {change["field"] for change in diff}
     assert not {"party", "owner"} & set(entry["changes"])
 
 
@@ -102,14 +102,14 @@ async def test_an_agent_learns_whose_its_own_plans_and_tokens_are(office: Office
 
     assert shown_plan["person"] == alice
     assert "decided_by" not in shown_plan
-    assert shown_plan["agent_token"] in {each["id"] for each in tokens}
-    assert {each["user"] for each in tokens} == {alice}
+    assert shown_plan["agent_token"] in {token["id"] for token in tokens}
+    assert {token["user"] for token in tokens} == {alice}
     narrow = await office.agent("alice", "lead.*", name="narrow")
     assert (await office.value(narrow, "plan.list")) == []
     second = (await office.value("alice", "lead.create", title="y"))["id"]
     other = await office.proposed(narrow, "lead.delete", id=second)
     assert (await office.value(narrow, "plan.get", id=other))["agent_token"] in {
-        each["id"] for each in await office.all("agent_token", "alice")
+        agent_token["id"] for agent_token in await office.all("agent_token", "alice")
     }
 
 
@@ -118,7 +118,7 @@ async def test_an_agent_that_reads_tokens_of_others_learns_only_of_its_own_perso
     agent = await office.agent("root", "agent_token.list")
     root = (await office.first_record("user", username="root"))["id"]
 
-    users = {each["user"] for each in await office.value(agent, "agent_token.list")}
+    users = {agent_token["user"] for agent_token in await office.value(agent, "agent_token.list")}
 
     assert users == {root, None}
 
@@ -132,5 +132,5 @@ async def test_meta_marks_the_refs_that_may_hide_a_record(office: Office) -> Non
     )
     for caller, hiding in (("dan", {"party", "owner"}), ("alice", set[str]())):
         meta = (await office.http.get("/api/meta", headers=office.headers(caller))).json()
-        (lead,) = [each for each in meta["models"] if each["name"] == "lead"]
-        assert {each["name"] for each in lead["fields"] if each["may_hide"]} == hiding
+        (lead,) = [model for model in meta["models"] if model["name"] == "lead"]
+        assert {field["name"] for field in lead["fields"] if field["may_hide"]} == hiding

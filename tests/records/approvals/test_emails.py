@@ -65,8 +65,8 @@ async def proposals(office: Office, count: int) -> list[str]:
     """Let an agent of alice propose this number of plans that alice may approve."""
     if "agent" not in office.tokens:
         await office.agent("alice", name="agent")
-    leads = [each["id"] for each in await office.all("lead") if each["stage"] == "proposed"]
-    return [await office.proposed("agent", "lead.delete", id=each) for each in leads[:count]]
+    leads = [lead["id"] for lead in await office.all("lead") if lead["stage"] == "proposed"]
+    return [await office.proposed("agent", "lead.delete", id=lead) for lead in leads[:count]]
 
 
 async def test_one_email_reports_all_plans_five_minutes_after_the_first(office: Office) -> None:
@@ -78,7 +78,7 @@ async def test_one_email_reports_all_plans_five_minutes_after_the_first(office: 
     await deliver(office, 5.2 * 60)
     await deliver(office, 20 * 60)
 
-    assert sorted(each[0] for each in sent_emails(office)) == ["alice@example.com", "root@example.com"]
+    assert sorted(sent_email[0] for sent_email in sent_emails(office)) == ["alice@example.com", "root@example.com"]
     for _, subject, text in sent_emails(office):
         assert subject == "3 proposals wait for your approval"
         assert f"{ROOT_URL}/approvals" in text
@@ -97,7 +97,7 @@ async def test_a_restored_service_sends_no_email_until_it_is_resumed(office: Off
         await outbox.resume(transaction)
     await deliver(office, 86_401)
 
-    assert sorted(each[0] for each in sent_emails(office)) == ["alice@example.com", "root@example.com"]
+    assert sorted(sent_email[0] for sent_email in sent_emails(office)) == ["alice@example.com", "root@example.com"]
     assert {subject for _, subject, _ in sent_emails(office)} == {"3 proposals wait for your approval"}
 
 
@@ -112,7 +112,7 @@ async def test_no_caller_is_informed_of_plans_they_may_not_approve(office: Offic
 
 async def test_hidden_values_do_not_change_an_email(office: Office) -> None:
     await office.agent("carol", name="her agent")
-    invoice = next(each for each in await office.all("invoice", "carol") if each["state"] == "draft")
+    invoice = next(invoice for invoice in await office.all("invoice", "carol") if invoice["state"] == "draft")
     await office.proposed("her agent", "invoice.post", id=invoice["id"])
     await proposals(office, 4)
 
@@ -125,13 +125,18 @@ async def test_hidden_values_do_not_change_an_email(office: Office) -> None:
 
 
 async def test_an_email_contains_counts_and_a_link_and_no_record_data(office: Office) -> None:
-    lead = next(each for each in await office.all("lead") if each["stage"] == "new")
+    lead = next(lead for lead in await office.all("lead") if lead["stage"] == "new")
     await office.agent("alice", name="agent", label="PLANTED LABEL")
     planted = {"title": "PLANTED TITLE", "contact_name": "Planted Person", "contact_email": "planted@example.org"}
     await office.value("root", "lead.update", id=lead["id"], **planted)
-    answer = await office.call("agent", "plan.propose", {
-        "why": "PLANTED REASON", "steps": [{"command": "lead.delete", "input": {"id": lead["id"], "cascade": True}}],
-    })
+    answer = await office.call(
+        "agent",
+        "plan.propose",
+        {
+            "why": "PLANTED REASON",
+            "steps": [{"command": "lead.delete", "input": {"id": lead["id"], "cascade": True}}],
+        },
+    )
     assert answer.status_code == 202, answer.text
 
     await deliver(office, SOON_S)
@@ -181,7 +186,7 @@ async def test_two_nodes_send_one_email(office: Office, rooms: OfficeSettings) -
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
         nodes = [office.service, other, office.service, other]
         with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
-            await asyncio.gather(*(emails.send_due(each.engine, each.callers, each.records.mail) for each in nodes))
+            await asyncio.gather(*(emails.send_due(node.engine, node.callers, node.records.mail) for node in nodes))
 
     assert sorted(to for to, _, _ in sent_emails(office)) == ["alice@example.com", "root@example.com"]
 
@@ -215,7 +220,7 @@ async def test_a_plan_that_was_rolled_back_leaves_no_notice(office: Office) -> N
     await office.agent("alice", name="agent")
     lead = await office.first_record("lead")
 
-    steps = [{"command": "lead.delete", "input": {"id": each}} for each in (lead["id"], "0" * 24)]
+    steps = [{"command": "lead.delete", "input": {"id": lead_id}} for lead_id in (lead["id"], "0" * 24)]
     await office.refusal_of("agent", "plan.propose", why="both or none", steps=steps)
 
     rows = await office.service.records.database.fetch("SELECT count(*) FROM plan_notice")

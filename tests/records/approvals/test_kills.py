@@ -85,7 +85,7 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
         kills += 1
         async with _opened(rooms) as office:
             assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "pending"
-            titles = {each["title"] for each in await office.all("lead", "alice")}
+            titles = {lead["title"] for lead in await office.all("lead", "alice")}
             assert "Before" in titles
             assert titles.isdisjoint({"After", "Beside"})
             await _sound(office)
@@ -93,7 +93,7 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
         assert last < MOST_STATEMENTS
     async with _opened(rooms) as office:
         assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "executed"
-        assert {"After", "Beside"} <= {each["title"] for each in await office.all("lead", "alice")}
+        assert {"After", "Beside"} <= {lead["title"] for lead in await office.all("lead", "alice")}
         await _sound(office)
     figures.update({"kills": kills, "halves": 0})
     assert kills > 3
@@ -130,8 +130,10 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
     rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(rooms) as office:
-        first, second = [each["id"] for each in await office.all("invoice", "carol") if each["state"] == "draft"][:2]
-        numbers = {each["number"] for each in await office.all("invoice", "carol") if each["number"]}
+        first, second = [
+            invoice["id"] for invoice in await office.all("invoice", "carol") if invoice["state"] == "draft"
+        ][:2]
+        numbers = {invoice["number"] for invoice in await office.all("invoice", "carol") if invoice["number"]}
     last, kills = 1, 0
     while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first}), last):
         kills += 1
@@ -142,7 +144,7 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
         after = await office.value("carol", "invoice.post", id=second)
         await _sound(office)
     year = posted_invoice["number"][:4]
-    count = len([each for each in numbers if each.startswith(year)])
+    count = len([number for number in numbers if number.startswith(year)])
     assert [posted_invoice["number"], after["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
     figures.update({"kills": kills, "gaps": 0, "doubles": 0})
 
@@ -175,7 +177,7 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
             assert retried.status_code == 200, retried.text
             is_replayed = "idempotency-replayed" in retried.headers
             assert is_replayed or last > 0
-            made = [each for each in await office.all("lead") if each["title"] == "Killed"]
+            made = [lead for lead in await office.all("lead") if lead["title"] == "Killed"]
             assert len(made) == number
             assert retried.json()["value"] == await office.value("alice", "lead.get", id=retried.json()["value"]["id"])
             await _sound(office)

@@ -28,10 +28,14 @@ async def test_executed_and_a_repeat_answers_the_same(office: Office, agent: str
     first = await office.approve("alice", plan_id, note="fine")
     second_approval = await office.approve("root", plan_id)
 
-    assert first.json() == second_approval.json() == {
-        "denied": [],
-        "value": {"plan_id": plan_id, "state": "executed", "result": {"id": lead}},
-    }
+    assert (
+        first.json()
+        == second_approval.json()
+        == {
+            "denied": [],
+            "value": {"plan_id": plan_id, "state": "executed", "result": {"id": lead}},
+        }
+    )
     plan = await office.value("alice", "plan.get", id=plan_id)
     assert (plan["state"], plan["approvals"][0]["by"]) == ("executed", "alice")
 
@@ -100,9 +104,7 @@ async def test_stale_when_the_record_changed_even_back(office: Office, agent: st
     assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "stale"
 
 
-async def test_a_pending_plan_shows_that_its_record_is_deleted_or_changed(
-    office: Office, agent: str
-) -> None:
+async def test_a_pending_plan_shows_that_its_record_is_deleted_or_changed(office: Office, agent: str) -> None:
     gone, changed, same = [await _plan(office, agent) for _ in range(3)]
     moved = await office.proposed(
         await office.agent("alice", "lead.*", "plan.propose", label="mover"),
@@ -114,8 +116,8 @@ async def test_a_pending_plan_shows_that_its_record_is_deleted_or_changed(
     assert (await office.approve("alice", gone[0])).status_code == 200
     await office.value("alice", "lead.update", id=changed[1], title="Other")
 
-    waiting = {each["id"]: each["error"] for each in await office.all("plan", "alice") if each["state"] == "pending"}
-    told = {each: waiting[each] for each in (moved, changed[0], same[0])}
+    waiting = {plan["id"]: plan["error"] for plan in await office.all("plan", "alice") if plan["state"] == "pending"}
+    told = {plan: waiting[plan] for plan in (moved, changed[0], same[0])}
     assert told == {moved: "stale", changed[0]: "stale", same[0]: None}
     assert (await office.value(agent, "plan.get", id=changed[0]))["error"] is None
     assert (await office.approve("alice", moved)).json()["state"] == "stale"
@@ -207,7 +209,7 @@ async def test_an_approval_may_move_the_record_out_of_the_rows_of_the_approver(o
     await office.person("dan", grant)
     agent = await office.agent("root", "lead.*")
     await office.value("root", "setting.create", title="approval:lead.lose", value='{"n": 1}')
-    direct, proposed = [each["id"] for each in await office.all("lead") if each["stage"] == "new"][:2]
+    direct, proposed = [lead["id"] for lead in await office.all("lead") if lead["stage"] == "new"][:2]
 
     await office.value("dan", "lead.lose", id=direct, lost_reason="price")
     answer = await office.approve("dan", await office.proposed(agent, "lead.lose", id=proposed, lost_reason="price"))
@@ -265,7 +267,7 @@ async def test_steps_are_approved_as_one_and_refer_to_what_earlier_ones_create(o
 
     result = (await office.approve("alice", plan_id)).json()["value"]["result"]
 
-    party, lead = [each["id"] for each in result["steps"]]
+    party, lead = [step["id"] for step in result["steps"]]
     assert (await office.value("alice", "lead.get", id=lead))["party"] == party
 
 
@@ -298,7 +300,7 @@ async def test_all_steps_or_none(office: Office, agent: str) -> None:
 
     assert (await office.approve("alice", plan_id)).json()["state"] == "failed"
 
-    titles = {each["title"] for each in await office.all("lead", "alice")}
+    titles = {lead["title"] for lead in await office.all("lead", "alice")}
     assert "Beside" not in titles
     assert (await office.value("alice", "lead.get", id=lead["id"]))["stage"] == "new"
 
@@ -310,7 +312,7 @@ async def test_watching_reports_plans_as_they_come(office: Office, agent: str) -
     plan_id, _ = await _plan(office, agent)
 
     told = await office.value("alice", "plan.watch", since=cursor, wait_s=5)
-    assert [each["id"] for each in told["plans"]] == [plan_id]
+    assert [plan["id"] for plan in told["plans"]] == [plan_id]
 
 
 async def test_a_decided_plan_keeps_no_personal_value(office: Office, agent: str) -> None:

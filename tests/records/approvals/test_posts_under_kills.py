@@ -95,9 +95,12 @@ async def _hold(rooms: OfficeSettings, acknowledged: dict[str, str]) -> None:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            kept = {each["id"]: each["number"] for each in await Office(client, rooms.tokens).all("invoice", "carol")}
+            kept = {
+                invoice["id"]: invoice["number"]
+                for invoice in await Office(client, rooms.tokens).all("invoice", "carol")
+            }
         assert (await verify(service.records.database, service.records.secret)).faults == ()
     assert {invoice: kept[invoice] for invoice in acknowledged} == acknowledged
     year = max(acknowledged.values())[:4]
-    numbers = sorted(each for each in kept.values() if each and each.startswith(year))
+    numbers = sorted(number for number in kept.values() if number and number.startswith(year))
     assert numbers == [f"{year}-{number:06d}" for number in range(1, len(numbers) + 1)]

@@ -18,7 +18,7 @@ POSTS, POSTS_FULL = 200, 1_000
 async def _audited(office: Office, command: str, plan_id: str) -> int:
     asked = [{"field": "plan_id", "op": "eq", "value": plan_id}, {"field": "command", "op": "eq", "value": command}]
     entries = await office.value("root", "audit_entry.list", filter=asked)
-    return len([each for each in entries if each["model"] == "lead"])
+    return len([entry for entry in entries if entry["model"] == "lead"])
 
 
 async def test_64_approvals_at_once_execute_a_plan_once(office: Office) -> None:
@@ -29,8 +29,8 @@ async def test_64_approvals_at_once_execute_a_plan_once(office: Office) -> None:
 
     answers = await asyncio.gather(*(office.approve(approvers[n % 2], plan_id) for n in range(APPROVERS)))
 
-    assert Counter(each.status_code for each in answers) == {200: APPROVERS}
-    assert {each.text for each in answers} == {answers[0].text}
+    assert Counter(answer.status_code for answer in answers) == {200: APPROVERS}
+    assert {answer.text for answer in answers} == {answers[0].text}
     assert answers[0].json()["value"] == {"plan_id": plan_id, "state": "executed", "result": {"id": lead}}
     assert await _audited(office, "lead.delete", plan_id) == 1
     records = office.service.records
@@ -54,7 +54,7 @@ async def test_approving_rejecting_and_withdrawing_at_once_end_in_one_state(offi
         is_there = (await office.call("alice", "lead.get", {"id": lead})).status_code == 200
         assert state in ("executed", "rejected", "withdrawn")
         assert is_there is (state != "executed")
-        assert sorted(each.status_code for each in answers) == [200, 400, 400]
+        assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
         seen[state] += 1
     assert len(seen) > 1
 
@@ -67,10 +67,10 @@ async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order
 
     alone = await asyncio.gather(*(office.approve("alice", plan_id) for _ in range(8)))
 
-    assert {each.json()["value"]["state"] for each in alone} == {"pending"}
-    assert [each["by"] for each in alone[0].json()["value"]["approvals"]] == ["alice"]
+    assert {response.json()["value"]["state"] for response in alone} == {"pending"}
+    assert [approval["by"] for approval in alone[0].json()["value"]["approvals"]] == ["alice"]
     results = await asyncio.gather(*(office.approve(who, plan_id) for who in ("alice", "root", "alice", "root")))
-    assert "executed" in {each.json()["value"]["state"] for each in results}
+    assert "executed" in {result.json()["value"]["state"] for result in results}
     assert await _audited(office, "lead.delete", plan_id) == 1
 
 
@@ -86,7 +86,7 @@ async def _posted(office: Office, invoices: list[str]) -> list[httpx.Response]:
     found: list[httpx.Response] = []
     for start in range(0, len(invoices), 50):
         some = invoices[start : start + 50]
-        calls = [office.call(who, "invoice.post", {"id": each}) for each in some for who in ("carol", "root")]
+        calls = [office.call(who, "invoice.post", {"id": invoice}) for invoice in some for who in ("carol", "root")]
         found += await asyncio.gather(*calls)
     return found
 
@@ -100,9 +100,9 @@ async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(
     # Two people post each invoice at the same time, and one of them is refused.
     answers = await _posted(office, invoices)
 
-    assert Counter(each.status_code for each in answers) == {200: count, 400: count}
-    numbers = sorted(each["number"] for each in await office.all("invoice") if each["number"])
+    assert Counter(answer.status_code for answer in answers) == {200: count, 400: count}
+    numbers = sorted(invoice["number"] for invoice in await office.all("invoice") if invoice["number"])
     year = max(numbers)[:4]
-    mine = [each for each in numbers if each.startswith(year)]
+    mine = [number for number in numbers if number.startswith(year)]
     assert mine == [f"{year}-{number:06d}" for number in range(1, len(mine) + 1)]
     figures.update({"posts": 2 * count, "numbers": len(mine), "gaps": 0, "doubles": 0})

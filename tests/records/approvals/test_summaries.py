@@ -60,7 +60,7 @@ async def test_records_deleted_with_a_record_are_listed_as_affected(office: Offi
     plan_id = await office.proposed(agent, "lead.delete", id=record_id, cascade=True)
 
     affected = (await plan(office, "alice", plan_id))["affected"]
-    assert sorted((each["model"], each["name"], each["change"]) for each in affected[1:]) == [
+    assert sorted((record["model"], record["name"], record["change"]) for record in affected[1:]) == [
         ("activity", "Call 0", "deleted"),
         ("activity", "Call 1", "deleted"),
     ]
@@ -89,11 +89,11 @@ async def test_an_action_is_of_medium_risk_and_reads_as_a_sentence(office: Offic
 
 async def test_a_change_names_its_field_and_equal_changes_share_a_key(office: Office) -> None:
     agent = await office.agent("carol", label="biller")
-    products = [each["id"] for each in (await office.all("product", "carol"))[:2]]
+    products = [product["id"] for product in (await office.all("product", "carol"))[:2]]
 
     plans = [
-        await plan(office, "carol", await office.proposed(agent, "product.update", id=each, tax_bp=700))
-        for each in products
+        await plan(office, "carol", await office.proposed(agent, "product.update", id=product, tax_bp=700))
+        for product in products
     ]
     dearer = await office.proposed(agent, "product.update", id=products[0], unit_price_minor=5)
 

@@ -78,8 +78,8 @@ async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set
         counted = RowCountingTransaction(transaction)
         run = yard.run(yard.administrator()).within(cast("Transaction", counted))
         around = Dependencies(run, several, locks=True)
-        assert all([await around.reads(each) == [("depot", depot, 1)] for each in several])
-        return {await around.fingerprint(each) for each in several}, counted.found
+        assert all([await around.reads(item) == [("depot", depot, 1)] for item in several])
+        return {await around.fingerprint(item) for item in several}, counted.found
 
 
 async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:

@@ -37,7 +37,7 @@ async def watch_plans(office: Office, who: str, since: int, wanted: set[str]) ->
     async with asyncio.timeout(30):
         while missing:
             answer = await office.value(who, "plan.watch", since=since, wait_s=5)
-            missing -= {each["id"] for each in answer["plans"]}
+            missing -= {plan["id"] for plan in answer["plans"]}
             since = answer["cursor"]
     return since
 
@@ -66,13 +66,13 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(o
 async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: str) -> None:
     leads = [await lead(office, f"{number}") for number in range(MANY)]
     since = await watch_plans(office, "alice", 0, {await office.proposed(agent, "lead.delete", id=leads.pop())})
-    proposing = [asyncio.create_task(office.proposed(agent, "lead.delete", id=each)) for each in leads]
+    proposing = [asyncio.create_task(office.proposed(agent, "lead.delete", id=lead_id)) for lead_id in leads]
     seen: list[str] = []
 
     async with asyncio.timeout(60):
         while len(set(seen)) < len(leads):
             answer = await office.value("alice", "plan.watch", since=since, wait_s=1)
-            seen += [each["id"] for each in answer["plans"]]
+            seen += [plan["id"] for plan in answer["plans"]]
             since = answer["cursor"]
 
     assert set(seen) == set(await asyncio.gather(*proposing))
@@ -90,8 +90,8 @@ async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> No
         await app.tend(office.service)
 
     answer = await office.value("alice", "plan.watch", since=since)
-    assert [each["id"] for each in answer["plans"]] == plans
-    assert [each["state"] for each in answer["plans"]] == ["executed", "rejected", "withdrawn", "expired"]
+    assert [plan["id"] for plan in answer["plans"]] == plans
+    assert [plan["state"] for plan in answer["plans"]] == ["executed", "rejected", "withdrawn", "expired"]
     assert (await office.value("alice", "plan.watch", since=answer["cursor"]))["plans"] == []
 
 
@@ -121,4 +121,4 @@ async def test_a_caller_whose_rights_change_during_the_wait_starts_again(office:
         await asyncio.wait([waiting], timeout=0.5)
 
     assert await waiting == {"plans": [], "cursor": 0}
-    assert [each["id"] for each in (await office.value("alice", "plan.watch"))["plans"]] == [plan_id]
+    assert [plan["id"] for plan in (await office.value("alice", "plan.watch"))["plans"]] == [plan_id]

@@ -31,13 +31,13 @@ async def delivered_messages(office: Office, receiver: Receiver) -> list[tuple[s
     lanes = Sender(replace(changes.outbox_of(office.service.records), is_private=True))
     await lanes.open()
     await lanes.drain()
-    return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
+    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[before:]]
 
 
 async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
-    ids = [each["id"] for each in (await office.all("lead"))[:4]]
-    first, second, third, last = [await office.proposed("agent", "lead.delete", id=each) for each in ids]
+    ids = [lead["id"] for lead in (await office.all("lead"))[:4]]
+    first, second, third, last = [await office.proposed("agent", "lead.delete", id=id_) for id_ in ids]
     assert await office.proposed("agent", "lead.delete", id=ids[0]) == first, "the same one, so nothing new"
 
     assert (await office.approve("alice", first)).status_code == 200
@@ -49,7 +49,7 @@ async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Re
 
     assert sorted(found) == sorted(
         [
-            *(("plan.waiting", f"plan/{each}") for each in (first, second, third, last)),
+            *(("plan.waiting", f"plan/{plan}") for plan in (first, second, third, last)),
             ("plan.executed", f"plan/{first}"),
             ("plan.rejected", f"plan/{second}"),
             ("plan.withdrawn", f"plan/{third}"),

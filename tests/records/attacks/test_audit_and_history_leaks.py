@@ -20,7 +20,7 @@ async def test_the_audit_shows_an_agent_only_the_kind_of_a_plans_error(office: O
     entries = await office.value(agent, "audit_entry.list", filter=about)
 
     assert "invoice" not in json.dumps(entries)
-    told = [each["changes"]["error"] for each in entries if "error" in each["changes"]]
+    told = [entry["changes"]["error"] for entry in entries if "error" in entry["changes"]]
     assert told == [[None, (await office.value(agent, "plan.get", id=plan))["error"]]] == [[None, "refused"]]
 
 
@@ -31,7 +31,7 @@ async def test_history_names_only_people_whom_the_caller_may_see(office: Office)
     agent = await office.agent("dan", "lead.*")
     reader = await office.agent("alice", "*")
 
-    named = {who: [each["by"] for each in await office.value(who, "lead.history", id=lead)] for who in
+    named = {who: [entry["by"] for entry in await office.value(who, "lead.history", id=lead)] for who in
              ("dan", agent, "alice", reader, "root")}
 
     assert named["dan"] == named[agent] == ["dan", None]

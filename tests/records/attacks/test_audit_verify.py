@@ -29,7 +29,7 @@ async def test_an_administrator_is_shown_what_was_read_and_what_is_wrong(office:
 
     assert (before["is_intact"], before["entries"], before["faults"]) == (True, entries["total"], [])
     assert after["is_intact"] is False
-    assert [(each["id"], each["what"]) for each in after["faults"]] == [(changed, "changed")]
+    assert [(fault["id"], fault["what"]) for fault in after["faults"]] == [(changed, "changed")]
     assert before["checked_at"] < after["checked_at"]
 
 
@@ -54,7 +54,7 @@ async def test_no_other_person_and_no_agent_finds_the_command(office: Office) ->
     answers = [await office.call(who, "audit_entry.verify") for who in ("alice", "eve", agent)]
 
     assert missing.status_code == 404
-    assert {(each.status_code, each.content) for each in answers} == {(404, missing.content)}
+    assert {(answer.status_code, answer.content) for answer in answers} == {(404, missing.content)}
     refused = await office.post("root", "/api/auth/agent-token", {"scopes": ["audit_entry.verify"], "label": "sly"})
     assert refused.status_code == 400
 
@@ -63,7 +63,7 @@ async def test_a_caller_during_a_reading_gets_the_same_reading(office: Office) -
     results = await asyncio.gather(*(office.value("root", "audit_entry.verify") for _ in range(5)))
 
     # On a busy machine, another call may start after the read has ended.
-    assert len({each["checked_at"] for each in results}) < len(results)
+    assert len({result["checked_at"] for result in results}) < len(results)
     assert "unknown key since" in await office.refusal_of("root", "audit_entry.verify", since="yesterday")
 
 

@@ -22,7 +22,7 @@ async def test_an_agent_cannot_spell_out_error_or_digest_of_its_plan_by_filters(
     assert (await office.value(agent, "plan.get", id=plan))["error"] == "refused"
     unknown = await _asked(office, agent, "plan", "nothing")
     for field in ("error", "digest", "input", "diff", "effects"):
-        told = [each.replace(field, "nothing") for each in await _asked(office, agent, "plan", field)]
+        told = [text.replace(field, "nothing") for text in await _asked(office, agent, "plan", field)]
         assert told == unknown
 
 
@@ -31,7 +31,7 @@ async def test_a_filter_on_the_audit_does_not_tell_which_hidden_fields_were_chan
     for who in ("dan", await office.agent("dan", "*")):
         unknown = await _asked(office, who, "audit_entry", "nothing")
         for field in ("fields", "changes"):
-            told = [each.replace(field, "nothing") for each in await _asked(office, who, "audit_entry", field)]
+            told = [text.replace(field, "nothing") for text in await _asked(office, who, "audit_entry", field)]
             assert told == unknown
 
 
@@ -44,4 +44,4 @@ async def test_the_audit_does_not_tell_by_its_numbers_how_many_entries_are_hidde
         assert {"audit_entry.lane", "audit_entry.number"} <= set(answer["denied"])
     assert (await office.first_record("audit_entry"))["number"]
     entries = await office.value("root", "audit_entry.list", filter=[{"field": "fields", "op": "eq", "value": "title"}])
-    assert all(each["fields"] == "title" for each in entries)
+    assert all(entry["fields"] == "title" for entry in entries)

@@ -83,7 +83,7 @@ async def test_a_value_that_an_action_copies_keeps_its_token(office: Office) -> 
 
 async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_copied_to(office: Office) -> None:
     agent = await office.agent("root", "*", unmask=["lead.contact_phone"])
-    victim = next(each for each in await office.all("party", agent) if each["phone"])
+    victim = next(party for party in await office.all("party", agent) if party["phone"])
     clear = (await office.value("root", "party.get", id=victim["id"]))["phone"]
     own_lead = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_phone=clear)
     plan = await office.proposed(agent, "lead.convert", id=own_lead["id"])
@@ -98,7 +98,9 @@ async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_gues
     agent = await office.agent("alice", "lead.*", "party.get", label="mail", name="first")
     victim, clear = await first_lead(office, agent)
     own_lead = await office.value(agent, "lead.create", title="x", contact_email=clear["contact_email"])
-    token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "mail")
+    token = next(
+        agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "mail"
+    )
     await office.value("alice", "agent_token.revoke", id=token["id"])
 
     later = await office.agent("alice", "lead.*", "party.get", label="mail", name="second")

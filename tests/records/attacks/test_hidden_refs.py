@@ -18,7 +18,7 @@ async def two_leads(office: Office) -> tuple[str, str]:
     await office.person("dan", DAN, PEOPLE_ALONE)
     await office.agent("dan", "*", name="agent")
     party = (await office.first_record("party", kind="company"))["id"]
-    leads = [await office.value("root", "lead.create", title="x", party=each) for each in (party, None)]
+    leads = [await office.value("root", "lead.create", title="x", party=party_id) for party_id in (party, None)]
     return leads[0]["id"], leads[1]["id"]
 
 
@@ -41,7 +41,7 @@ async def test_history_shows_a_hidden_ref_like_an_empty_one(office: Office) -> N
     said: list[str] = []
     for lead in await two_leads(office):
         entries = await office.value("agent", "lead.history", id=lead)
-        said.append(without_lead_id([each["changes"] for each in entries], lead))
+        said.append(without_lead_id([entry["changes"] for entry in entries], lead))
 
     assert said[0] == said[1]
 

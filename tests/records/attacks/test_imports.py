@@ -16,7 +16,7 @@ T = TypeVar("T")
 @pytest.mark.parametrize("cell", ["--5", "-", "5-", "- 5", "+5", "1_0", "٣", "9" * 19, "9" * 5000, "5.0", "0x5", "²"])
 async def test_a_cell_that_is_no_whole_number_is_an_error_of_its_row(office: Office, cell: str) -> None:
     report = await office.value("alice", "lead.import", csv=f"title,expected_revenue_minor\nx,{cell}\n")
-    assert [(each["row"], "expected_revenue_minor" in each["error"]) for each in report["errors"]] == [(1, True)]
+    assert [(error["row"], "expected_revenue_minor" in error["error"]) for error in report["errors"]] == [(1, True)]
     assert report["created"] == 0
 
 

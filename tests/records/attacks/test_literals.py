@@ -17,7 +17,7 @@ async def test_history_and_plans_send_token_like_text_as_records_do(office: Offi
 
     assert title.startswith("ask LITERAL_")
     assert entry["changes"]["title"] == [None, title]
-    assert {"title": title}.items() <= {each["field"]: each["before"] for each in diff}.items()
+    assert {"title": title}.items() <= {change["field"]: change["before"] for change in diff}.items()
     second_lead = await office.value(agent, "lead.update", id=lead["id"], title=entry["changes"]["title"][1])
     assert second_lead["title"] == title
 

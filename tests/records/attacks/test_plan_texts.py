@@ -18,7 +18,7 @@ async def propose_copy(office: Office) -> tuple[str, str]:
     )
     await office.value("root", "user_role.create", user=dave["id"], role=accountant["id"])
     agent = await office.agent("dave", "*", name="agent")
-    party = next(each for each in await office.all("party", agent) if each["tax_id"])
+    party = next(party for party in await office.all("party", agent) if party["tax_id"])
     clear = (await office.value("carol", "party.get", id=party["id"]))["tax_id"]
     plan = await office.proposed(agent, "lead.create", title="hello", notes=f"see {party['tax_id']}")
     return plan, clear
@@ -29,7 +29,7 @@ async def test_a_plan_shows_no_value_its_viewer_may_not_read_where_it_comes_from
 
     for who, is_shown in (("alice", False), ("dave", True), ("root", True)):
         seen_plan = await office.value(who, "plan.get", id=plan)
-        notes = next(each["after"] for each in seen_plan["diff"] if each["field"] == "notes")
+        notes = next(change["after"] for change in seen_plan["diff"] if change["field"] == "notes")
         assert seen_plan["input"]["notes"] == notes == (f"see {clear}" if is_shown else WITHHELD)
     assert "NOTES_" in (await office.value("agent", "plan.get", id=plan))["input"]["notes"]
 

@@ -44,8 +44,8 @@ async def test_a_right_guess_is_another_proposal_than_the_token(office: Office) 
         one, other = await office.value(agent, f"{model}.list", limit=2)
         clear = (await office.value("alice", f"{model}.get", id=one["id"]))[field]
         plans = [
-            await propose(office, agent, (f"{model}.update", {"id": other["id"], field: each}))
-            for each in (one[field], clear, "wrong@guess.example", one[field], clear)
+            await propose(office, agent, (f"{model}.update", {"id": other["id"], field: guess}))
+            for guess in (one[field], clear, "wrong@guess.example", one[field], clear)
         ]
 
         assert len(set(plans)) == 3
@@ -63,7 +63,7 @@ async def test_a_digest_cannot_be_made_from_guesses(office: Office) -> None:
     ((kept, diff, effects),) = await office.service.records.database.fetch(
         "SELECT input, diff, effects FROM plan WHERE id = $1", plan
     )
-    text = msgspec.json.encode([plan, *(msgspec.json.decode(each) for each in (kept, diff, effects))])
+    text = msgspec.json.encode([plan, *(msgspec.json.decode(text) for text in (kept, diff, effects))])
     assert digest.startswith("sha256:")
     assert digest != f"sha256:{hashlib.sha256(text).hexdigest()}"
 
@@ -84,7 +84,7 @@ async def test_an_agent_only_proposes_to_change_who_may_do_what(office: Office) 
 async def test_an_agent_can_revoke_only_itself(office: Office) -> None:
     agent = await office.agent("alice", "session.*", "agent_token.*")
     other_agent = await office.agent("alice", "lead.get", label="other")
-    tokens = {each["label"]: each["id"] for each in await office.value(agent, "agent_token.list")}
+    tokens = {agent_token["label"]: agent_token["id"] for agent_token in await office.value(agent, "agent_token.list")}
     session = (await office.value(agent, "session.list"))[0]
 
     assert (await office.call(agent, "session.revoke", {"id": session["id"]})).status_code == 404
@@ -234,7 +234,7 @@ async def test_the_approval_of_a_person_who_lost_the_right_does_not_count(office
     await office.value("root", "user.update", id=eve, is_active=False)
     answer = await office.approve("alice", plan)
     assert answer.json()["value"]["state"] == "pending"
-    assert [each["by"] for each in answer.json()["value"]["approvals"]] == ["alice"]
+    assert [approval["by"] for approval in answer.json()["value"]["approvals"]] == ["alice"]
 
     assert (await office.approve("root", plan)).json()["value"]["state"] == "executed"
 
@@ -248,7 +248,7 @@ async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(offi
     done, _ = await asyncio.wait([waiting], timeout=0.1)
     assert not done
     tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
-    watching = next(each["id"] for each in tokens if each["label"] == "watching" and "plan" in each["scopes"])
+    watching = next(token["id"] for token in tokens if token["label"] == "watching" and "plan" in token["scopes"])
 
     await office.value("alice", "agent_token.revoke", id=watching)
     await office.proposed(second, "lead.delete", id=doomed)

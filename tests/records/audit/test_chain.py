@@ -94,8 +94,8 @@ async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database:
         nonlocal kept
         with suppress(TransactionAborted):
             async with database.transaction() as transaction:
-                for each in range(entries):
-                    await chains[number % 2].append(transaction, entry(number * 10 + each))
+                for entry_number in range(entries):
+                    await chains[number % 2].append(transaction, entry(number * 10 + entry_number))
                 if fails:
                     raise TransactionAborted
             kept += entries

@@ -143,7 +143,7 @@ async def forge(database: Database, lane: int, number: int) -> None:
     """Add an entry whose hash follows from the previous entry, which needs no key."""
     row = await database.fetch_one("SELECT hash FROM audit_entry WHERE lane = $1 AND number = $2", lane, number - 1)
     columns = ("forged", 1, 0, 5, lane, number, "u", None, None, "c", "m", None, "", "{}", None, "r")
-    places = ", ".join(f"${each}" for each in range(2, len(columns) + 2))
+    places = ", ".join(f"${number}" for number in range(2, len(columns) + 2))
     await change(
         database,
         f"INSERT INTO audit_entry (hash, {', '.join(COLUMNS)}) VALUES ($1, {places})",

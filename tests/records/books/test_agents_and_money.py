@@ -13,8 +13,8 @@ LIFTED = '{"n": 0}'
 
 async def lift(office: Office, *commands: str) -> None:
     """Let agents run these commands directly."""
-    for each in commands:
-        await office.value("root", "setting.create", title=f"approval:{each}", value=LIFTED)
+    for command in commands:
+        await office.value("root", "setting.create", title=f"approval:{command}", value=LIFTED)
 
 
 async def test_agents_propose_what_moves_money(office: Office) -> None:
@@ -44,7 +44,7 @@ async def test_agents_propose_what_moves_money(office: Office) -> None:
     with_amount = {"stage": "won", "expected_revenue_minor": 7}
     plan = await office.proposed(agent, "lead.update", id=lead["id"], **with_amount)
     shown_plan = await office.value("root", "plan.get", id=plan)
-    assert {each["field"]: each["after"] for each in shown_plan["diff"]} == with_amount
+    assert {change["field"]: change["after"] for change in shown_plan["diff"]} == with_amount
 
 
 async def test_agents_only_propose_changes_to_the_value_and_the_state_of_a_won_lead(office: Office) -> None:
@@ -128,8 +128,8 @@ async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(of
     await office.value(agent, "party.update", id=party, is_active=False)
     await office.value(agent, "party.update", id=party, email="new@x.example", name="Eve", website="x.example")
     commands = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
-    asked = {each["id"]: each["needs_approval"] for each in commands}
-    assert not any(asked[each] for each in ("payment.create", "invoice.settle", "party.update", "lead.win"))
+    asked = {command["id"]: command["needs_approval"] for command in commands}
+    assert not any(asked[command] for command in ("payment.create", "invoice.settle", "party.update", "lead.win"))
     assert asked["payment.delete"]
     assert asked["invoice.reopen"]
 
@@ -150,19 +150,19 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
     agent = await office.agent("root", "*")
     headers = office.headers(agent)
     commands = (await office.http.get("/api/commands", headers=headers)).json()["commands"]
-    known: dict[str, Any] = {each["id"]: each for each in commands}
+    known: dict[str, Any] = {command["id"]: command for command in commands}
     proposed = ("payment.create", "payment.update", "payment.delete", "invoice.settle", "product.create", "lead.win")
-    assert all(known[each]["needs_approval"] for each in proposed)
+    assert all(known[command]["needs_approval"] for command in proposed)
     assert not known["party.update"]["needs_approval"]
     words = "An agent can only propose changes of name, email, phone, tax_id, website and is_active"
     assert words in known["party.update"]["description"]
     meta = (await office.http.get("/api/meta", headers=headers)).json()
-    party = next(each for each in meta["models"] if each["name"] == "party")
-    marked = [each["name"] for each in party["fields"] if each["needs_approval"]]
+    party = next(model for model in meta["models"] if model["name"] == "party")
+    marked = [field["name"] for field in party["fields"] if field["needs_approval"]]
     assert marked == ["name", "email", "phone", "tax_id", "website", "is_active"]
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     tools = (await office.http.post("/mcp", json=body, headers=headers)).json()["result"]["tools"]
-    described = {each["name"]: each["description"] for each in tools}
+    described = {tool["name"]: tool["description"] for tool in tools}
     assert words in described["party__update"]
     assert "An agent can only propose it" in described["invoice__settle"]
 
@@ -194,8 +194,8 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
     ]
     for command, body, reason in impossible:
         assert reason in await office.refusal_of(agent, command, **body), command
-    for each in await office.all("payment"):
-        await office.value("root", "payment.delete", id=each["id"])
+    for payment in await office.all("payment"):
+        await office.value("root", "payment.delete", id=payment["id"])
     await office.value("root", "invoice_line.list")
     alone = (await posted(office))["id"]
     said = await office.refusal_of(agent, "invoice.delete", id=alone, cascade=True)

@@ -17,8 +17,8 @@ async def create_draft(office: Office) -> str:
     party = (await office.value("root", "party.create", name="Ada"))["id"]
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
     await office.value("carol", "invoice_line.create", invoice=invoice, **LINE)
-    for each in ("create", "update"):
-        await office.value("root", "setting.create", title=f"approval:invoice_line.{each}", value='{"n": 1}')
+    for command in ("create", "update"):
+        await office.value("root", "setting.create", title=f"approval:invoice_line.{command}", value='{"n": 1}')
     return str(invoice)
 
 
@@ -83,8 +83,8 @@ async def cancelled(office: Office, invoice: str, _third: str, _back: str) -> No
 async def changed_and_back(office: Office, invoice: str, _third: str, back: str) -> None:
     """Another payment of the invoice is changed and changed back."""
     amount = (await office.value("carol", "payment.get", id=back))["amount_minor"]
-    for each in (amount - 1, amount):
-        await office.value("carol", "payment.update", id=back, amount_minor=each)
+    for rest in (amount - 1, amount):
+        await office.value("carol", "payment.update", id=back, amount_minor=rest)
 
 
 async def paid_elsewhere(office: Office, _invoice: str, third: str, _back: str) -> None:
@@ -98,8 +98,8 @@ async def change_nothing(office: Office, *_: str) -> None:
 
 
 CHANGES = {
-    each.__name__: each
-    for each in (receive_payment, settle_invoice, cancelled, changed_and_back, paid_elsewhere, change_nothing)
+    action.__name__: action
+    for action in (receive_payment, settle_invoice, cancelled, changed_and_back, paid_elsewhere, change_nothing)
 }
 
 
@@ -173,10 +173,10 @@ async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Off
     mine, other = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
     invoice = (await posted(office))["id"]
     plans = [
-        await office.proposed(each, "payment.create", invoice=invoice, amount_minor=1000) for each in (mine, other)
+        await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000) for person in (mine, other)
     ]
 
-    assert [await ends(office, each) for each in plans] == ["executed", "stale"]
+    assert [await ends(office, plan) for plan in plans] == ["executed", "stale"]
     assert (await office.value("carol", "invoice.get", id=invoice))["paid_minor"] == 1000
 
 

@@ -19,11 +19,11 @@ async def post(office: Office, party: str) -> str:
 
 
 async def test_a_series_for_each_party_reveals_nothing_of_other_parties(office: Office) -> None:
-    ada, bob = [each["id"] for each in await office.all("party")][:2]
+    ada, bob = [party["id"] for party in await office.all("party")][:2]
     first = await post(office, ada)
     setting = await office.value("root", "setting.create", title=SETTING, value='"party"')
     year = first[:4]
-    numbers = [await post(office, each) for each in (ada, bob, bob, ada)]
+    numbers = [await post(office, invoice) for invoice in (ada, bob, bob, ada)]
     assert numbers == [
         f"{year}-{ada[:6]}-000001",
         f"{year}-{bob[:6]}-000001",

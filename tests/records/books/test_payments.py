@@ -42,7 +42,7 @@ async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
     moved_payment = await office.value("carol", "payment.create", invoice=other, amount_minor=1)
     assert locked in await office.refusal_of("carol", "payment.update", id=moved_payment["id"], invoice=paid)
     imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor\n{paid},5\n{draft},5")
-    assert [each["row"] for each in imported["errors"]] == [1, 2]
+    assert [error["row"] for error in imported["errors"]] == [1, 2]
 
 
 async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office) -> None:
@@ -107,7 +107,7 @@ async def test_a_reference_is_of_one_party(office: Office) -> None:
     plain = await office.value("carol", "payment.create", invoice=other, amount_minor=5)
     assert reason == await office.refusal_of("carol", "payment.update", id=plain["id"], reference="UE-1")
     imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor,reference\n{other},5,Ue-1")
-    assert [each["error"] for each in imported["errors"]] == [reason]
+    assert [error["error"] for error in imported["errors"]] == [reason]
     await office.value("carol", "payment.create", invoice=other, amount_minor=5, reference="UE-1/2")
     await office.value("carol", "payment.delete", id=paid["id"])
     await office.value("carol", "payment.update", id=plain["id"], reference="UE-1")
@@ -131,9 +131,9 @@ async def test_a_restore_keeps_references_that_an_earlier_version_took(office: O
 
 async def test_of_the_same_reference_for_two_parties_at_once_one_is_booked(office: Office) -> None:
     invoices = [(await posted(office))["id"] for _ in range(30)]
-    bodies = [{"invoice": each, "amount_minor": 5, "reference": "UE-1"} for each in invoices]
-    answers = await asyncio.gather(*(office.call("carol", "payment.create", each) for each in bodies))
-    assert sorted(each.status_code for each in answers) == [200, *[400] * 29]
+    bodies = [{"invoice": invoice, "amount_minor": 5, "reference": "UE-1"} for invoice in invoices]
+    answers = await asyncio.gather(*(office.call("carol", "payment.create", body) for body in bodies))
+    assert sorted(answer.status_code for answer in answers) == [200, *[400] * 29]
 
 
 async def test_payments_that_an_earlier_version_took_are_read_and_repaired(office: Office) -> None:

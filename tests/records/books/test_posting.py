@@ -94,7 +94,7 @@ async def test_the_approver_reads_the_day_that_an_agent_proposes(office: Office)
     agent = await office.agent("root", "*")
     plan = await office.proposed(agent, "invoice.post", id=await create_draft(office), issued=day(1))
     shown_plan = await office.value("carol", "plan.get", id=plan)
-    assert {each["field"]: each["after"] for each in shown_plan["diff"]} == {"issued": day(1), "state": "posted"}
+    assert {change["field"]: change["after"] for change in shown_plan["diff"]} == {"issued": day(1), "state": "posted"}
 
 
 @pytest.mark.parametrize("who", ["carol", "agent"])
@@ -209,7 +209,7 @@ async def test_an_import_of_posted_invoices_says_that_an_administrator_restores_
     await office.value("carol", "invoice.post", id=await create_draft(office))
     table = (await office.value("carol", "invoice.export"))["text"]
     errors = (await office.value("carol", "invoice.import", csv=table))["errors"]
-    assert {each["error"] for each in errors if "starts at draft" in each["error"]} == {
+    assert {error["error"] for error in errors if "starts at draft" in error["error"]} == {
         "invoice.state starts at draft: leave it out on create; an administrator imports exported records in other "
         "states, as posted invoices, with restore"
     }

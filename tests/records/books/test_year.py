@@ -163,7 +163,7 @@ class RandomYear:
         answer = await self.office.call(self.agent, command, body)
         if answer.status_code == 202:
             plan = answer.json()["plan_id"]
-            if plan not in [each.plan for each in self.waiting]:
+            if plan not in [entry.plan for entry in self.waiting]:
                 self.waiting.append(PendingPlan(plan, book, command, body, book.changes))
             return
         assert answer.status_code == 400, (command, body, answer.text)
@@ -203,7 +203,7 @@ class RandomYear:
         if name == "delete":
             return True
         amount, reference = book.payments[body["id"]]
-        to = next((each for each in self.books if each.id == body.get("invoice", book.id)), book)
+        to = next((target for target in self.books if target.id == body.get("invoice", book.id)), book)
         if to is book:
             return body.get("amount_minor", amount) != 0 and book.issued <= body.get("paid_on", self.today)
         return to.takes(body.get("amount_minor", amount), body["paid_on"], self.today, reference)
@@ -220,7 +220,7 @@ class RandomYear:
             paid = book.paid_minor
             amount, reference = book.payments.pop(body["id"])
             if name == "update":
-                to = next((each for each in self.books if each.id == body.get("invoice", book.id)), book)
+                to = next((target for target in self.books if target.id == body.get("invoice", book.id)), book)
                 to.payments[body["id"]] = (body.get("amount_minor", amount), reference)
                 to.changes += to is not book
             book.changes += book.paid_minor != paid
@@ -230,7 +230,7 @@ class RandomYear:
         seen = await self.office.value("carol", "invoice.get", id=book.id)
         mine = [{"field": "invoice", "op": "eq", "value": book.id}]
         payments = await self.office.value("carol", "payment.list", filter=mine)
-        assert {each["id"]: each["amount_minor"] for each in payments} == {
+        assert {payment["id"]: payment["amount_minor"] for payment in payments} == {
             name: amount for name, (amount, _) in book.payments.items()
         }
         assert seen["state"] == book.state
@@ -262,7 +262,7 @@ async def test_state_paid_and_open_agree_with_the_payments_after_every_step_of_a
 
 async def without_gaps(office: Office) -> None:
     """Require that the invoice numbers of each year have no gaps and no duplicates."""
-    numbers = [each["number"] for each in await office.all("invoice", who="carol") if each["number"]]
-    for series in {each[:4] for each in numbers}:
-        of_it = sorted(int(each[5:]) for each in numbers if each.startswith(series))
+    numbers = [invoice["number"] for invoice in await office.all("invoice", who="carol") if invoice["number"]]
+    for series in {number[:4] for number in numbers}:
+        of_it = sorted(int(number[5:]) for number in numbers if number.startswith(series))
         assert of_it == list(range(1, len(of_it) + 1))

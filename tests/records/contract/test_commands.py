@@ -113,7 +113,7 @@ async def test_of_two_updates_of_one_revision_one_is_refused(office: Office) -> 
         *(office.call("alice", "lead.update", {"id": lead["id"], "title": f"{n}", "revision": 1}) for n in range(5))
     )
 
-    assert sorted(each.status_code for each in answers) == [200, 400, 400, 400, 400]
+    assert sorted(answer.status_code for answer in answers) == [200, 400, 400, 400, 400]
 
 
 async def test_update_of_a_governed_field_runs_the_matching_action(office: Office) -> None:
@@ -268,7 +268,7 @@ async def test_import_shows_errors_by_row_and_writes_all_or_nothing(office: Offi
     assert not dry_run_report["errors"]
     assert len(await office.all("lead", "alice")) == 500
     refusal_report = await office.value("alice", "lead.import", csv=bad)
-    assert [each["row"] for each in refusal_report["errors"]] == [2, 3]
+    assert [error["row"] for error in refusal_report["errors"]] == [2, 3]
     assert len(await office.all("lead", "alice")) == 500
     await office.value("alice", "lead.import", csv=good)
     assert len(await office.all("lead", "alice")) == 502
@@ -280,7 +280,7 @@ async def test_history_shows_what_was_done_to_a_record(office: Office) -> None:
 
     story = await office.value("alice", "lead.history", id=lead["id"])
 
-    assert [each["command"] for each in story] == ["lead.update", "lead.create"]
+    assert [entry["command"] for entry in story] == ["lead.update", "lead.create"]
 
 
 async def test_count_by_groups_and_counts(office: Office) -> None:

@@ -73,7 +73,7 @@ async def test_get_commands_lists_what_this_caller_may_use(office: Office) -> No
     answer = await office.http.get("/api/commands", headers=office.headers(agent))
 
     assert list(answer.json()) == ["commands"]
-    commands = {each["id"]: each for each in answer.json()["commands"]}
+    commands = {command["id"]: command for command in answer.json()["commands"]}
     assert "invoice.list" not in commands
     assert {"lead.get", "lead.delete", "lead.list", "party.list", "plan.get", "plan.withdraw"} <= set(commands)
     assert {"lead.update", "user.create", "plan.reject", "lead.search"}.isdisjoint(commands)
@@ -84,7 +84,7 @@ async def test_get_commands_lists_what_this_caller_may_use(office: Office) -> No
 
 async def _listed(office: Office, who: str) -> set[str]:
     answer = await office.http.get("/api/commands", headers=office.headers(who))
-    return {each["id"] for each in answer.json()["commands"]}
+    return {command["id"] for command in answer.json()["commands"]}
 
 
 async def test_every_listed_command_is_there_and_every_other_is_not(office: Office) -> None:
@@ -103,14 +103,14 @@ async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
 
     assert answer.headers["link"] == '</mcp>; rel="mcp"'
     assert set(answer.json()) == {"modules", "models", "caller"}
-    models = {each["name"]: each for each in answer.json()["models"]}
+    models = {model["name"]: model for model in answer.json()["models"]}
     assert "invoice" not in models
-    fields = {each["name"]: each for each in models["party"]["fields"]}
+    fields = {field["name"]: field for field in models["party"]["fields"]}
     assert "tax_id" not in fields
     assert fields["name"]["masked"] is True
     members = {"name", "kind", "label", "help", "required", "readonly", "options", "ref", "masked"}
-    assert all(set(each) >= members for each in models["lead"]["fields"])
-    qualify = next(each for each in models["lead"]["actions"] if each["id"] == "lead.qualify")
+    assert all(set(field) >= members for field in models["lead"]["fields"])
+    qualify = next(action for action in models["lead"]["actions"] if action["id"] == "lead.qualify")
     assert {"id", "label", "inputs", "from", "to", "needs_approval"} <= set(qualify)
     assert (qualify["from"], qualify["to"]) == (["new"], "qualified")
     assert (qualify["labels"]["de"], qualify["risk"], qualify["reversible"]) == ("Qualifizieren", "medium", False)
@@ -130,12 +130,12 @@ async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
     assert (lead["icon"], lead["group"], lead["title_field"]) == ("briefcase", "crm", "title")
     assert lead["subtitle_fields"] == ["contact_name", "stage"]
     assert lead["plurals"] == {"en": "Leads", "de": "Leads"}
-    stage = next(each for each in lead["fields"] if each["name"] == "stage")
+    stage = next(field for field in lead["fields"] if field["name"] == "stage")
     assert stage["choices"][0] == {"value": "new", "label": {"en": "New", "de": "Neu"}, "tone": "info"}
-    assert [each["tone"] for each in stage["choices"]] == ["info", "cyan", "violet", "good", "bad"]
+    assert [choice["tone"] for choice in stage["choices"]] == ["info", "cyan", "violet", "good", "bad"]
     assert stage["is_personal"] is False
-    assert next(each for each in lead["fields"] if each["name"] == "contact_email")["is_personal"] is True
-    details = {each["id"]: each for each in meta["alice"]["lead"]["command_details"]}
+    assert next(field for field in lead["fields"] if field["name"] == "contact_email")["is_personal"] is True
+    details = {command_detail["id"]: command_detail for command_detail in meta["alice"]["lead"]["command_details"]}
     assert details["lead.delete"] == {
         "id": "lead.delete",
         "labels": {"en": "Delete", "de": "Löschen"},
@@ -148,13 +148,13 @@ async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
 async def test_get_meta_says_what_dashboards_measure(office: Office) -> None:
     lead = (await _models(office, "bob"))["lead"]
 
-    revenue = next(each for each in lead["measures"] if each["fn"] == "sum")
+    revenue = next(measure for measure in lead["measures"] if measure["fn"] == "sum")
     assert (revenue["field"], revenue["date"], revenue["better"]) == ("expected_revenue_minor", "expected_close", "up")
     assert (revenue["filter"], revenue["among"], revenue["ahead"]) == ([_WON], [], False)
-    rate = next(each for each in lead["measures"] if each["fn"] == "share")
+    rate = next(measure for measure in lead["measures"] if measure["fn"] == "share")
     assert (rate["field"], rate["filter"]) == (None, [_WON])
     assert rate["among"] == [{"field": "stage", "op": "in", "value": ["won", "lost"]}]
-    assert [each["label"]["en"] for each in lead["measures"] if each["ahead"]] == ["Open pipeline"]
+    assert [measure["label"]["en"] for measure in lead["measures"] if measure["ahead"]] == ["Open pipeline"]
 
 
 async def test_get_meta_has_the_views_of_a_list_as_search_takes_them(office: Office) -> None:
@@ -166,22 +166,22 @@ async def test_get_meta_has_the_views_of_a_list_as_search_takes_them(office: Off
     assert mine["filter"][0]["value"] == (await office.first_record("user", "alice", username="alice"))["id"]
     for view in (closing, mine):
         leads = await office.value("alice", "lead.search", filter=view["filter"], order=view["order"])
-        assert {each["stage"] for each in leads["rows"]} <= {"new", "qualified", "proposed"}
+        assert {row["stage"] for row in leads["rows"]} <= {"new", "qualified", "proposed"}
         assert leads["total"] > 0
 
 
 async def test_get_meta_omits_views_that_use_a_field_that_the_caller_does_not_read(office: Office) -> None:
     agent = await office.agent("alice", "lead.*")
 
-    assert [each["name"] for each in (await _models(office, agent))["lead"]["views"]] == ["closing"]
+    assert [view["name"] for view in (await _models(office, agent))["lead"]["views"]] == ["closing"]
 
 
 async def test_get_meta_names_only_referring_models_that_the_caller_sees(office: Office) -> None:
     alice, bob, carol = [await _models(office, who) for who in ("alice", "bob", "carol")]
 
-    assert {each["model"] for each in alice["party"]["incoming"]} == {"address", "lead", "ticket"}
-    assert {each["model"] for each in bob["party"]["incoming"]} == {"address", "lead", "ticket"}
-    assert {each["model"] for each in carol["party"]["incoming"]} == {"address", "invoice"}
+    assert {ref["model"] for ref in alice["party"]["incoming"]} == {"address", "lead", "ticket"}
+    assert {ref["model"] for ref in bob["party"]["incoming"]} == {"address", "lead", "ticket"}
+    assert {ref["model"] for ref in carol["party"]["incoming"]} == {"address", "invoice"}
     assert "tax_id" not in str(bob["party"])
 
 
@@ -201,7 +201,7 @@ async def test_get_meta_names_the_currency_that_a_setting_says(office: Office) -
 
 async def _models(office: Office, who: str) -> dict[str, Any]:
     answer = await office.http.get("/api/meta", headers=office.headers(who))
-    return {each["name"]: each for each in answer.json()["models"]}
+    return {model["name"]: model for model in answer.json()["models"]}
 
 
 async def test_get_openapi_describes_what_the_caller_may_use(office: Office) -> None:
@@ -273,9 +273,7 @@ async def test_a_call_with_an_unknown_token_is_401(office: Office, authorization
     assert answer.status_code == 401
 
 
-@pytest.mark.parametrize(
-    "content_type", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx"]
-)
+@pytest.mark.parametrize("content_type", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx"])
 @pytest.mark.parametrize("path", ["/api/auth/login", "/api/lead/list", "/api/nobody/knows", "/api/approve/x"])
 async def test_a_body_not_sent_as_json_is_415(office: Office, path: str, content_type: str | None) -> None:
     headers = office.headers("alice") | ({} if content_type is None else {"Content-Type": content_type})
@@ -348,12 +346,12 @@ async def test_unknown_hidden_and_forbidden_commands_are_one_404(office: Office)
     answers.append(await office.approve("bob", "0123456789abcdef01234567"))
     answers.append(await office.approve(agent, "0123456789abcdef01234567"))
 
-    assert {each.status_code for each in answers} == {404}
-    assert {each.content for each in answers} == {b'{"error":"not found"}'}
-    for each in answers:
+    assert {answer.status_code for answer in answers} == {404}
+    assert {answer.content for answer in answers} == {b'{"error":"not found"}'}
+    for answer in answers:
         # The request id is a random number, so it is ignored.
-        del each.headers["x-request-id"]
-    assert len({str(sorted(each.headers.items())) for each in answers}) == 1
+        del answer.headers["x-request-id"]
+    assert len({str(sorted(answer.headers.items())) for answer in answers}) == 1
 
 
 async def test_a_path_beside_the_table_is_404(office: Office) -> None:

@@ -33,7 +33,7 @@ async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office
     met = (await office.http.get("/api/meta", headers=office.headers("root"))).json()
     refused = set[str]()
     for model in met["models"]:
-        commands = {*model["commands"], *(each["id"] for each in model["actions"])}
+        commands = {*model["commands"], *(action["id"] for action in model["actions"])}
         for command, body in wrong_inputs(model):
             if command not in commands:
                 continue
@@ -58,7 +58,7 @@ async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requ
 async def test_a_description_names_effect_states_inputs_and_approval(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.list")
     commands = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
-    found = {each["id"]: each["description"] for each in commands}
+    found = {command["id"]: command["description"] for command in commands}
 
     assert found["lead.win"] == (
         "Marks the lead as won. From qualified or proposed to won. Requires that party is set. "
@@ -71,7 +71,7 @@ async def test_a_description_names_effect_states_inputs_and_approval(office: Off
     assert found["lead.convert"].endswith(
         "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
     )
-    assert [each for each in found.values() if not each.endswith(".") or complaint(each)] == []
+    assert [text for text in found.values() if not text.endswith(".") or complaint(text)] == []
 
 
 @pytest.mark.parametrize(

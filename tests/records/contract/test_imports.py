@@ -66,7 +66,7 @@ async def test_a_reference_is_given_by_id_or_by_what_the_record_is_called(office
         ("Other", "must be the id of a party record"),
     ):
         report = await office.value("alice", "lead.import", csv=f"title,party\nNew,{cell}\n")
-        assert [each["error"] for each in report["errors"]] == [f"lead.party {error}"]
+        assert [error["error"] for error in report["errors"]] == [f"lead.party {error}"]
 
 
 async def test_a_name_that_the_caller_does_not_read_names_no_record(office: Office) -> None:
@@ -77,7 +77,7 @@ async def test_a_name_that_the_caller_does_not_read_names_no_record(office: Offi
     by_name = await office.value("bob", "lead.import", csv="title,party\nNew,Only One\n", dry_run=True)
     by_id = await office.value("bob", "lead.import", csv=f"title,party\nNew,{party['id']}\n", dry_run=True)
 
-    assert [each["error"] for each in by_name["errors"]] == ["lead.party must be the id of a party record"]
+    assert [error["error"] for error in by_name["errors"]] == ["lead.party must be the id of a party record"]
     assert by_id["errors"] == []
 
 
@@ -86,8 +86,8 @@ async def test_a_trial_says_what_each_column_is_taken_for(office: Office) -> Non
     dry_run_report = await office.value("alice", "lead.import", csv=csv, dry_run=True)
 
     fields = ["title", "expected_revenue_minor:amount", "stage", None, None, None]
-    assert [each["field"] for each in dry_run_report["columns"]] == fields
-    assert [each["row"] for each in dry_run_report["errors"]] == [0, 0]
+    assert [column["field"] for column in dry_run_report["columns"]] == fields
+    assert [error["row"] for error in dry_run_report["errors"]] == [0, 0]
     assert await office.refusal_of("alice", "lead.import", csv=csv) == "unknown field lead.Nonsense"
 
 
@@ -114,7 +114,7 @@ async def test_an_unreadable_file_is_refused(office: Office, csv: str, body: dic
 async def test_an_amount_in_another_writing_is_an_error_of_its_row(office: Office, cell: str) -> None:
     report = await office.value("alice", "lead.import", csv=f'title,Expected revenue\nx,"{cell}"\n')
 
-    assert [each["row"] for each in report["errors"]] == [1]
+    assert [error["row"] for error in report["errors"]] == [1]
 
 
 async def test_an_agent_restores_nothing(office: Office) -> None:
@@ -147,9 +147,9 @@ async def test_a_clerk_exports_no_name_that_is_masked(office: Office) -> None:
     clerk_id = (await office.first_record("role", title="clerk"))["id"]
     await office.value("root", "grant.create", role=clerk_id, model="lead", commands="export")
     rows = (await office.value("bob", "lead.export", fields=["party"], form="shown"))["text"].splitlines()[1:]
-    ids = {each["id"] for each in await office.all("party")}
+    ids = {party["id"] for party in await office.all("party")}
 
-    assert {each for each in rows if each != '""'} <= ids
+    assert {row for row in rows if row != '""'} <= ids
     assert len(set(rows)) > 5
 
 

@@ -125,4 +125,4 @@ async def test_every_record_has_an_id_that_shows_nothing(office: Office) -> None
 
     assert len(set(ids)) == 20
     assert ids != sorted(ids)
-    assert {len(each) for each in ids} == {24}
+    assert {len(id_) for id_ in ids} == {24}

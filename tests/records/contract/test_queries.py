@@ -30,7 +30,7 @@ def _where(field: str, op: str, value: object) -> dict[str, object]:
 
 
 def _value(leads: Rows, name: str) -> object:
-    return sorted((each[name] for each in leads if each[name] is not None), key=str)[7]
+    return sorted((lead[name] for lead in leads if lead[name] is not None), key=str)[7]
 
 
 @pytest.mark.parametrize("field", FITTING)
@@ -42,8 +42,8 @@ async def test_each_operator_works_where_it_fits_and_is_400_elsewhere(office: Of
         answer = await office.call("alice", "lead.list", {"filter": [_where(field, op, given)]})
         assert answer.status_code == (200 if op in FITTING[field] else 400), op
         if answer.status_code == 200:
-            ids = {each["id"] for each in answer.json()["value"]}
-            assert ids == {each["id"] for each in leads if _matches(each[field], op, value, field)}, op
+            ids = {lead["id"] for lead in answer.json()["value"]}
+            assert ids == {lead["id"] for lead in leads if _matches(lead[field], op, value, field)}, op
 
 
 STAGES = ["new", "qualified", "proposed", "won", "lost"]
@@ -80,7 +80,7 @@ async def test_conditions_are_combined_with_and(office: Office) -> None:
     found = await _filtered(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
 
     assert found
-    assert {(each["stage"], each["source"]) for each in found} == {("new", None)}
+    assert {(lead["stage"], lead["source"]) for lead in found} == {("new", None)}
 
 
 async def test_ne_also_matches_empty_and_nothing_else_does(office: Office) -> None:
@@ -88,14 +88,14 @@ async def test_ne_also_matches_empty_and_nothing_else_does(office: Office) -> No
     assert empty
     for op, expected in [("ne", len(empty)), ("eq", 0), ("lt", 0), ("gte", 0)]:
         found = await _filtered(office, _where("expected_revenue_minor", op, 1))
-        assert len([each for each in found if each["expected_revenue_minor"] is None]) == expected, op
+        assert len([lead for lead in found if lead["expected_revenue_minor"] is None]) == expected, op
 
 
 async def test_is_null_false_matches_what_is_there(office: Office) -> None:
     found = await _filtered(office, _where("lost_reason", "is_null", False))
 
     assert found
-    assert all(each["lost_reason"] for each in found)
+    assert all(lead["lost_reason"] for lead in found)
 
 
 async def test_contains_ignores_case_in_every_script(office: Office) -> None:
@@ -113,7 +113,7 @@ async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
 
     for field, part in (("command", "QUALIFY"), ("agent", "harbour"), ("record_id", str(lead["id"])[4:])):
         audit_entries = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", part)])
-        assert any(each["record_id"] == lead["id"] for each in audit_entries), field
+        assert any(audit_entry["record_id"] == lead["id"] for audit_entry in audit_entries), field
 
 
 async def test_contains_takes_signs_of_patterns_literally(office: Office) -> None:
@@ -128,28 +128,28 @@ async def test_contains_takes_signs_of_patterns_literally(office: Office) -> Non
 async def test_empty_values_sort_last_in_both_directions(office: Office, field: str, direction: str) -> None:
     leads = await office.value("alice", "lead.list", order=[{"field": field, "dir": direction}])
 
-    values = [each[field] for each in leads]
-    filled = [each for each in values if each is not None]
+    values = [lead[field] for lead in leads]
+    filled = [value for value in values if value is not None]
     assert 0 < len(filled) < 500
     assert values == filled + [None] * (500 - len(filled))
-    ranked = [SOURCES.index(each) for each in filled] if field == "source" else filled
+    ranked = [SOURCES.index(value) for value in filled] if field == "source" else filled
     assert ranked == sorted(ranked, reverse=direction == "desc")
 
 
 async def test_ties_and_the_default_order_are_by_id(office: Office) -> None:
-    ids = [each["id"] for each in await office.all("lead", "alice")]
+    ids = [lead["id"] for lead in await office.all("lead", "alice")]
     assert ids == sorted(ids)
     by_stage = await office.value("alice", "lead.list", order=[{"field": "stage"}])
-    assert [(STAGES.index(each["stage"]), each["id"]) for each in by_stage] == sorted(
-        (STAGES.index(each["stage"]), each["id"]) for each in by_stage
+    assert [(STAGES.index(lead["stage"]), lead["id"]) for lead in by_stage] == sorted(
+        (STAGES.index(lead["stage"]), lead["id"]) for lead in by_stage
     )
 
 
 async def test_id_may_be_used_as_a_field(office: Office) -> None:
     wanted = (await office.all("lead", "alice"))[3]["id"]
-    assert [each["id"] for each in await _filtered(office, _where("id", "eq", wanted))] == [wanted]
+    assert [lead["id"] for lead in await _filtered(office, _where("id", "eq", wanted))] == [wanted]
     down = await office.value("alice", "lead.list", order=[{"field": "id", "dir": "desc"}], limit=5)
-    ids = [each["id"] for each in down]
+    ids = [lead["id"] for lead in down]
     assert ids == sorted(ids, reverse=True)
 
 
@@ -159,7 +159,7 @@ async def test_the_default_direction_is_asc(office: Office) -> None:
     second = await office.value("alice", "lead.list", order=[{**order, "dir": "asc"}], limit=20)
 
     assert first == second
-    assert [each["title"] for each in first] == sorted(each["title"] for each in first)
+    assert [lead["title"] for lead in first] == sorted(lead["title"] for lead in first)
 
 
 async def test_text_is_ordered_by_code_point(office: Office) -> None:
@@ -170,14 +170,14 @@ async def test_text_is_ordered_by_code_point(office: Office) -> None:
 
     found = await _filtered(office, condition, order=[{"field": "title"}])
 
-    assert [each["title"][7:] for each in found] == sorted(titles)
+    assert [lead["title"][7:] for lead in found] == sorted(titles)
 
 
 async def test_limit_and_offset_cut_the_page(office: Office) -> None:
-    whole_ids = [each["id"] for each in await office.all("lead", "alice")]
+    whole_ids = [lead["id"] for lead in await office.all("lead", "alice")]
 
-    assert [each["id"] for each in await office.value("alice", "lead.list", limit=7, offset=11)] == whole_ids[11:18]
-    assert [each["id"] for each in await office.value("alice", "lead.list", offset=490)] == whole_ids[490:]
+    assert [lead["id"] for lead in await office.value("alice", "lead.list", limit=7, offset=11)] == whole_ids[11:18]
+    assert [lead["id"] for lead in await office.value("alice", "lead.list", offset=490)] == whole_ids[490:]
     assert await office.value("alice", "lead.list", limit=7, offset=500) == []
 
 
@@ -198,14 +198,14 @@ LIMITS: list[tuple[str, dict[str, object], dict[str, object]]] = [
     ("offset 0 or more", {"limit": 1, "offset": 0}, {"limit": 1, "offset": -1}),
     (
         "1000 values",
-        {"filter": [_where("title", "in", [str(each) for each in range(1000)])]},
-        {"filter": [_where("title", "in", [str(each) for each in range(1001)])]},
+        {"filter": [_where("title", "in", [str(number) for number in range(1000)])]},
+        {"filter": [_where("title", "in", [str(number) for number in range(1001)])]},
     ),
     ("at least one value", {"filter": [_where("title", "in", ["x"])]}, {"filter": [_where("title", "in", [])]}),
 ]
 
 
-@pytest.mark.parametrize(("name", "within", "beyond"), LIMITS, ids=[each[0] for each in LIMITS])
+@pytest.mark.parametrize(("name", "within", "beyond"), LIMITS, ids=[limit[0] for limit in LIMITS])
 async def test_the_limit_is_enforced(
     office: Office, name: str, within: dict[str, object], beyond: dict[str, object]
 ) -> None:

@@ -60,7 +60,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Sett
     """The settings of two empty installations on one engine."""
     folders = [str(tmp_path / name) for name in ("one", "two")]
     if request.param == "sqlite":
-        yield [settings(each) for each in folders]
+        yield [settings(folder) for folder in folders]
         return
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
     names = [f"round_trip_{next(_numbers)}" for _ in folders]
@@ -147,7 +147,7 @@ async def test_every_model_is_exported_and_imported_with_equal_values(places: li
             assert (await one.values(model)) != [], model
             assert csv_values(await two.exported(model)) == csv_values(await one.exported(model))
         for model in ("user", "role", "user_role", "grant", "setting"):
-            shown = [sorted(without_id(await each.exported(model, form="shown"))) for each in (one, two)]
+            shown = [sorted(without_id(await office.exported(model, form="shown"))) for office in (one, two)]
             assert shown[0] == shown[1], model
         await goes_on(one, two)
 
@@ -160,9 +160,9 @@ async def goes_on(one: ProcessInstallation, two: ProcessInstallation) -> None:
     assert (again["created"], again["unchanged"]) == (0, 4)
     changed = text.replace("2026-12-31", "2026-12-30", 1)
     refused = await two.run("invoice.import", csv=changed, restore=True)
-    assert [each["error"] for each in refused["errors"]] == ["the invoice record with this id has other values"]
-    draft = next(each for each in await two.values("invoice") if each["state"] == "draft")
-    numbers = {each["number"] for each in await two.values("invoice")}
+    assert [error["error"] for error in refused["errors"]] == ["the invoice record with this id has other values"]
+    draft = next(invoice for invoice in await two.values("invoice") if invoice["state"] == "draft")
+    numbers = {invoice["number"] for invoice in await two.values("invoice")}
     posted = await two.run("invoice.post", id=draft["id"])
     assert posted["number"] not in numbers
     assert posted["number"].endswith("-000004")
@@ -197,8 +197,8 @@ async def test_values_are_equal_in_the_form_people_read_too(places: list[Setting
                 # The person with the same name is another record.
                 assert twos[0]["assignee"] == (await two.run("user.list", filter=EVE))[0]["id"]
                 ones, twos = (
-                    [{**each, "assignee": None} for each in ones],
-                    [{**each, "assignee": None} for each in twos],
+                    [{**one, "assignee": None} for one in ones],
+                    [{**two, "assignee": None} for two in twos],
                 )
             assert twos == ones, model
 

@@ -23,9 +23,9 @@ _numbers = count(1)
 def referrers(registry: Registry) -> list[tuple[Declared, Referrer]]:
     """Return every reference to a model whose records can be deleted, with that model."""
     return [
-        (registry.models[name], each)
+        (registry.models[name], record)
         for name, several in registry.referrers.items()
-        for each in several
+        for record in several
         if "delete" in registry.models[name].commands
     ]
 

@@ -53,10 +53,14 @@ def channel(number: int, disable_defence: DisableDefence) -> Callable[[Check], C
 def assert_same_response(*answers: httpx.Response) -> None:
     """Require that all responses have the same status, headers and bytes."""
     seen = {
-        (each.status_code, each.content, str(sorted((n, v) for n, v in each.headers.items() if n != "x-request-id")))
-        for each in answers
+        (
+            answer.status_code,
+            answer.content,
+            str(sorted((n, v) for n, v in answer.headers.items() if n != "x-request-id")),
+        )
+        for answer in answers
     }
-    assert len(seen) == 1, "\n".join(each.text[:300] for each in answers)
+    assert len(seen) == 1, "\n".join(answer.text[:300] for answer in answers)
 
 
 def replace_defence(patch: pytest.MonkeyPatch, where: Any, name: str, value: object) -> None:

@@ -85,7 +85,7 @@ async def l30(office: Office) -> None:
     lead = await office.first_record("lead", stage="new")
     plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
     answer = await office.call(agent, "plan.get", {"id": plan_id})
-    fields = {each["field"] for each in answer.json()["value"]["diff"]}
+    fields = {change["field"] for change in answer.json()["value"]["diff"]}
     assert fields <= {"title", "stage", "party", "source", "contact_name", "contact_email"}
     assert "lead.notes" in answer.json()["denied"]
     assert lead["contact_email"] not in answer.text
@@ -208,7 +208,7 @@ async def l37(office: Office) -> None:
     await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
     assert len(await office.value("dan", "product.list", limit=2)) == 2
     role = (await office.first_record("role", title="role of dan"))["id"]
-    grant = next(each["id"] for each in await office.all("grant") if each["role"] == role)
+    grant = next(grant["id"] for grant in await office.all("grant") if grant["role"] == role)
     await office.value("root", "grant.delete", id=grant)
     assert (await office.call("dan", "product.list", {"limit": 2, "offset": 2})).status_code == 404
 
@@ -294,7 +294,7 @@ async def l45(office: Office) -> None:
     """The rights of a person are the sum of the grants of the person's roles. Nothing is inherited."""
     await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
     commands = (await office.http.get("/api/commands", headers=office.headers("dan"))).json()["commands"]
-    assert {each["id"] for each in commands if not each["id"].startswith(OWN_MODELS)} == {
+    assert {command["id"] for command in commands if not command["id"].startswith(OWN_MODELS)} == {
         "product.list",
         *("user.get", "user.related", "user.home", "user.find", "user.recent"),
     }

@@ -144,9 +144,9 @@ async def l41(office: Office) -> None:
     """Records with equal order keys are ordered by their random ids, independent of hidden changes."""
     who = await create_dan(office)
     lead = (await office.value(who, "lead.list", limit=50))[30]
-    before = [each["id"] for each in await office.value(who, "lead.list", order=[{"field": "stage"}])]
+    before = [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])]
     await office.value("alice", "lead.update", id=lead["id"], notes="hidden from dan")
-    assert [each["id"] for each in await office.value(who, "lead.list", order=[{"field": "stage"}])] == before
+    assert [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])] == before
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
@@ -197,6 +197,8 @@ async def l42(office: Office) -> None:
     """A hidden record is not locked. Its statement excludes it, so a caller never waits for it."""
     who = await create_dan(office)
     hidden = (await office.first_record("lead", stage="lost"))["id"]
-    answers = [await office.call(who, "lead.update", {"id": each, "title": "x"}) for each in (hidden, "0" * 24)]
+    answers = [
+        await office.call(who, "lead.update", {"id": record_id, "title": "x"}) for record_id in (hidden, "0" * 24)
+    ]
     assert_same_response(*answers)
     assert json.loads(answers[0].content) == {"error": "no such record"}

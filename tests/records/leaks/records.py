@@ -111,7 +111,7 @@ async def l14(office: Office) -> None:
     hidden = (await office.first_record("lead", stage="qualified"))["id"]
     for command, more in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
         assert_same_response(
-            *[await office.call(who, f"lead.{command}", {"id": each, **more}) for each in (hidden, "0" * 24)]
+            *[await office.call(who, f"lead.{command}", {"id": record_id, **more}) for record_id in (hidden, "0" * 24)]
         )
 
 
@@ -125,7 +125,7 @@ async def l15(office: Office) -> None:
     """An id reveals neither when a record was created nor how many records there are."""
     ids = [(await office.value("alice", "lead.create", title="x"))["id"] for _ in range(12)]
     assert ids != sorted(ids)
-    assert len({each[:8] for each in ids}) == 12
+    assert len({id_[:8] for id_ in ids}) == 12
 
 
 @channel(16, leaking.refs_tell_what_exists)
@@ -136,7 +136,7 @@ async def l16(office: Office) -> None:
     hidden = (await office.first_record("party", kind="company"))["id"]
     for body in ({"title": "x"}, {"title": "x", "stage": "new"}):
         assert_same_response(
-            *[await office.call(who, "lead.create", {**body, "party": each}) for each in (hidden, "0" * 24)]
+            *[await office.call(who, "lead.create", {**body, "party": record_id}) for record_id in (hidden, "0" * 24)]
         )
 
 
@@ -145,8 +145,8 @@ async def l17(office: Office) -> None:
     """A ref whose target is hidden is shown as empty."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
     who = await create_dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
-    ids = {each["id"] for each in await office.all("party", who)}
-    assert {each["party"] for each in await office.all("lead", who)} <= {None, *ids}
+    ids = {party["id"] for party in await office.all("party", who)}
+    assert {lead["party"] for lead in await office.all("lead", who)} <= {None, *ids}
 
 
 @channel(18, leaking.a_unique_clash_is_told)
@@ -154,8 +154,8 @@ async def l18(office: Office) -> None:
     """An agent's input with a guessed unique value becomes a plan, whether the guess is right or wrong."""
     agent = await office.agent("carol")
     await office.value("root", "setting.create", title="approval:party.update", value='{"n": 0}')
-    taken = next(each["tax_id"] for each in await office.all("party", "carol") if each["tax_id"])
-    party = next(each["id"] for each in await office.all("party", "carol") if not each["tax_id"])
+    taken = next(party["tax_id"] for party in await office.all("party", "carol") if party["tax_id"])
+    party = next(party["id"] for party in await office.all("party", "carol") if not party["tax_id"])
     for guess in (taken, "EU000000000000"):
         answer = await office.call(agent, "party.update", {"id": party, "tax_id": guess})
         assert answer.status_code == 202, answer.text
@@ -192,7 +192,7 @@ async def l21(office: Office) -> None:
     await create_dan(office, {"model": "invoice", "commands": "get,list,settle", "clear": "number,state"})
     agent = await office.agent("dan")
     await office.value("root", "setting.create", title="approval:invoice.settle", value='{"n": 0}')
-    first, second = [each for each in await office.all("invoice") if each["state"] == "posted"][:2]
+    first, second = [invoice for invoice in await office.all("invoice") if invoice["state"] == "posted"][:2]
     await office.value("carol", "payment.create", invoice=first["id"], amount_minor=first["open_minor"])
     for invoice in (first, second):
         answer = await office.call(agent, "invoice.settle", {"id": invoice["id"]})
@@ -243,7 +243,7 @@ def _embedding_people(patch: pytest.MonkeyPatch) -> None:
     real = mask_output.masked_records
 
     async def records(run: Any, reading: Any, rows: Any) -> list[Any]:
-        return [{"record": each, "created_by": {"name": "Alice"}} for each in await real(run, reading, rows)]
+        return [{"record": row, "created_by": {"name": "Alice"}} for row in await real(run, reading, rows)]
 
     replace_defence(patch, mask_output, "masked_records", records)
 

@@ -45,9 +45,9 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
 
 def _hold(text: str, canaries: list[str]) -> None:
     # Search for one value after another: one pattern of all values takes thirty times as long.
-    for each in canaries:
-        place = text.find(each)
-        assert place < 0, f"{each} in …{text[max(0, place - 200) : place + 300]}…"
+    for canary in canaries:
+        place = text.find(canary)
+        assert place < 0, f"{canary} in …{text[max(0, place - 200) : place + 300]}…"
 
 
 async def _personal_values(office: Office) -> list[str]:
@@ -59,7 +59,7 @@ async def _personal_values(office: Office) -> list[str]:
             found |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
     # A value that the caller may read in clear elsewhere proves nothing.
     clear = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
-    return [each for each in sorted(found) if each not in clear]
+    return [name for name in sorted(found) if name not in clear]
 
 
 async def _tokens(office: Office, agent: str) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
@@ -88,7 +88,7 @@ def _commands(
     model: Declared, record: str, field: str, text: str, seen: list[dict[str, Any]]
 ) -> Iterator[Try]:
     name = model.name
-    given = {each.name: _sample(seen, each.name) for each in model.fields.values() if each.required}
+    given = {field.name: _sample(seen, field.name) for field in model.fields.values() if field.required}
     condition = {"field": field, "op": "contains", "value": text}
     yield f"{name}.update", {"id": record, field: text}
     yield f"{name}.create", {**{key: value for key, value in given.items() if value is not None}, field: text}
@@ -108,7 +108,7 @@ def _sample(seen: list[dict[str, Any]], name: str) -> object:
 async def _hold_everything(office: Office, who: str, canaries: list[str]) -> None:
     """Require that nothing that the caller can read contains one of these values."""
     answer = await office.http.get("/api/commands", headers=office.headers(who))
-    commands = {each["id"] for each in answer.json()["commands"]}
+    commands = {command["id"] for command in answer.json()["commands"]}
     for command in sorted(commands):
         if command.endswith((".list", ".export", ".search")):
             _hold((await office.call(who, command, {"limit": 5000})).text, canaries)

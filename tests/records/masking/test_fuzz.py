@@ -27,14 +27,14 @@ class MemoryVault:
 
     def __init__(self, luck: random.Random) -> None:
         ids = luck.sample(range(SIZE), 2 * LIVE)
-        self.live = {each: luck.choice(LABELS[:3]) for each in ids[:LIVE]}
-        self.erased = {each: luck.choice(LABELS[:3]) for each in ids[LIVE:]}
+        self.live = {id_: luck.choice(LABELS[:3]) for id_ in ids[:LIVE]}
+        self.erased = {id_: luck.choice(LABELS[:3]) for id_ in ids[LIVE:]}
 
 
 def changed_digit(luck: random.Random, token: str) -> str:
     """Return the token with another digit."""
     place = luck.randrange(token.index("_") + 1, len(token))
-    return token[:place] + luck.choice([each for each in "0123456789" if each != token[place]]) + token[place + 1 :]
+    return token[:place] + luck.choice([digit for digit in "0123456789" if digit != token[place]]) + token[place + 1 :]
 
 
 def swapped_digits(luck: random.Random, token: str) -> str:
@@ -64,7 +64,7 @@ def neighbour(luck: random.Random, token: str) -> str:
 def other_label(luck: random.Random, token: str) -> str:
     """Return the number with another label."""
     label, _, number = token.partition("_")
-    return f"{luck.choice([each for each in LABELS[:3] if each != label])}_{number}"
+    return f"{luck.choice([other_label for other_label in LABELS[:3] if other_label != label])}_{number}"
 
 
 def invented(luck: random.Random, token: str) -> str:
@@ -147,7 +147,7 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
 async def crowd(book: InProcessService, root: Caller) -> list[str]:
     """Create contacts with an e-mail address and a phone number, and return their ids."""
     values = [{"email": f"person{number}@example.com", "phone": f"+49{number:08}"} for number in range(150)]
-    return [(await book.value(root, "contact", "create", **each))["id"] for each in values]
+    return [(await book.value(root, "contact", "create", **value))["id"] for value in values]
 
 
 class UnlimitedGuesses(TokenGuessLimit):
@@ -162,7 +162,7 @@ class UnlimitedGuesses(TokenGuessLimit):
 
 def tokens_of(seen: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
     """Return the tokens of e-mail addresses and phone numbers in the contacts as a caller sees them."""
-    return [seen[each][name] for each in contacts for name in ("email", "phone")]
+    return [seen[contact][name] for contact in contacts for name in ("email", "phone")]
 
 
 async def seen_by(book: InProcessService, caller: Caller) -> dict[str, dict[str, Any]]:

@@ -39,16 +39,16 @@ def test_decoding_reverses_encoding_and_encoding_reverses_decoding(key: bytes, n
     there, back = permutation.encode(numbers), permutation.decode(numbers)
 
     assert permutation.decode(there) == permutation.encode(back) == numbers
-    assert all(0 <= each < SIZE for each in there + back)
+    assert all(0 <= number < SIZE for number in there + back)
 
 
 @given(KEYS, NUMBERS)
 def test_a_batch_gives_what_each_number_gives_alone(key: bytes, numbers: list[int]) -> None:
     permutation = Permutation(key)
 
-    assert permutation.encode(numbers) == [permutation.encode([each])[0] for each in numbers]
-    assert permutation.encode(numbers) == [plainly(key, each) for each in numbers]
-    assert permutation.decode(numbers) == [permutation.decode([each])[0] for each in numbers]
+    assert permutation.encode(numbers) == [permutation.encode([number])[0] for number in numbers]
+    assert permutation.encode(numbers) == [plainly(key, number) for number in numbers]
+    assert permutation.decode(numbers) == [permutation.decode([number])[0] for number in numbers]
 
 
 @pytest.mark.parametrize("count", [0, 1, MAX_BATCH - 1, MAX_BATCH, MAX_BATCH + 1, 2 * MAX_BATCH + 3])
@@ -60,7 +60,7 @@ def test_batches_of_any_size_keep_order_and_number(count: int) -> None:
 
     assert len(there) == len(set(there)) == count
     assert permutation.decode(there) == numbers
-    assert there[-3:] == [permutation.encode([each])[0] for each in numbers[-3:]]
+    assert there[-3:] == [permutation.encode([number])[0] for number in numbers[-3:]]
 
 
 def test_neighbouring_ids_give_numbers_spread_over_all_48_bits() -> None:
@@ -69,8 +69,8 @@ def test_neighbouring_ids_give_numbers_spread_over_all_48_bits() -> None:
     assert len(set(found)) == 50_000
     for bit in range(48):
         # Each bit is set in half of the numbers, within five standard deviations.
-        assert abs(sum(each >> bit & 1 for each in found) - 25_000) < 5 * 112
-    assert len({each >> 40 for each in found}) == 256
+        assert abs(sum(number >> bit & 1 for number in found) - 25_000) < 5 * 112
+    assert len({number >> 40 for number in found}) == 256
 
 
 @pytest.mark.parametrize("bit", [0, 7, 100, 255])
@@ -85,7 +85,7 @@ def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
     assert not set(here) & set(there)
     assert abs(sum(distances) / len(distances) - 24) < 0.2
     # The numbers of one key do not decode to ids of the other key.
-    assert all(each >= 20_000 for each in Permutation((one ^ 1 << bit).to_bytes(32)).decode(here))
+    assert all(number >= 20_000 for number in Permutation((one ^ 1 << bit).to_bytes(32)).decode(here))
 
 
 def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
@@ -97,4 +97,4 @@ def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
 
     for _ in range(400):
         asked = chance.choices(values[: chance.choice([50, len(values)])], k=chance.choice([0, 1, 30, 700, 1_500]))
-        assert masks.tokens(asked) == [expected[each] for each in asked]
+        assert masks.tokens(asked) == [expected[value_id] for value_id in asked]

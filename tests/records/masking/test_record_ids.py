@@ -17,7 +17,7 @@ NUMBERS = {"int2": 16, "int4": 32, "int8": 64}
 def numbers(*kinds: str) -> st.SearchStrategy[tuple[int, ...]]:
     """Keys of these kinds of numbers."""
     bits = [NUMBERS[kind] for kind in kinds]
-    return st.tuples(*(st.integers(-(1 << each - 1), (1 << each - 1) - 1) for each in bits))
+    return st.tuples(*(st.integers(-(1 << bit - 1), (1 << bit - 1) - 1) for bit in bits))
 
 
 OTHER = st.tuples(st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(), st.binary(max_size=50)), st.text())
@@ -27,21 +27,21 @@ CASES: Sequence[Any] = [
     (("int2", "int4"), numbers("int2", "int4"), {24}),
     (("int4", "int8"), numbers("int4", "int8"), {32}),
     (("int8", "int8"), numbers("int8", "int8"), None),
-    (("uuid",), st.tuples(st.uuids().map(lambda each: each.hex)), {32}),
+    (("uuid",), st.tuples(st.uuids().map(lambda uuid: uuid.hex)), {32}),
     (("other", "other"), OTHER, None),
 ]
 
 
-@pytest.mark.parametrize(("kinds", "keys", "lengths"), CASES, ids=["+".join(each[0]) for each in CASES])
+@pytest.mark.parametrize(("kinds", "keys", "lengths"), CASES, ids=["+".join(case[0]) for case in CASES])
 def test_an_id_gives_its_key_back(kinds: tuple[KeyKind, ...], keys: st.SearchStrategy[Key], lengths: set[int]) -> None:
     ids = RecordIds(SECRET, "public.plant", kinds)
 
     @given(st.lists(keys, min_size=1, max_size=20))
     def check(several: list[Key]) -> None:
         encoded = ids.encode(several)
-        assert [ids.decode(str(each)) for each in encoded] == several
-        assert lengths is None or {len(str(each)) for each in encoded} <= lengths
-        assert all(len(str(each)) % 32 == 0 and len(str(each)) >= 64 for each in encoded) or lengths is not None
+        assert [ids.decode(str(token)) for token in encoded] == several
+        assert lengths is None or {len(str(token)) for token in encoded} <= lengths
+        assert all(len(str(token)) % 32 == 0 and len(str(token)) >= 64 for token in encoded) or lengths is not None
 
     check()
 
@@ -50,7 +50,7 @@ def test_random_ids_are_not_ids_of_a_table_with_number_keys() -> None:
     ids = RecordIds(SECRET, "public.plant", ("int8",))
     chance = random.Random(7)
 
-    assert [each for each in range(2_000) if ids.decode(f"{chance.getrandbits(96):024x}") is not None] == []
+    assert [number for number in range(2_000) if ids.decode(f"{chance.getrandbits(96):024x}") is not None] == []
 
 
 @pytest.mark.parametrize(("kind", "key"), [("other", ("rose",)), ("int8", (7,))])
@@ -58,7 +58,7 @@ def test_ids_of_another_table_or_database_are_not_accepted(kind: KeyKind, key: K
     ids = RecordIds(SECRET, "public.plant", (kind,))
     others = [RecordIds(SECRET, "public.bed", (kind,)), RecordIds(b"o" * 32, "public.plant", (kind,))]
 
-    assert [ids.decode(str(each.encode([key])[0])) for each in others] == [None, None]
+    assert [ids.decode(str(cipher.encode([key])[0])) for cipher in others] == [None, None]
 
 
 def test_a_uuid_with_hyphens_has_the_id_of_the_same_uuid_without() -> None:
@@ -73,4 +73,4 @@ def test_a_key_that_no_record_can_have_has_no_id() -> None:
     ids = RecordIds(SECRET, "public.plant", ("int2",))
 
     assert ids.encode([(2**15,), ("rose",), (1,)])[:2] == [None, None]
-    assert [ids.decode(each) for each in ("", "zz", "A" * 24, "0" * 23, "0" * 25)] == [None] * 5
+    assert [ids.decode(token) for token in ("", "zz", "A" * 24, "0" * 23, "0" * 25)] == [None] * 5

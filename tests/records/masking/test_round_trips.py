@@ -31,7 +31,8 @@ async def _writable(office: Office, who: str) -> dict[str, list[str]]:
     return {
         model["name"]: [field["name"] for field in model["fields"] if not field["readonly"]]
         for model in answer.json()["models"]
-        if model["name"] in MODELS and {"list", "update"} <= {each.rpartition(".")[2] for each in model["commands"]}
+        if model["name"] in MODELS
+        and {"list", "update"} <= {command.rpartition(".")[2] for command in model["commands"]}
     }
 
 
@@ -50,7 +51,7 @@ async def test_writing_back_what_was_read_changes_nothing(office: Office) -> Non
         assert "lead" in writable
         for model, names in writable.items():
             rows = await office.value(who, f"{model}.list", limit=50)
-            for record in sorted(rows, key=lambda each: sum(value is not None for value in each.values()))[-2:]:
+            for record in sorted(rows, key=lambda row: sum(value is not None for value in row.values()))[-2:]:
                 await _same_after(office, who, model, record, names)
 
 
@@ -76,7 +77,7 @@ async def _same_after(office: Office, who: str, model: str, record: dict[str, An
 async def test_a_notes_token_with_more_beside_it_is_a_change(office: Office) -> None:
     await _fill(office)
     agent = await office.agent("alice")
-    record = next(each for each in await office.all("lead", agent) if each["contact_phone"] and each["notes"])
+    record = next(lead for lead in await office.all("lead", agent) if lead["contact_phone"] and lead["notes"])
 
     for text in ("{}!", " {}", "{}\n", "{} "):
         body = {"id": record["id"], "notes": text.replace("{}", record["notes"])}

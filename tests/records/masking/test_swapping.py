@@ -164,10 +164,10 @@ async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: In
     person = await book.person(Grant(model="contact", commands="*", masked="*", write="*"))
     ids = [await make(book, root, email=f"p{n}@example.com", phone=f"+{n}", title="EMAIL_1") for n in range(20)]
 
-    shown = [{each: await seen(book, caller, each) for each in ids} for caller in (one, other, person)]
+    shown = [{id_: await seen(book, caller, id_) for id_ in ids} for caller in (one, other, person)]
 
-    tokens = [{row[name] for row in each.values() for name in ("email", "phone", "title")} for each in shown]
-    assert [len(each) for each in tokens] == [41, 41, 41]
+    tokens = [{row[name] for row in record.values() for name in ("email", "phone", "title")} for record in shown]
+    assert [len(token) for token in tokens] == [41, 41, 41]
     assert not tokens[0] & tokens[1] | tokens[0] & tokens[2] | tokens[1] & tokens[2]
     foreign_email = shown[0][ids[0]]["email"]
     for caller in (other, person):

@@ -47,7 +47,7 @@ async def test_no_value_is_in_the_vault(book: InProcessService, root: Caller) ->
     await book.value(root, "contact", "create", email="ada@example.com", notes="knows Ada")
 
     for row in await book.rows("SELECT label, hash, key FROM pii_value"):
-        assert b"ada" not in b"".join(bytes(each) for each in row[1:] if each is not None)
+        assert b"ada" not in b"".join(bytes(cell) for cell in row[1:] if cell is not None)
     assert [row[0] for row in await book.rows("SELECT hash FROM pii_value WHERE label = 'NOTES'")] == [None]
 
 
@@ -143,8 +143,8 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
 
         found = dict(await book.rows("SELECT id, refs FROM pii_value"))
         assert found == await recounted(book), f"turn {turn}"
-    for each in contacts:
-        await book.value(root, "contact", "delete", id=each)
+    for contact in contacts:
+        await book.value(root, "contact", "delete", id=contact)
     assert await vault_counts(book) == []
     assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
 
@@ -160,9 +160,9 @@ async def test_values_held_in_one_batch_are_counted_once_each(book: InProcessSer
         assert await vault.hold(transaction, []) == []
 
     assert first[0] == first[2] == second[0]
-    assert len({each.id for each in first}) == 4
+    assert len({entry.id for entry in first}) == 4
     assert await vault_counts(book) == [("EMAIL", 1), ("EMAIL", 3), ("NOTES", 1), ("NOTES", 1)]
-    assert all(0 <= each.id < 1 << 48 for each in first)
+    assert all(0 <= entry.id < 1 << 48 for entry in first)
 
 
 async def test_releasing_twice_as_often_as_held_leaves_nothing(book: InProcessService) -> None:

@@ -99,7 +99,7 @@ def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, o
     grants: list[dict[str, object]] = []
     for model, words in table.ROLES["keeper"].items():
         hidden, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
-        clear = [each for each in registry[model].fields if each != hidden and each not in masked]
+        clear = [field for field in registry[model].fields if field != hidden and field not in masked]
         given: dict[str, object] = {"model": model, "commands": words.replace(" ", ","), "clear": ",".join(clear)}
         if masked:
             given["masked"] = ",".join(masked)
@@ -125,11 +125,11 @@ async def _people(scene: MatrixScene) -> None:
         spare = await office.first_record("agent_token", user=user, label=f"{person}'s spare")
         scene.owned["agent_token", person] = spare["id"]
         await _pages(scene, person, str(spare["id"]))
-        before = {each["id"] for each in await _sessions(office, user)}
+        before = {session["id"] for session in await _sessions(office, user)}
         password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
         await sessions.sign_in(office.service.records, person, password)
         scene.owned["session", person] = next(
-            each["id"] for each in await _sessions(office, user) if each["id"] not in before
+            session["id"] for session in await _sessions(office, user) if session["id"] not in before
         )
 
 

@@ -155,7 +155,11 @@ PAGES = frozenset({"view", "dashboard", "favourite", "comment"})
 
 def as_tools(held: frozenset[str] | set[str]) -> set[str]:
     """Return those commands of a caller that are tools for it."""
-    return {each for each in held if each.partition(".")[2] not in NO_TOOLS and each.partition(".")[0] not in PAGES}
+    return {
+        command
+        for command in held
+        if command.partition(".")[2] not in NO_TOOLS and command.partition(".")[0] not in PAGES
+    }
 
 
 PROPOSED_ONLY = frozenset(
@@ -234,7 +238,7 @@ def holds(caller: str) -> frozenset[str]:
     person, scope = AGENTS[caller]
     of_person = holds(person) if person in PEOPLE else _named(EVERYBODY)
     left = of_person - NEVER_AGENTS - WITHOUT_REF.get(caller, frozenset())
-    return frozenset(each for each in left if each in WITHOUT_SCOPE or _is_covered(scope, each))
+    return frozenset(command for command in left if command in WITHOUT_SCOPE or _is_covered(scope, command))
 
 
 def role_of(caller: str) -> str:
@@ -260,4 +264,4 @@ def _is_covered(scope: str, command: str) -> bool:
 
 
 def _named(commands: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(f"{model}.{each}" for model, words in commands.items() for each in words.split())
+    return frozenset(f"{model}.{word}" for model, words in commands.items() for word in words.split())

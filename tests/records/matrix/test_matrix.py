@@ -143,7 +143,7 @@ async def test_every_command_has_its_place_in_the_table(scene: MatrixScene) -> N
 async def test_every_address_has_its_place_in_the_table(scene: MatrixScene) -> None:
     routes = app.create(scene.office.service).routes
 
-    assert sorted(table.ROUTES) == sorted(f"{each.method} {each.path}" for each in routes)
+    assert sorted(table.ROUTES) == sorted(f"{route.method} {route.path}" for route in routes)
 
 
 def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
@@ -214,12 +214,14 @@ async def test_callers_see_only_the_commands_that_they_may_use(scene: MatrixScen
         held = table.holds(caller)
         listed_commands = (await scene.send(caller, "GET", "/api/commands")).json()["commands"]
         tools = (await _over_mcp(scene, caller, "tools/list", {})).json()["result"]["tools"]
-        models = {each["name"] for each in (await scene.send(caller, "GET", "/api/meta")).json()["models"]}
+        models = {model["name"] for model in (await scene.send(caller, "GET", "/api/meta")).json()["models"]}
 
-        assert {each["id"] for each in listed_commands} == held, caller
-        assert {each["name"].replace("__", ".") for each in tools} == table.as_tools(held), caller
-        assert models == {each.partition(".")[0] for each in held}, caller
-        assert table.PROPOSED_ONLY & held <= {each["id"] for each in listed_commands if each["needs_approval"]}
+        assert {listed_command["id"] for listed_command in listed_commands} == held, caller
+        assert {tool["name"].replace("__", ".") for tool in tools} == table.as_tools(held), caller
+        assert models == {command.partition(".")[0] for command in held}, caller
+        assert table.PROPOSED_ONLY & held <= {
+            listed_command["id"] for listed_command in listed_commands if listed_command["needs_approval"]
+        }
     figures["cells"] = 3 * len(CALLERS) * sum(1 for _ in commands())
 
 
@@ -253,16 +255,16 @@ def naming(model: str, name: str, record_id: str) -> Iterator[tuple[str, dict[st
     """Yield commands with inputs that use a field of this name."""
     for op, value in (("eq", "x"), ("is_null", True)):
         condition: dict[str, object] = {"filter": [{"field": name, "op": op, "value": value}]}
-        for each in ("list", "search", "export", "count_by"):
-            yield each, condition if each != "count_by" else {"field": COUNTED.get(model, "title"), **condition}
-    for each in ("list", "search", "export"):
-        yield each, {"order": [{"field": name}]}
+        for command in ("list", "search", "export", "count_by"):
+            yield command, condition if command != "count_by" else {"field": COUNTED.get(model, "title"), **condition}
+    for command in ("list", "search", "export"):
+        yield command, {"order": [{"field": name}]}
     yield "count_by", {"field": name}
     yield "create", {name: "x"}
     yield "update", {"id": record_id, name: "x"}
     yield "import", {"csv": f"{name}\nx\n", "dry_run": True}
-    for each in table.COMMANDS[model].removeprefix(table.ALL).split():
-        yield each, {"id": record_id, name: "x"}
+    for word in table.COMMANDS[model].removeprefix(table.ALL).split():
+        yield word, {"id": record_id, name: "x"}
 
 
 async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures: Figures) -> None:
@@ -348,16 +350,16 @@ async def test_a_command_that_agents_may_only_propose_is_never_executed_for_them
 ) -> None:
     cells = Counter[int]()
     for caller in table.AGENTS:
-        for each in sorted(table.PROPOSED_ONLY & table.holds(caller)):
-            model, _, name = each.partition(".")
+        for hold in sorted(table.PROPOSED_ONLY & table.holds(caller)):
+            model, _, name = hold.partition(".")
             record_id = scene.record(caller, model, "ours")
             body = {"create": {}, "update": {"id": record_id}}.get(name, {"id": record_id})
             given = NEW.get(model, {}) if name in ("create", "update") else {}
             before = await scene.office.value("root", f"{model}.search", limit=1)
-            answer = await scene.run(caller, each, {**body, **given})
+            answer = await scene.run(caller, hold, {**body, **given})
             after = await scene.office.value("root", f"{model}.search", limit=1)
-            assert answer.status_code in (202, 400), (caller, each, answer.text)
-            assert after["total"] == before["total"], (caller, each)
+            assert answer.status_code in (202, 400), (caller, hold, answer.text)
+            assert after["total"] == before["total"], (caller, hold)
             cells[answer.status_code] += 1
 
     figures |= {"cells": cells.total(), "plans": cells[202]}

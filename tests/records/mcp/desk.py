@@ -91,7 +91,9 @@ class McpDesk:
     async def call_tool(self, who: str, name: str, /, **arguments: object) -> dict[str, Any]:
         """Return the structured content of the successful result of a tool."""
         # List the tools before the call, because the call may end the caller's session.
-        described = next((each for each in await self.tools(who) if each["name"] == name), {})
+        described = next(
+            (described_tool for described_tool in await self.tools(who) if described_tool["name"] == name), {}
+        )
         result = await self.result(tool(name, **arguments), who)
         assert result["isError"] is False, result
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
@@ -106,7 +108,7 @@ class McpDesk:
         """Return the reason for which a tool refuses its input."""
         result = await self.result(tool(name, **arguments), who)
         assert result["isError"] is True, result
-        assert [each["type"] for each in result["content"]] == ["text"]
+        assert [block["type"] for block in result["content"]] == ["text"]
         return cast("str", result["content"][0]["text"])
 
 
@@ -116,12 +118,14 @@ def _hold(body: object, answer: httpx.Response, revision: str) -> None:
     if not answer.content or answer.headers["content-type"] != "application/json":
         return
     messages = answer.json() if isinstance(answer.json(), list) else [answer.json()]
-    methods = {str(each.get("id")): each.get("method") for each in _sent(body) if isinstance(each, dict)}
-    for each in messages:
-        if "jsonrpc" in each:
-            spoken = each["result"]["protocolVersion"] if "protocolVersion" in each.get("result", {}) else revision
+    methods = {str(message.get("id")): message.get("method") for message in _sent(body) if isinstance(message, dict)}
+    for message in messages:
+        if "jsonrpc" in message:
+            spoken = (
+                message["result"]["protocolVersion"] if "protocolVersion" in message.get("result", {}) else revision
+            )
             spoken = spoken if spoken in (*REVISIONS, MODERN) else NEW
-            published.check(spoken, str(methods.get(str(each.get("id")))), each)
+            published.check(spoken, str(methods.get(str(message.get("id")))), message)
 
 
 def _sent(body: object) -> list[Any]:

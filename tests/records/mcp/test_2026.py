@@ -56,9 +56,9 @@ async def test_a_tool_is_called(modern: McpDesk) -> None:
     proposed = await send(modern, with_meta(tool("lead__delete", id=lead["id"])), agent)
     refused = await send(modern, with_meta(tool("lead__get", id="x")), agent)
 
-    results = [each.json()["result"] for each in (good, proposed, refused)]
-    assert [each["resultType"] for each in results] == ["complete"] * 3
-    assert [each["isError"] for each in results] == [False, False, True]
+    results = [response.json()["result"] for response in (good, proposed, refused)]
+    assert [result["resultType"] for result in results] == ["complete"] * 3
+    assert [result["isError"] for result in results] == [False, False, True]
     assert results[0]["structuredContent"]["value"]["id"] == lead["id"]
     assert results[1]["structuredContent"]["status"] == "approval_required"
 
@@ -169,8 +169,8 @@ async def test_a_handshake_never_agrees_to_it(modern: McpDesk, revision: str) ->
 
 async def test_the_description_of_the_service_names_what_is_on(modern: McpDesk, desk: McpDesk) -> None:
     found: list[object] = []
-    for each in (desk, modern):
-        answer = await each.office.http.get("/api/openapi.json", headers=each.office.headers("alice"))
+    for client in (desk, modern):
+        answer = await client.office.http.get("/api/openapi.json", headers=client.office.headers("alice"))
         found.append(answer.json()["x-mcp"])
 
     assert found == [

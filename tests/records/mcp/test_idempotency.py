@@ -43,7 +43,7 @@ async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: McpDesk) ->
         )
     other = await desk.result(tool_call("lead__create", key, title="Another"))
     assert (other["isError"], other["content"][0]["text"]) == (True, REUSED)
-    refused = [await desk.result(tool_call("lead__qualify", each, id="x")) for each in [new_key()] * 2]
+    refused = [await desk.result(tool_call("lead__qualify", key, id="x")) for key in [new_key()] * 2]
     assert refused[0]["isError"]
     assert refused[1] == {**refused[0], "_meta": {"idempotency-replayed": True}}
     assert await leads(desk.office) == 1
@@ -61,6 +61,6 @@ async def test_in_the_newest_revision_a_result_has_one_meta(modern: McpDesk) -> 
 
     answers = [await modern.send(request("tools/call", params), revision="2026-07-28", **headers) for _ in range(2)]
 
-    metas = [each.json()["result"]["_meta"] for each in answers]
+    metas = [answer.json()["result"]["_meta"] for answer in answers]
     assert metas[1] == {**metas[0], "idempotency-replayed": True}
     assert answers[1].text.count('"_meta"') == 1

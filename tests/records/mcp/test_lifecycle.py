@@ -108,7 +108,7 @@ async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Mcp
     answer = await desk.send([good, NOTE, unknown, 7, refused, listed], revision=revision)
 
     assert answer.status_code == 200
-    by_id: dict[Any, Any] = {each.get("id"): each for each in answer.json()}
+    by_id: dict[Any, Any] = {reply.get("id"): reply for reply in answer.json()}
     assert set(by_id) == {good["id"], unknown["id"], refused["id"], listed["id"], None}
     assert by_id[good["id"]]["result"] == {}
     assert by_id[unknown["id"]]["error"]["code"] == -32601

@@ -18,18 +18,18 @@ COMBINATORS = {"oneOf", "anyOf", "allOf", "not", "if", "$ref", "$defs", "enum", 
 
 
 async def test_o1_every_tool_has_a_name_a_description_and_a_schema_of_an_object(desk: McpDesk) -> None:
-    for each in await desk.tools("root"):
-        assert set(each) == {"name", "title", "description", "inputSchema", "annotations"}
-        assert each["title"]
-        assert each["description"]
-        assert "\n" not in each["description"]
-        assert each["inputSchema"]["type"] == "object"
-        assert isinstance(each["inputSchema"]["properties"], dict)
-        assert each["inputSchema"]["additionalProperties"] is False
+    for tool in await desk.tools("root"):
+        assert set(tool) == {"name", "title", "description", "inputSchema", "annotations"}
+        assert tool["title"]
+        assert tool["description"]
+        assert "\n" not in tool["description"]
+        assert tool["inputSchema"]["type"] == "object"
+        assert isinstance(tool["inputSchema"]["properties"], dict)
+        assert tool["inputSchema"]["additionalProperties"] is False
 
 
 async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: McpDesk) -> None:
-    revoke = next(each for each in await desk.tools("root") if each["name"] == "session__revoke")
+    revoke = next(tool for tool in await desk.tools("root") if tool["name"] == "session__revoke")
     assert "required" not in revoke["inputSchema"]
     assert (await desk.call_tool("alice", "session__revoke"))["status"] == "ok"
 
@@ -37,7 +37,7 @@ async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: McpDesk) 
 def types_in(schema: Any) -> list[Any]:
     """Yield every `type` in a schema."""
     if isinstance(schema, list):
-        return [found for each in schema for found in types_in(each)]
+        return [found for member in schema for found in types_in(member)]
     if not isinstance(schema, dict):
         return []
     return [schema["type"], *types_in(list(schema.values()))] if "type" in schema else types_in(list(schema.values()))
@@ -46,18 +46,18 @@ def types_in(schema: Any) -> list[Any]:
 async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is_named(desk: McpDesk) -> None:
     agent = await desk.office.agent("alice", "*")
     for who in ("root", "alice", agent):
-        for each in await desk.tools(who):
-            schema = each["inputSchema"]
+        for tool in await desk.tools(who):
+            schema = tool["inputSchema"]
             jsonschema.Draft202012Validator.check_schema(schema)
             assert "$schema" not in schema
-            assert not COMBINATORS & schema.keys(), each["name"]
-            assert all(isinstance(kind, str | dict) for kind in types_in(schema)), each["name"]
+            assert not COMBINATORS & schema.keys(), tool["name"]
+            assert all(isinstance(kind, str | dict) for kind in types_in(schema)), tool["name"]
 
 
 def enums_in(schema: Any) -> list[Any]:
     """Yield every `enum` in a schema."""
     if isinstance(schema, list):
-        return [found for each in schema for found in enums_in(each)]
+        return [found for member in schema for found in enums_in(member)]
     if not isinstance(schema, dict):
         return []
     own = [schema["enum"]] if isinstance(schema.get("enum"), list) else []
@@ -66,13 +66,13 @@ def enums_in(schema: Any) -> list[Any]:
 
 async def test_no_schema_has_an_empty_enum_which_some_clients_refuse(desk: McpDesk) -> None:
     for who in ("root", "carol", await desk.office.agent("root", "product.*")):
-        schemas = {each["name"]: each["inputSchema"] for each in await desk.tools(who)}
+        schemas = {tool["name"]: tool["inputSchema"] for tool in await desk.tools(who)}
         assert [name for name, schema in schemas.items() if [] in enums_in(schema)] == []
         assert "product__count_by" in schemas
 
 
 async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk: McpDesk) -> None:
-    names = [each["name"] for each in await desk.tools("root")]
+    names = [tool["name"] for tool in await desk.tools("root")]
 
     assert all(NAME.fullmatch(name) for name in names)
     assert len({name.lower() for name in names}) == len(names)
@@ -83,16 +83,16 @@ async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: McpDesk, r
     agent = await both.office.agent("alice", "lead.get", "lead.update")
     for who in ("root", "alice", "bob", "carol", agent):
         answer = await both.office.http.get("/api/commands", headers=both.office.headers(who))
-        ids = {each["id"] for each in answer.json()["commands"]}
-        expected = {each.replace(".", "__") for each in ids if is_tool(*each.split("."))}
+        ids = {command["id"] for command in answer.json()["commands"]}
+        expected = {id_.replace(".", "__") for id_ in ids if is_tool(*id_.split("."))}
         assert (len(expected) < len(ids)) == (who != agent)
-        assert {each["name"] for each in await both.tools(who, revision)} == expected
-    assert {each["name"] for each in await both.tools(agent)} < {each["name"] for each in await both.tools("alice")}
+        assert {tool["name"] for tool in await both.tools(who, revision)} == expected
+    assert {tool["name"] for tool in await both.tools(agent)} < {tool["name"] for tool in await both.tools("alice")}
 
 
 async def test_o5_a_schema_names_only_what_its_caller_sees(both: McpDesk) -> None:
     seen = {who: await both.tools(who) for who in ("root", "alice", await both.office.agent("alice", "*"))}
-    members = {who: {each["name"]: each["inputSchema"]["properties"] for each in tools} for who, tools in seen.items()}
+    members = {who: {tool["name"]: tool["inputSchema"]["properties"] for tool in tools} for who, tools in seen.items()}
 
     assert "tax_id" in json.dumps(seen["root"])
     assert "tax_id" not in json.dumps([seen["alice"], seen["alice's agent"]])
@@ -116,7 +116,7 @@ async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(
     seen: dict[str, set[str]] = {}
     for name, sight in SIGHTS.items():
         await both.office.person(name, {**SEEN, **sight})
-        update = next(each for each in await both.tools(name) if each["name"] == "lead__update")
+        update = next(tool for tool in await both.tools(name) if tool["name"] == "lead__update")
         seen[name] = set(update["inputSchema"]["properties"])
 
     assert seen == {
@@ -131,17 +131,17 @@ async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(
 
 async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "lead.*")
-    before = {each["name"]: each["description"] for each in await both.tools(agent)}
+    before = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
 
     setting = {"title": "approval:lead.qualify", "value": json.dumps({"n": 1})}
     await both.office.value("root", "setting.create", **setting)
 
-    after = {each["name"]: each["description"] for each in await both.tools(agent)}
+    after = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
     assert after["lead__qualify"] == f"{before['lead__qualify']} {APPROVAL}"
     assert APPROVAL in before["lead__delete"]
     assert (
         "approve"
-        not in next(each for each in await both.tools("alice") if each["name"] == "lead__delete")["description"]
+        not in next(tool for tool in await both.tools("alice") if tool["name"] == "lead__delete")["description"]
     )
 
 
@@ -150,14 +150,14 @@ async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: McpDesk,
     hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     first = revision == REVISIONS[0]
 
-    for each in await desk.tools(revision=revision):
+    for tool in await desk.tools(revision=revision):
         members = {"name", "description", "inputSchema", "annotations"} | (set() if first else {"title"})
-        assert set(each) == members
-        assert set(each["annotations"]) == hints | ({"title"} if first else set())
+        assert set(tool) == members
+        assert set(tool["annotations"]) == hints | ({"title"} if first else set())
 
 
 async def test_o14_the_hints_say_what_a_command_does(desk: McpDesk) -> None:
-    said = {each["name"]: list(each["annotations"].values()) for each in await desk.tools("root")}
+    said = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("root")}
 
     # read only, destructive, idempotent, open world
     reads, adds, replaces = [True, False, True, False], [False, False, False, False], [False, True, True, False]
@@ -198,14 +198,14 @@ async def test_o17_following_the_pages_leads_to_every_tool_once(
             break
         params = {"cursor": result["nextCursor"]}
 
-    names = [each["name"] for each in found]
+    names = [tool["name"] for tool in found]
     assert len(set(names)) == len(names)
-    assert set(names) <= {each["name"] for each in whole}
+    assert set(names) <= {tool["name"] for tool in whole}
     assert len(names) > 60
 
 
 async def test_o18_the_order_is_the_same_in_every_call(desk: McpDesk) -> None:
-    names = [each["name"] for each in await desk.tools()]
+    names = [tool["name"] for tool in await desk.tools()]
 
     assert names == sorted(names)
     first, second = [(await desk.send({**request("tools/list"), "id": 1})).content for _ in range(2)]

@@ -49,7 +49,7 @@ async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: M
 
     (first, second), names = answers, {"x-request-id"}
     assert first.content.replace(b"user", b"usor") == second.content
-    heads = [[each for each in answer.headers.items() if each[0] not in names] for answer in answers]
+    heads = [[item for item in answer.headers.items() if item[0] not in names] for answer in answers]
     assert heads[0] == heads[1]
 
 
@@ -71,7 +71,7 @@ async def test_o7_arguments_may_be_left_out(desk: McpDesk, revision: str) -> Non
         {"arguments": {}},
         {"name": 7},
         {"name": None},
-        *({"name": "lead__list", "arguments": each} for each in ([], "{}", 7, True)),
+        *({"name": "lead__list", "arguments": arguments} for arguments in ([], "{}", 7, True)),
     ],
 )
 async def test_o8_a_malformed_call_is_a_protocol_error(desk: McpDesk, revision: str, params: object) -> None:
@@ -165,7 +165,7 @@ async def test_o12_the_envelope_is_that_of_rest(both: McpDesk) -> None:
 
 
 async def test_o13_no_output_is_promised_that_masking_could_break(desk: McpDesk) -> None:
-    assert not [each for each in await desk.tools("root") if "outputSchema" in each]
+    assert not [tool for tool in await desk.tools("root") if "outputSchema" in tool]
 
 
 async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: McpDesk) -> None:
@@ -211,7 +211,7 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDe
 
     assert "@" not in answer.text
     assert all(
-        each["contact_email"].startswith("EMAIL_") for each in answer.json()["result"]["structuredContent"]["value"]
+        lead["contact_email"].startswith("EMAIL_") for lead in answer.json()["result"]["structuredContent"]["value"]
     )
     denied = (await both.call_tool(agent, "party__list", limit=1))["denied"]
     assert denied == ["party.tax_id"]
@@ -241,7 +241,7 @@ async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals
         telemetry.configure()
         answer = await desk.send(tool("lead__get", id="x"), revision=revision)
 
-    (line,) = [json.loads(each) for each in written.getvalue().splitlines()]
+    (line,) = [json.loads(line) for line in written.getvalue().splitlines()]
     assert line["request_id"] == answer.headers["x-request-id"]
     assert answer.status_code == 200
     assert answer.json()["error"] == {"code": -32603, "message": "the service failed; the fault was logged"}

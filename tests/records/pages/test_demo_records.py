@@ -6,7 +6,9 @@ from tests.records.office import Office
 
 
 def _is_latin(text: object) -> bool:
-    return all(not each.isalpha() or unicodedata.name(each).startswith("LATIN") for each in str(text or ""))
+    return all(
+        not character.isalpha() or unicodedata.name(character).startswith("LATIN") for character in str(text or "")
+    )
 
 
 def _domain(email: str) -> str:
@@ -14,36 +16,36 @@ def _domain(email: str) -> str:
 
 
 async def test_the_leads_of_the_demonstration_have_a_person_as_contact_and_a_company_as_party(office: Office) -> None:
-    parties = {each["id"]: each for each in await office.all("party", "root")}
+    parties = {party["id"]: party for party in await office.all("party", "root")}
     leads = await office.all("lead", "root")
 
-    of_a_party = [each for each in leads if each["party"]]
+    of_a_party = [lead for lead in leads if lead["party"]]
 
     assert len(of_a_party) > len(leads) / 2
-    assert all(parties[each["party"]]["kind"] == "company" for each in of_a_party)
-    assert all(each["contact_name"] != parties[each["party"]]["name"] for each in of_a_party)
-    assert all(_domain(each["contact_email"]) == _domain(parties[each["party"]]["email"]) for each in of_a_party)
-    assert all(parties[each["party"]]["name"].rpartition(" ")[0] in each["title"] for each in of_a_party)
+    assert all(parties[lead["party"]]["kind"] == "company" for lead in of_a_party)
+    assert all(lead["contact_name"] != parties[lead["party"]]["name"] for lead in of_a_party)
+    assert all(_domain(lead["contact_email"]) == _domain(parties[lead["party"]]["email"]) for lead in of_a_party)
+    assert all(parties[lead["party"]]["name"].rpartition(" ")[0] in lead["title"] for lead in of_a_party)
 
 
 async def test_parties_of_the_demonstration_have_different_names_and_addresses(office: Office) -> None:
     parties = await office.all("party", "root")
 
-    companies = [each["name"] for each in parties if each["kind"] == "company"]
+    companies = [party["name"] for party in parties if party["kind"] == "company"]
 
     assert len(set(companies)) == len(companies)
-    assert len({each["email"] for each in parties}) == len(parties)
-    assert all(each["email"].isascii() for each in parties)
+    assert len({party["email"] for party in parties}) == len(parties)
+    assert all(party["email"].isascii() for party in parties)
 
 
 async def test_few_records_of_the_demonstration_need_other_than_latin_letters_and_open_leads_do_not(
     office: Office,
 ) -> None:
-    parties = {each["id"]: each["name"] for each in await office.all("party", "root")}
+    parties = {party["id"]: party["name"] for party in await office.all("party", "root")}
     leads = await office.all("lead", "root")
 
-    others = [each for each in leads if not _is_latin([*each.values(), parties.get(each["party"])])]
+    others = [lead for lead in leads if not _is_latin([*lead.values(), parties.get(lead["party"])])]
 
     assert 0 < len(others) < len(leads) / 10
-    assert {each["stage"] for each in others} == {"lost"}
-    assert 0 < sum(not _is_latin(each) for each in parties.values()) < len(parties) / 10
+    assert {lead["stage"] for lead in others} == {"lost"}
+    assert 0 < sum(not _is_latin(party) for party in parties.values()) < len(parties) / 10

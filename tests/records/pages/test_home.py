@@ -25,9 +25,9 @@ async def test_home_answers_what_a_person_has_to_do(office: Office) -> None:
 
     assert home["waiting"]["count"] >= 1
     assert home["waiting"]["items"][0]["title"] == "Delete lead “Closing soon”"
-    leads = next(each for each in home["due"] if each["model"] == "lead")
+    leads = next(record for record in home["due"] if record["model"] == "lead")
     assert leads["items"][0]["record"]["title"] == "Closing soon"
-    assert "Far away" not in [each["record"]["title"] for each in leads["items"]]
+    assert "Far away" not in [item["record"]["title"] for item in leads["items"]]
     (tickets,) = home["tickets"]
     assert (tickets["owner_field"], tickets["items"][0]["record"]["title"]) == ("assignee", "Broken")
     assert home["feed"][0]["command"] in ("ticket.create", "lead.create")
@@ -40,7 +40,7 @@ async def test_home_shows_nothing_of_what_is_hidden(office: Office) -> None:
     home = await office.value("bob", "user.home")
 
     assert "Secret" not in str(home)
-    assert {each["record"]["model"] for each in home["feed"]} <= {"lead", "ticket"}
+    assert {entry["record"]["model"] for entry in home["feed"]} <= {"lead", "ticket"}
 
 
 async def test_a_record_is_recent_only_for_the_person_who_opened_it(office: Office) -> None:
@@ -50,7 +50,7 @@ async def test_a_record_is_recent_only_for_the_person_who_opened_it(office: Offi
 
     recent = await office.value("alice", "user.recent")
 
-    assert [each["record"]["title"] for each in recent] == ["Lead 0", "Lead 1"]
+    assert [entry["record"]["title"] for entry in recent] == ["Lead 0", "Lead 1"]
     assert await office.value("bob", "user.recent") == []
 
 
@@ -69,13 +69,13 @@ async def test_find_searches_the_names_of_all_models(office: Office) -> None:
 
     found = await office.value("alice", "user.find", q="QUINC")
 
-    assert {(each["model"], each["title"]) for each in found} == {
+    assert {(hit["model"], hit["title"]) for hit in found} == {
         ("lead", "Quince jam for Quentin"),
         ("ticket", "The quince is sour"),
         ("party", "Quincy Adams"),
     }
     assert found[-1]["model"] == "ticket"
-    assert next(each for each in found if each["model"] == "lead")["state"] == "new"
+    assert next(hit for hit in found if hit["model"] == "lead")["state"] == "new"
 
 
 async def test_find_never_searches_masked_or_hidden_fields(office: Office) -> None:
@@ -83,7 +83,7 @@ async def test_find_never_searches_masked_or_hidden_fields(office: Office) -> No
     await office.value("carol", "product.create", sku="Q-1", name="Quincy lamp", unit_price_minor=5)
 
     assert await office.value("bob", "user.find", q="quincy") == []
-    assert [each["model"] for each in await office.value("carol", "user.find", q="quincy l")] == ["product"]
+    assert [hit["model"] for hit in await office.value("carol", "user.find", q="quincy l")] == ["product"]
 
 
 @pytest.mark.parametrize("body", [{}, {"q": ""}, {"q": "x" * 101}, {"q": "x", "limit": 0}, {"q": "x", "model": "lead"}])
@@ -103,7 +103,7 @@ async def test_calls_of_an_agent_are_logged_without_their_content(office: Office
     await office.all("lead", agent)
 
     page = await office.value("alice", "agent_token.calls", id=token["id"])
-    assert [(each["tool"], each["record_id"], each["result"]) for each in page["calls"]] == [
+    assert [(call["tool"], call["record_id"], call["result"]) for call in page["calls"]] == [
         ("lead.list", None, "ok"),
         ("lead.delete", record_id, "proposed"),
         ("lead.update", record_id, "refused"),

@@ -20,7 +20,7 @@ async def test_a_view_is_seen_by_its_owner_alone_until_it_is_shared(office: Offi
     assert await office.refusal_of("bob", "view.get", id=view["id"]) == "no such record"
     await office.value("alice", "view.update", id=view["id"], shared=True)
 
-    assert [each["name"] for each in await office.all("view", "bob")] == ["New ones"]
+    assert [view["name"] for view in await office.all("view", "bob")] == ["New ones"]
     assert await office.refusal_of("bob", "view.update", id=view["id"], name="Mine") == "no such record"
     assert await office.refusal_of("bob", "view.delete", id=view["id"]) == "no such record"
 
@@ -65,7 +65,7 @@ async def test_a_dashboard_keeps_valid_tiles(office: Office) -> None:
     dashboard = await office.value("carol", "dashboard.create", name="Money", tiles=tiles, shared=True)
 
     assert json.loads(dashboard["tiles"])[0]["model"] == "invoice"
-    assert [each["name"] for each in await office.all("dashboard", "alice")] == ["Money"]
+    assert [dashboard["name"] for dashboard in await office.all("dashboard", "alice")] == ["Money"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ async def test_malformed_tiles_are_refused(office: Office, tiles: object, text: 
 async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: Office) -> None:
     await office.value("alice", "favourite.create", name="Leads", path="/models/lead")
 
-    assert [each["name"] for each in await office.all("favourite", "alice")] == ["Leads"]
+    assert [favourite["name"] for favourite in await office.all("favourite", "alice")] == ["Leads"]
     assert await office.all("favourite", "bob") == []
     for path in ("https://evil.example", "//evil.example", "/a b", "/\\evil.example"):
         assert "favourite.path must be" in await office.refusal_of("alice", "favourite.create", name="x", path=path)
@@ -99,7 +99,7 @@ async def test_a_comment_is_seen_by_anyone_who_sees_its_record(office: Office) -
     about = [{"field": "record", "op": "eq", "value": record_id}]
 
     assert comment["written_at"]
-    assert [each["text"] for each in await office.value("bob", "comment.list", filter=about)] == ["Call them"]
+    assert [comment["text"] for comment in await office.value("bob", "comment.list", filter=about)] == ["Call them"]
     assert await office.value("carol", "comment.list", filter=about) == []
     assert await office.refusal_of("carol", "comment.get", id=comment["id"]) == "no such record"
 
@@ -132,7 +132,7 @@ async def test_comments_are_deleted_with_their_record(office: Office) -> None:
     trail = await office.value(
         "root", "audit_entry.list", filter=[{"field": "record_id", "op": "eq", "value": comment["id"]}]
     )
-    assert [each["command"] for each in trail] != []
+    assert [entry["command"] for entry in trail] != []
     assert "Private matter" not in str(trail)
 
 

@@ -24,7 +24,7 @@ def operators(model: Declared, name: str) -> tuple[Operator, ...]:
     kind = "text" if name == "id" else model.fields[name].kind
     odd = {"contains"} if kind not in TEXTS else set[str]()
     odd |= set(RANGES) if kind in ("bool", "ref") else set()
-    return tuple(each for each in OPERATORS if each not in odd)
+    return tuple(operator for operator in OPERATORS if operator not in odd)
 
 
 def folded(text: str) -> str:
@@ -58,8 +58,10 @@ def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[R
         record
         for record in records
         if all(
-            matches(model.fields.get(each["field"]), record[each["field"]], each["op"], each["value"])
-            for each in query.get("filter", ())
+            matches(
+                model.fields.get(condition["field"]), record[condition["field"]], condition["op"], condition["value"]
+            )
+            for condition in query.get("filter", ())
         )
     ]
 
@@ -87,5 +89,7 @@ def page(model: Declared, records: Sequence[Record], query: Query) -> list[Recor
 def groups(model: Declared, records: Sequence[Record], name: str, query: Query) -> list[dict[str, Any]]:
     """Return how many of the records have each value, in the order of the field, with the empty value last."""
     values = [record[name] for record in filtered(model, records, query)]
-    distinct = sorted({each for each in values if each is not None}, key=lambda each: rank(model.fields[name], each))
-    return [{"value": each, "count": values.count(each)} for each in (*distinct, None) if each in values]
+    distinct = sorted(
+        {value for value in values if value is not None}, key=lambda value: rank(model.fields[name], value)
+    )
+    return [{"value": value, "count": values.count(value)} for value in (*distinct, None) if value in values]

@@ -145,11 +145,11 @@ def one_condition(name: str, operator: str, operand: Any) -> dict[str, Any]:
 
 def faults(plan: str, *, may_scan: bool = False) -> bool:
     """Return whether a plan reads the whole table or sorts more than a small part of it."""
-    sorted_rows = [int(each) for each in BIG_SORT.findall(plan)]
+    sorted_rows = [int(match) for match in BIG_SORT.findall(plan)]
     return (
         (not may_scan and SCAN.search(plan) is not None)
         or WHOLE_SORT.search(plan) is not None
-        or any(each > ROWS // 20 for each in sorted_rows)
+        or any(row > ROWS // 20 for row in sorted_rows)
     )
 
 
@@ -159,7 +159,7 @@ async def check(things: InProcessService, queries: Iterable[dict[str, Any]]) -> 
     bad: list[str] = []
     for query in queries:
         # If most records match, the engine may count them in any way. If few records match, it must use an index.
-        is_few = any(each["op"] in ("eq", "in") for each in query.get("filter", ()))
+        is_few = any(condition["op"] in ("eq", "in") for condition in query.get("filter", ()))
         for made, may_scan in ((asked.statement(**query), False), (asked.searching(**query), not is_few)):
             plan = await asked.plan(made)
             if faults(plan, may_scan=may_scan) or (is_few and not FOUND.search(plan)):

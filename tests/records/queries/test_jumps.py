@@ -221,11 +221,11 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: InProces
 
     # In each case, all new rows come first, so the page begins at the row 1,501 of the current list.
     whole = await page(trade, clerk, order=[{"field": "title"}])
-    ids_of = [each["id"] for each in whole]
+    ids_of = [record["id"] for record in whole]
     for rows in found:
         first = ids_of.index(rows[0]["id"])
         assert 1_500 <= first <= 1_540
-        assert [each["id"] for each in rows] == ids_of[first : first + 50]
+        assert [row["id"] for row in rows] == ids_of[first : first + 50]
 
 
 async def test_the_number_of_remembered_jumps_is_bounded(trade: InProcessService, clerk: Caller) -> None:

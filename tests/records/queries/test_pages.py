@@ -170,7 +170,9 @@ async def test_malformed_queries_are_refused(samples: InProcessService, caller: 
 
 async def test_queries_at_the_limits_are_answered(samples: InProcessService, caller: Caller) -> None:
     await samples.value(caller, "sample", "create", size=1)
-    conditions = [{"field": "size", "op": "in", "value": list(range(each, each + 1_000))} for each in range(-998, -948)]
+    conditions = [
+        {"field": "size", "op": "in", "value": list(range(number, number + 1_000))} for number in range(-998, -948)
+    ]
     order = [{"field": name} for name in ("title", "size", "day", "stage", "id")]
 
     found = await samples.value(caller, "sample", "search", filter=conditions, order=order, limit=5_000)
@@ -217,9 +219,9 @@ async def test_moments_are_compared_as_they_are_shown(samples: InProcessService,
     for shown in every:
         for operand in (shown, f"{shown[:-1]}5Z", f"{shown[:19]}Z", f"{shown[:-1]}+01:00"):
             for operator in ("eq", "ne", "gt", "gte", "lt", "lte"):
-                met = [each for each in every if oracle.matches(None, at.read(each), operator, at.read(operand))]
+                met = [moment for moment in every if oracle.matches(None, at.read(moment), operator, at.read(operand))]
                 assert await moments(samples, caller, operator, operand) == met, (operator, operand)
-            assert await moments(samples, caller, "in", [operand]) == [each for each in every if each == operand]
+            assert await moments(samples, caller, "in", [operand]) == [moment for moment in every if moment == operand]
 
 
 async def test_a_value_that_is_not_an_instant_is_refused(samples: InProcessService, caller: Caller) -> None:

@@ -48,7 +48,7 @@ class QueryWorld:
         targets = [(await self.opened.value(root, "target", "create"))["id"] for _ in range(4)]
         records: list[Record] = []
         for _ in range(luck.choice([0, 1, ROWS, ROWS])):
-            refs = {"target": targets, "thing": [each["id"] for each in records]}
+            refs = {"target": targets, "thing": [record["id"] for record in records]}
             records.append(await self.ask(root, "create", worlds.rows(luck, self.model, refs)))
         self.viewers = [Viewer(root, list(self.model.fields), records), await self.restricted(luck, records)]
 
@@ -62,9 +62,9 @@ class QueryWorld:
             for place, rules in enumerate(alternatives)
         ]
         caller = await self.opened.person(*grants, Grant(model="target", commands="*", clear="*"))
-        queries = [{"filter": [vars_of(each) for each in rules]} for rules in alternatives]
-        ids = {each["id"] for query in queries for each in oracle.filtered(self.model, records, query)}
-        shown = [self.record_seen_by(each, names, ids) for each in records if each["id"] in ids]
+        queries = [{"filter": [vars_of(rule) for rule in rules]} for rules in alternatives]
+        ids = {record["id"] for query in queries for record in oracle.filtered(self.model, records, query)}
+        shown = [self.record_seen_by(record, names, ids) for record in records if record["id"] in ids]
         return Viewer(caller, names, shown)
 
     def record_seen_by(self, record: Record, names: list[str], seen: set[str]) -> Record:

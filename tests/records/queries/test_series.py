@@ -55,8 +55,8 @@ async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessSer
     async with inside.open_service(database_url, tmp_path, Shop, Sale) as opened:
         root = opened.administrator()
         shop = (await value(opened, root, "shop.create", title="Main street"))["id"]
-        for each in rows():
-            await opened.value(root, "sale", "create", **each, shop=shop)
+        for row in rows():
+            await opened.value(root, "sale", "create", **row, shop=shop)
         yield opened
 
 
@@ -78,7 +78,7 @@ def first_day(text: str, step: str) -> str:
 
 def by_hand(fn: str, several: list[dict[str, Any]]) -> float | None:
     """Return the value of some rows."""
-    amounts = [each["amount"] for each in several if each["amount"] is not None]
+    amounts = [record["amount"] for record in several if record["amount"] is not None]
     if fn == "count":
         return len(several)
     if fn == "sum":
@@ -89,12 +89,12 @@ def by_hand(fn: str, several: list[dict[str, Any]]) -> float | None:
 
 def sold_between(first: str, last: str) -> list[dict[str, Any]]:
     """Return the sales of a period."""
-    return [each for each in rows() if first <= each["day"] <= last]
+    return [row for row in rows() if first <= row["day"] <= last]
 
 
 def sold_in(within: list[dict[str, Any]], step: str, at: str) -> list[dict[str, Any]]:
     """Return the sales of a step."""
-    return [each for each in within if first_day(each["day"], step) == at]
+    return [record for record in within if first_day(record["day"], step) == at]
 
 
 @pytest.mark.parametrize("step", ["day", "week", "month", "quarter", "year"])
@@ -107,10 +107,10 @@ async def test_every_point_is_what_counting_by_hand_gives(sales: InProcessServic
     found = await value(sales, sales.administrator(), "sale.series", **asked)
 
     within = sold_between(asked["from"], asked["to"])
-    steps = [each["at"] for each in found["points"]]
+    steps = [point["at"] for point in found["points"]]
     assert found["points"] == [{"at": at, "value": by_hand(fn, sold_in(within, step, at))} for at in steps]
     assert found["total"] == by_hand(fn, within)
-    assert steps == sorted({*steps, *(first_day(each["day"], step) for each in within)})
+    assert steps == sorted({*steps, *(first_day(record["day"], step) for record in within)})
 
 
 async def test_the_previous_period_has_the_same_length(sales: InProcessService) -> None:
@@ -133,8 +133,8 @@ async def test_groups_add_up_to_the_whole(sales: InProcessService) -> None:
     kinds = await value(sales, root, "sale.series", fn="sum", field="amount", date="day", by="kind", **year)
     shops = await value(sales, root, "sale.series", date="day", by="shop", **year)
 
-    assert {each["key"] for each in kinds["groups"]} == {"cash", "card", None}
-    assert sum(each["total"] for each in kinds["groups"]) == kinds["total"]
+    assert {group["key"] for group in kinds["groups"]} == {"cash", "card", None}
+    assert sum(group["total"] for group in kinds["groups"]) == kinds["total"]
     assert list(shops["names"].values()) == ["Main street"]
 
 
@@ -157,7 +157,7 @@ async def test_only_visible_records_are_counted(sales: InProcessService) -> None
     found = await value(sales, some, "sale.series", date="day", by="kind", **days(*YEAR))
 
     assert found["total"] == 20
-    assert [each["key"] for each in found["groups"]] == ["card"]
+    assert [group["key"] for group in found["groups"]] == ["card"]
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ async def test_related_answers_the_records_that_refer_to_one(land: InProcessServ
     (found,) = await value(land, root, "owner.related", id=owner, limit=2)
 
     assert (found["model"], found["field"], found["count"]) == ("plot", "owner", 3)
-    assert [each["owner"] for each in found["items"]] == [owner, owner]
+    assert [item["owner"] for item in found["items"]] == [owner, owner]
     assert found["items"][0]["sold"] > found["items"][1]["sold"]
 
 
@@ -181,7 +181,7 @@ async def test_related_counts_only_records_that_the_caller_sees(land: InProcessS
 
 async def test_related_of_a_hidden_record_is_refused_like_a_missing_one(land: InProcessService) -> None:
     caller = await surveyor(land)
-    dear = [each["id"] for each in await value(land, land.administrator(), "plot.list") if each["price"] >= 100]
+    dear = [plot["id"] for plot in await value(land, land.administrator(), "plot.list") if plot["price"] >= 100]
 
     for record_id in (dear[0], "0" * 24):
         with pytest.raises(BadInput) as refused:

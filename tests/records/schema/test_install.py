@@ -64,10 +64,10 @@ async def test_the_text_of_the_plan_names_the_changes(database: Database) -> Non
     assert [step.sentence for step in plan.steps] == [
         "create the table note",
         'drop the index of lead by "title", id',
-        *(f'drop the index of lead by "title" {each}, id' for each in downwards),
+        *(f'drop the index of lead by "title" {downward}, id' for downward in downwards),
         'drop the index of lead by "stage", id',
         f"drop the index of lead by {stage}, id",
-        *(f"drop the index of lead by {stage} {each}, id" for each in downwards),
+        *(f"drop the index of lead by {stage} {downward}, id" for downward in downwards),
         "drop lead.stage with its values",
         "add lead.title__value",
         "add lead.won",
@@ -77,7 +77,7 @@ async def test_the_text_of_the_plan_names_the_changes(database: Database) -> Non
         'index lead by "title__value"',
         "note the fields of lead",
         'index note by "lead", id',
-        *(f'index note by "lead" {each}, id' for each in downwards),
+        *(f'index note by "lead" {downward}, id' for downward in downwards),
     ]
     assert plan.losses == ("drop lead.stage with its values",)
 

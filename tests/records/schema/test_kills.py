@@ -192,7 +192,7 @@ def test_two_that_upgrade_at_once_share_the_steps(copies: DatabaseCopies) -> Non
     async def both() -> tuple[list[str], list[str]]:
         first, second = await open_schema(url), await open_schema(url)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(upgrade(each, *AFTER, destroy=True)) for each in (first, second)]
+            tasks = [group.create_task(upgrade(engine, *AFTER, destroy=True)) for engine in (first, second)]
         await first.close()
         await second.close()
         return tasks[0].result(), tasks[1].result()

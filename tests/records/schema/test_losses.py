@@ -191,7 +191,7 @@ async def test_a_field_becomes_required_once_no_record_is_without_it(database: D
 
     told = await in_the_way(database, model("lead", size=Number(required=True)))
     async with database.transaction() as transaction:
-        await transaction.run_many("UPDATE lead SET size = 2 WHERE id = $1", [(each,) for each in empty])
+        await transaction.run_many("UPDATE lead SET size = 2 WHERE id = $1", [(lead_id,) for lead_id in empty])
     await upgrade(database, model("lead", size=Number(required=True)))
 
     assert "lead.size is required and 2 records would be without it" in told
@@ -209,7 +209,7 @@ async def test_doubles_are_in_the_way_of_a_unique_field_and_their_value_is_not_r
         await transaction.run("UPDATE lead SET mail = 'b' WHERE id = $1", doubles[0])
     await upgrade(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
 
-    assert all(each in told for each in doubles)
+    assert all(double in told for double in doubles)
     assert "change all but one of them" in told
     assert "secret" not in told
 

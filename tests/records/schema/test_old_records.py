@@ -112,9 +112,7 @@ async def test_a_field_computed_from_another_field_is_computed_again(database: D
     await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=_first)))
     await put(database, "lead", first="Ada", last="L", name="Ada", name__folded="ada")
 
-    taken = await upgrade(
-        database, model("lead", first=Text(), last=Text(), name=Text(computed=_both))
-    )
+    taken = await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=_both)))
 
     assert taken == ["compute lead.name", "fold lead.name for searching"]
     assert await all_of(database, "lead", "name", "name__folded") == [("Ada L", "ada l")]
@@ -152,7 +150,7 @@ async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the
     lead = model("lead", title=Text(), size=Number(required=True, default=1))
     await upgrade(database, lead)
     ids = [f"{number:024x}" for number in range(BATCH + 1)]
-    await put_many(database, "lead", [{"id": each} for each in ids])
+    await put_many(database, "lead", [{"id": id_} for id_ in ids])
     rows, work = RowTaskRunner(registry(lead), Vault(b"s" * 32)), RowTask("default", "lead", "size")
 
     async with database.transaction() as transaction:

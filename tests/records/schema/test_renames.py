@@ -62,8 +62,8 @@ async def _turn_back(office: Office, token_id: str) -> None:
     before = await install.installed(database)
     table = before.tables["agent_token"]
     columns = [
-        msgspec.structs.replace(each, name=each.name.replace("label", "title"), former_name="")
-        for each in table.columns
+        msgspec.structs.replace(column, name=column.name.replace("label", "title"), former_name="")
+        for column in table.columns
     ]
     bits = {name.replace("label", "title"): bit for name, bit in table.bits.items()}
     tables = {**before.tables, "agent_token": msgspec.structs.replace(table, columns=columns, bits=bits)}
@@ -100,9 +100,9 @@ async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms
         assert await office.value(agent, "lead.search", limit=1)
         assert await office.value(hidden_agent, "lead.search", limit=1)
         assert await office.value("dora", "agent_token.list") == [
-            each for each in agent_tokens if each["label"] != "hidden"
+            agent_token for agent_token in agent_tokens if agent_token["label"] != "hidden"
         ]
         about = [{"field": "record_id", "op": "eq", "value": token_id}]
         entries = await office.value("root", "audit_entry.list", filter=about)
-        assert sorted(each["changes"]["label"][1] for each in entries) == ["bot", "made then"]
+        assert sorted(entry["changes"]["label"][1] for entry in entries) == ["bot", "made then"]
         assert "title" not in await office.first_record("agent_token", label="bot")

@@ -17,16 +17,18 @@ STORED = b"""
 def test_a_stored_column_is_read_with_all_that_it_says() -> None:
     columns = msgspec.json.decode(STORED)["tables"]["invoice"]["columns"]
 
-    read = [msgspec.convert(each, Column) for each in columns]
+    read = [msgspec.convert(column, Column) for column in columns]
 
     assert read[1].references == "party"
     assert read[2].indirect_sources == ("invoice_line.net_minor",)
     assert (read[3].label, read[3].is_linked, read[3].former_name) == ("NOTES", True, "notes")
-    assert [msgspec.json.decode(msgspec.json.encode(each)) for each in read] == columns
+    assert [msgspec.json.decode(msgspec.json.encode(column)) for column in read] == columns
 
 
 def test_the_stored_names_stay() -> None:
-    stored = {each.__name__: " ".join(each.__struct_encode_fields__) for each in (Snapshot, ModelTable, Column, Index)}
+    stored = {
+        struct.__name__: " ".join(struct.__struct_encode_fields__) for struct in (Snapshot, ModelTable, Column, Index)
+    }
 
     assert stored == {
         "Snapshot": "tables versions",

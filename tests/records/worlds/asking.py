@@ -36,7 +36,7 @@ GUESSES = {
 NOBODYS = ("SKU-0", "SKU-2", "MINE-1", "MINE-2", "MINE-3")
 """Values of unique fields that no hidden record has."""
 
-EVERY_GUESS = tuple(each for several in GUESSES.values() for each in several)
+EVERY_GUESS = tuple(guess for several in GUESSES.values() for guess in several)
 OTHERS = "⟦~"
 _MARK = re.compile(r"⟦(~?)(\d+)⟧")
 
@@ -310,12 +310,12 @@ class RequestSequence:
             name = self._pick("party", "lead")
             record_id = self.known.ids[name][self._pick(0, 1, 2, 3)]
             return GeneratedRequest(f"/api/{name}/delete", {"id": record_id, **self._cascade()})
-        before = [each for each in self._asked[-60:] if each.path.endswith(("/delete", "/update"))]
+        before = [request for request in self._asked[-60:] if request.path.endswith(("/delete", "/update"))]
         return self._chance.choice(before) if before else self._get(model)
 
     def _repeat(self, model: Declared) -> GeneratedRequest:
         """Repeat a command with its key, or send another command with this key."""
-        before = [each for each in self._asked[-80:] if each.key and each.path.count("/") == 3]
+        before = [request for request in self._asked[-80:] if request.key and request.path.count("/") == 3]
         if not before:
             return self._create(model)
         asked = self._chance.choice(before)
@@ -339,8 +339,8 @@ class RequestSequence:
         guards = () if model.workflow is None else model.workflow.moves[name].guards
         seen = self.known.fields.get(model.name, ())
         return self._is_agent or all(
-            each.field in seen and not (isinstance(model.fields[each.field], Ref) and each.value is True)
-            for each in guards
+            guard.field in seen and not (isinstance(model.fields[guard.field], Ref) and guard.value is True)
+            for guard in guards
         )
 
     def _count_by(self, model: Declared) -> GeneratedRequest:
@@ -388,9 +388,9 @@ class RequestSequence:
 
     def _propose(self, model: Declared) -> GeneratedRequest:
         steps: list[object] = []
-        for each in (self._update(model), self._delete(model), self._create(model))[: self._pick(1, 2, 3)]:
-            name = each.path.removeprefix("/api/").replace("/", ".")
-            steps.append({"command": name, "input": each.body})
+        for request in (self._update(model), self._delete(model), self._create(model))[: self._pick(1, 2, 3)]:
+            name = request.path.removeprefix("/api/").replace("/", ".")
+            steps.append({"command": name, "input": request.body})
         why = self._pick("because", f"ask {self._token()}")
         return GeneratedRequest("/api/plan/propose", {"steps": steps, "why": why})
 

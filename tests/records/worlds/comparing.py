@@ -82,7 +82,7 @@ class TokenRenaming:
         numbers of one world determines the order in the other, and about 0 if it says nothing."""
         count = len(self.pairs)
         numbers = [[int(pair[place].partition("_")[2]) for pair in self.pairs] for place in (0, 1)]
-        ranks = [[sorted(each).index(number) for number in each] for each in numbers]
+        ranks = [[sorted(group).index(number) for number in group] for group in numbers]
         return 1 - 6 * sum((a - b) ** 2 for a, b in zip(*ranks, strict=True)) / (count * (count * count - 1))
 
 
@@ -148,7 +148,7 @@ class _WorldComparison:
             tokens = [(pair[place], pair[1 - place]) for pair in self.renaming.pairs]
             with ids.seeded(seed):
                 answers.append(await self.carrier.ask(world, self.who, asked, tokens))
-        heard = [self.carrier.heard(asked, each) for each in answers]
+        heard = [self.carrier.heard(asked, answer) for answer in answers]
         _hold(asked, self.renaming, answers, heard)
         self.found.statuses[heard[0].status] += 1
         self.requests.known.labels = [pair[0].partition("_")[0] for pair in self.renaming.pairs]
@@ -159,11 +159,11 @@ async def _look(world: BuiltDatabase, who: str, requests: RequestSequence) -> No
     """Read what the caller sees, so that most requests are meaningful."""
     headers = {"Authorization": f"Bearer {world.tokens[who]}"}
     meta = (await world.http.get("/api/meta", headers=headers)).json()
-    requests.known.fields = {model["name"]: [each["name"] for each in model["fields"]] for model in meta["models"]}
+    requests.known.fields = {model["name"]: [field["name"] for field in model["fields"]] for model in meta["models"]}
     for name in requests.known.fields.keys() & requests.known.ids.keys():
         answer = await world.http.post(f"/api/{name}/list", json={}, headers=headers)
         if answer.status_code == 200:
-            requests.known.seen[name] = [each["id"] for each in answer.json()["value"]]
+            requests.known.seen[name] = [record["id"] for record in answer.json()["value"]]
 
 
 def _hold(
@@ -172,11 +172,11 @@ def _hold(
     answers: Sequence[httpx.Response],
     heard: Sequence[ResponseMeaning],
 ) -> None:
-    heads = [(each.status_code, sorted(_headers(each))) for each in answers]
-    texts = [_canonical(asked, *each) for each in zip(answers, heard, strict=True)]
+    heads = [(answer.status_code, sorted(_headers(answer))) for answer in answers]
+    texts = [_canonical(asked, *pair) for pair in zip(answers, heard, strict=True)]
     if heads[0] != heads[1] or not renaming.match(texts[0], texts[1], asked.body_text()):
         place = next((n for n, (a, b) in enumerate(_pieces(*texts)) if a != b), 0)
-        shown = [" ".join(each.split('"')[max(0, place - 12) : place + 12]) for each in texts]
+        shown = [" ".join(text.split('"')[max(0, place - 12) : place + 12]) for text in texts]
         raise ResponsesDiffer(
             f"{asked.path} {asked.body_text()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …"
         )
@@ -189,7 +189,7 @@ def _canonical(asked: GeneratedRequest, answer: httpx.Response, heard: ResponseM
     if not asked.path.startswith("/api/audit_entry/") or heard.status != 200:
         return answer.text
     body, value = heard.body, heard.body["value"]
-    rows = [json.dumps({**each, "id": ""}) for each in (value if isinstance(value, list) else value["rows"])]
+    rows = [json.dumps({**row, "id": ""}) for row in (value if isinstance(value, list) else value["rows"])]
     total = [] if isinstance(value, list) else [value["total"]]
     return json.dumps([body["denied"], total, sorted(rows, key=_without_numbers)])
 
@@ -200,7 +200,7 @@ def _without_numbers(text: str) -> str:
 
 def _pieces(first: str, second: str) -> Iterator[tuple[str, str]]:
     """Split both texts at their quotation marks, without the numbers of tokens."""
-    bare = [_without_numbers(each).split('"') for each in (first, second)]
+    bare = [_without_numbers(text).split('"') for text in (first, second)]
     return zip_longest(*bare, fillvalue="")
 
 

@@ -58,7 +58,7 @@ def tokens_are_counted(patch: pytest.MonkeyPatch) -> None:
 
     def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
         mine = known.setdefault(self, {})
-        return [mine.setdefault(each, len(mine) + 1) for each in ids]
+        return [mine.setdefault(id_, len(mine) + 1) for id_ in ids]
 
     patch.setattr(DomainMasks, "tokens", tokens)
 
@@ -69,7 +69,7 @@ def tokens_follow_a_common_counter(patch: pytest.MonkeyPatch) -> None:
 
     def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
         mine = known.setdefault(self, {})
-        return [mine.setdefault(each, 1000 * len(known) + 2 * len(mine)) for each in ids]
+        return [mine.setdefault(id_, 1000 * len(known) + 2 * len(mine)) for id_ in ids]
 
     patch.setattr(DomainMasks, "tokens", tokens)
 
@@ -151,8 +151,8 @@ def plans_follow_hidden_edits(patch: pytest.MonkeyPatch) -> None:
     """The same proposal becomes another plan if something hidden has changed."""
 
     async def as_seen(run: Run, prepared: Sequence[Any]) -> list[object]:
-        records = [await proposals._record(run, each) for each in prepared]
-        return [None if each is None else each.revision for each in records]
+        records = [await proposals._record(run, command) for command in prepared]
+        return [None if record is None else record.revision for record in records]
 
     patch.setattr(proposals, "_visible_revisions", as_seen)
 

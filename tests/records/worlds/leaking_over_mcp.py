@@ -54,5 +54,5 @@ MCP_LEAKS = (
     PatchedLeak("lists name every model", lists_name_every_model, "bob", seed=11),
     PatchedLeak("hidden tools are forbidden", hidden_tools_are_forbidden, "bob", seed=6),
     PatchedLeak("whole lists are counted", whole_lists_are_counted, "dan"),
-    *(each for each in LEAKS if each.name in _SAME),
+    *(leak for leak in LEAKS if leak.name in _SAME),
 )

@@ -37,7 +37,7 @@ async def description(http: httpx.AsyncClient) -> dict[str, Any]:
 def served_routes(store: Store) -> dict[tuple[str, str], Route[Store]]:
     """Map method and address to every route of the application."""
     routes = distribution.create(store).routes
-    return {(each.method, each.path if each.at_root else PREFIX + each.path): each for each in routes}
+    return {(route.method, route.path if route.at_root else PREFIX + route.path): route for route in routes}
 
 
 @pytest.mark.parametrize("path", ["/health", "/info"])
@@ -80,7 +80,7 @@ async def test_health_is_503_when_nothing_can_be_written(world: World) -> None:
 
 
 async def test_every_problem_a_route_declares_has_a_page(world: World) -> None:
-    codes = {refusal.code for each in served_routes(world.store).values() for refusal in each.refusals}
+    codes = {refusal.code for served_route in served_routes(world.store).values() for refusal in served_route.refusals}
     codes |= {"route_not_found", "method_not_allowed", "rate_limit_exceeded", "internal_error", "endpoint_gone"}
     codes |= {"idempotency_key_reused", "idempotency_in_progress", "insufficient_scope", "invalid_token"}
     for code in codes:
@@ -125,8 +125,8 @@ async def test_the_description_lists_the_routes_there_are(store: Store, descript
     methods = ("get", "post", "put", "delete", "patch", "head", "options")
     listed = {(m.upper(), path) for path, item in description["paths"].items() for m in item if m in methods}
 
-    assert listed == set(served_routes(store)) == {(each.method, address_of(each)) for each in EVERY_ROUTE}
-    assert {(each.method, address_of(each)) for each in ROUTES} < listed
+    assert listed == set(served_routes(store)) == {(route.method, address_of(route)) for route in EVERY_ROUTE}
+    assert {(route.method, address_of(route)) for route in ROUTES} < listed
 
 
 # The headers that the document's section on authentication names.
@@ -249,6 +249,6 @@ async def test_tokens_can_be_checked_with_the_published_keys_which_hold_nothing_
     keys = (await world.http.get("/.well-known/jwks.json")).json()["keys"]
 
     assert keys
-    for each in keys:
-        assert (each["kty"], each["alg"], each["use"]) == ("EC", "ES256", "sig")
-        assert "d" not in each
+    for key in keys:
+        assert (key["kty"], key["alg"], key["use"]) == ("EC", "ES256", "sig")
+        assert "d" not in key

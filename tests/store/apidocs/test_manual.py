@@ -48,27 +48,27 @@ def settings(settings: Settings) -> Settings:
 async def test_the_manual_has_every_endpoint_and_every_code(http: httpx.AsyncClient) -> None:
     manual = (await http.get("/wiki.json")).json()
 
-    endpoints = {each["endpoint"]: each for each in manual["endpoints"]}
-    codes = {each["code"] for each in manual["errors"]}
-    assert set(endpoints) == {f"{each.method} {address_of(each)}" for each in EVERY_ROUTE}
-    assert codes == {each.code for each in problems.types(EVERY_ROUTE).values()}
-    assert all(set(each["errors"]) <= codes for each in endpoints.values())
+    endpoints = {endpoint["endpoint"]: endpoint for endpoint in manual["endpoints"]}
+    codes = {error["code"] for error in manual["errors"]}
+    assert set(endpoints) == {f"{route.method} {address_of(route)}" for route in EVERY_ROUTE}
+    assert codes == {type_.code for type_ in problems.types(EVERY_ROUTE).values()}
+    assert all(set(endpoint["errors"]) <= codes for endpoint in endpoints.values())
 
 
 async def test_the_sections_of_the_manual_hold_each_endpoint_once(http: httpx.AsyncClient) -> None:
     manual = (await http.get("/wiki.json")).json()
 
-    sections = {each["id"]: each for each in manual["sections"]}
+    sections = {section["id"]: section for section in manual["sections"]}
     assert "/api/keys?tier=sandbox" in sections["trying"]["text"]
     assert {"authentication", "errors", "rate-limits", "idempotency", "catalog", "jobs"} <= set(sections)
-    assert all(each["text"] for each in sections.values())
+    assert all(section["text"] for section in sections.values())
     assert len(sections) == len(manual["sections"])
-    listed = sorted(name for each in sections.values() for name in each["endpoints"])
-    assert listed == sorted(each["endpoint"] for each in manual["endpoints"])
+    listed = sorted(name for section in sections.values() for name in section["endpoints"])
+    assert listed == sorted(endpoint["endpoint"] for endpoint in manual["endpoints"])
 
 
 async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncClient) -> None:
-    endpoints = {each["endpoint"]: each for each in (await http.get("/wiki.json")).json()["endpoints"]}
+    endpoints = {endpoint["endpoint"]: endpoint for endpoint in (await http.get("/wiki.json")).json()["endpoints"]}
 
     library, draft = endpoints["GET /api/v1/library"], endpoints["POST /api/v1/products/{id}/releases"]
     assert (library["needs"], library["addition"]) == ("read:library", False)
@@ -81,18 +81,22 @@ async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncCli
 
 async def test_the_manual_shows_an_answer_wherever_there_is_one_in_json(http: httpx.AsyncClient) -> None:
     endpoints = (await http.get("/wiki.json")).json()["endpoints"]
-    without = {each["endpoint"] for each in endpoints if each["answers"].get("200", "").startswith("application/json")}
-    without -= {each["endpoint"] for each in endpoints if "answer" in each["example"]}
+    without = {
+        endpoint["endpoint"]
+        for endpoint in endpoints
+        if endpoint["answers"].get("200", "").startswith("application/json")
+    }
+    without -= {endpoint["endpoint"] for endpoint in endpoints if "answer" in endpoint["example"]}
 
     assert not without
     assert len(endpoints) > 100
-    for each in endpoints:
-        assert ': "text"' not in json.dumps(each["example"]), each["endpoint"]
-        assert " " not in each["example"]["request"].partition(" ")[2], each["endpoint"]
+    for endpoint in endpoints:
+        assert ': "text"' not in json.dumps(endpoint["example"]), endpoint["endpoint"]
+        assert " " not in endpoint["example"]["request"].partition(" ")[2], endpoint["endpoint"]
 
 
 async def test_the_manual_shows_how_webhooks_are_signed(http: httpx.AsyncClient) -> None:
-    sections = {each["id"]: each["text"] for each in (await http.get("/wiki.json")).json()["sections"]}
+    sections = {section["id"]: section["text"] for section in (await http.get("/wiki.json")).json()["sections"]}
 
     assert all(
         word in sections["webhook-signatures"] for word in ("webhook-id", "webhook-timestamp", "HMAC-SHA256", "whsec_")
@@ -107,8 +111,8 @@ async def test_the_overview_is_short_and_names_every_document_and_every_section(
     for name, path in documents.DOCUMENTS.items():
         assert name == "llms" or f"]({ROOT}{path})" in answer.text
     place, names = re.search(r"- (\S+)/SECTION: one section of openapi: (.*)", answer.text).groups()  # pyright: ignore
-    tags = [each["name"] for each in (await http.get("/openapi.json")).json()["tags"]]
-    assert names.split(", ") == [each for each in tags if (await http.get(f"{place}/{each}")).status_code == 200]
+    tags = [tag["name"] for tag in (await http.get("/openapi.json")).json()["tags"]]
+    assert names.split(", ") == [tag for tag in tags if (await http.get(f"{place}/{tag}")).status_code == 200]
 
 
 @pytest.mark.parametrize("root_url", [ROOT, "https://downloads.a-rather-long-name.example-company.com"])
@@ -122,14 +126,14 @@ def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
         begin, *recipes = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         variables = environment()
         done = [
-            subprocess.run(["bash", "-c", begin + each], env=variables, capture_output=True, text=True, check=True)
-            for each in recipes
+            subprocess.run(["bash", "-c", begin + recipe], env=variables, capture_output=True, text=True, check=True)
+            for recipe in recipes
         ]
 
-    listed, batch, download, published, registered = (each.stdout for each in done)
-    assert all("linux" in each["platforms"] for each in json.loads(listed)["items"])
+    listed, batch, download, published, registered = (result.stdout for result in done)
+    assert all("linux" in item["platforms"] for item in json.loads(listed)["items"])
     assert json.loads(listed)["items"]
-    assert [each["status"] for each in json.loads(batch)["results"]] == [200, 200]
+    assert [result["status"] for result in json.loads(batch)["results"]] == [200, 200]
     announced, found = download.split("\n")[:2]
     assert re.fullmatch("[0-9a-f]{64}", announced)
     assert found == f"{announced}  -"
@@ -163,7 +167,7 @@ async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.Async
     assert head.content == b""
     catalog, api = answer.json()["linkset"]
     assert catalog["anchor"] == f"{ROOT}/.well-known/api-catalog"
-    assert [each["href"] for each in catalog["item"]] == [f"{ROOT}/api/v1"] == [api["anchor"]]
+    assert [item["href"] for item in catalog["item"]] == [f"{ROOT}/api/v1"] == [api["anchor"]]
     for relation in ("service-desc", "service-doc", "service-meta", "status"):
         for link in api[relation]:
             response = await http.get(link["href"])

@@ -56,8 +56,8 @@ def test_every_reference_leads_somewhere() -> None:
     references = set(re.findall(r'"\$ref":"(#/[^"]+)"', openapi.encode(DESCRIPTION).decode()))
 
     assert len(references) > 100
-    for each in references:
-        assert resolve_reference({"$ref": each})
+    for reference in references:
+        assert resolve_reference({"$ref": reference})
 
 
 @each_operation
@@ -65,7 +65,7 @@ def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any
     for parameter in operation["parameters"]:
         validate(parameter["example"], parameter["schema"])
     for place, kind, content in contents(operation):
-        shown = [resolve_reference(each)["value"] for each in content.get("examples", {}).values()]
+        shown = [resolve_reference(example)["value"] for example in content.get("examples", {}).values()]
         shown += [content["example"]] if "example" in content else []
         is_json = kind.endswith(("/json", "+json")) and content["schema"]
         assert shown or not is_json, f"{place} {kind} has no example"
@@ -78,8 +78,8 @@ NO_VALUES = {"text", "string", "a", "x", ""}
 
 def values(part: Any) -> Iterator[str]:
     """Yield every text in the part."""
-    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        yield from values(each)
+    for member in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from values(member)
     if isinstance(part, str):
         yield part
 
@@ -91,7 +91,8 @@ def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for place, kind, content in contents(operation):
         if place == "body" or int(place) < 400:
             yield from (
-                (f"{place} {kind}", resolve_reference(each)["value"]) for each in content.get("examples", {}).values()
+                (f"{place} {kind}", resolve_reference(example)["value"])
+                for example in content.get("examples", {}).values()
             )
             yield from ((f"{place} {kind}", content[name]) for name in ("example",) if name in content)
 
@@ -125,7 +126,7 @@ SAID = {
 @pytest.mark.parametrize(("method", "path", "member"), SAID)
 def test_examples_say_what_the_service_says(method: str, path: str, member: str) -> None:
     operation = DESCRIPTION["paths"][f"/api/v1{path}"][method.lower()]
-    found = {each for _, example in shown_by(operation) for each in _named(example, member) if each is not None}
+    found = {value for _, example in shown_by(operation) for value in _named(example, member) if value is not None}
 
     assert found <= SAID[method, path, member]
 
@@ -147,21 +148,21 @@ def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> No
         content = item["post"]["requestBody"]["content"]["application/json"]
         validate(content["example"], content["schema"])
         assert content["example"]["type"] == kind
-        assert {each["name"] for each in item["post"]["parameters"]} == set(
+        assert {parameter["name"] for parameter in item["post"]["parameters"]} == set(
             receivers.signature_headers([], "a", Instant(0), b"")
         )
         assert all(word in item["post"]["description"] for word in ("HMAC-SHA256", "whsec_", "base64", "full stop"))
 
 
-@pytest.mark.parametrize("name", [each["name"] for each in DESCRIPTION["tags"]])
+@pytest.mark.parametrize("name", [tag["name"] for tag in DESCRIPTION["tags"]])
 def test_each_section_is_a_small_description_by_itself(name: str) -> None:
     section = openapi.section_document(DESCRIPTION, name)
 
     OpenAPIV31SpecValidator(section).validate()
     assert len(openapi.encode(section)) < len(openapi.encode(DESCRIPTION)) / 8
     operations_of = {(method, path) for path, item in section["paths"].items() for method in item}
-    assert operations_of == {each.values[:2] for each in OPERATIONS if name in each.values[2]["tags"]}
-    place = next(each["externalDocs"]["url"] for each in DESCRIPTION["tags"] if each["name"] == name)
+    assert operations_of == {operation.values[:2] for operation in OPERATIONS if name in operation.values[2]["tags"]}
+    place = next(tag["externalDocs"]["url"] for tag in DESCRIPTION["tags"] if tag["name"] == name)
     assert place == f"http://store.example/openapi/{name}"
     assert bool(section.get("webhooks")) == (name == "webhooks")
 
@@ -170,7 +171,7 @@ def test_each_section_is_a_small_description_by_itself(name: str) -> None:
 def test_links_lead_to_operations_and_fill_parameters_they_have(
     method: str, path: str, operation: dict[str, Any]
 ) -> None:
-    by_id = {each.values[2]["operationId"]: each.values[2] for each in OPERATIONS}
+    by_id = {operation.values[2]["operationId"]: operation.values[2] for operation in OPERATIONS}
     for answer in operation["responses"].values():
         for link in resolve_reference(answer).get("links", {}).values():
             names = {parameter["name"] for parameter in by_id[link["operationId"]]["parameters"]}
@@ -179,13 +180,15 @@ def test_links_lead_to_operations_and_fill_parameters_they_have(
 
 
 def _path_of(operation_id: str) -> str:
-    return next(str(each.values[1]) for each in OPERATIONS if each.values[2]["operationId"] == operation_id)
+    return next(
+        str(operation.values[1]) for operation in OPERATIONS if operation.values[2]["operationId"] == operation_id
+    )
 
 
 def test_the_jobs_products_and_releases_are_linked() -> None:
     linked = {
         operation["operationId"]
-        for _, _, operation in (each.values for each in OPERATIONS)
+        for _, _, operation in (operation.values for operation in OPERATIONS)
         if any(resolve_reference(answer).get("links") for answer in operation["responses"].values())
     }
 
@@ -194,7 +197,7 @@ def test_the_jobs_products_and_releases_are_linked() -> None:
 
 @each_operation
 def test_every_code_has_a_page_and_the_status_it_is_at(method: str, path: str, operation: dict[str, Any]) -> None:
-    pages = {each.code for each in problems.types(EVERY_ROUTE).values()}
+    pages = {type_.code for type_ in problems.types(EVERY_ROUTE).values()}
     for status, answer in operation["responses"].items():
         for code in resolve_reference(answer).get("x-codes", ()):
             assert code in pages
@@ -220,11 +223,13 @@ def test_every_answer_that_is_counted_says_where_the_caller_stands(
 
 
 def _route(method: str, path: str) -> Route[Any]:
-    return next(each for each in EVERY_ROUTE if (each.method.lower(), operations.address_of(each)) == (method, path))
+    return next(
+        route for route in EVERY_ROUTE if (route.method.lower(), operations.address_of(route)) == (method, path)
+    )
 
 
 def test_a_key_for_the_sandbox_is_marked_wherever_keys_are_shown() -> None:
-    for method, path, operation in (each.values for each in OPERATIONS):
+    for method, path, operation in (operation.values for operation in OPERATIONS):
         is_known_by_key = {"ApiKey": []} in operation.get("security", [])
         codes = resolve_reference(operation["responses"].get("403", {})).get("x-codes", [])
         is_document = authentication.is_document(_route(method, path))
@@ -239,7 +244,7 @@ def test_every_parameter_is_described(method: str, path: str, operation: dict[st
 
 
 def test_every_parameter_of_a_path_is_explained() -> None:
-    names = {name for each in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", each.path)}
+    names = {name for route in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", route.path)}
 
     assert names <= set(operations.IN_PATH), "say in documents/parameters.py what it is"
 
@@ -247,8 +252,8 @@ def test_every_parameter_of_a_path_is_explained() -> None:
 def test_every_header_that_the_code_looks_at_is_described() -> None:
     described = {
         parameter["name"].lower()
-        for each in OPERATIONS
-        for parameter in each.values[2]["parameters"]
+        for operation in OPERATIONS
+        for parameter in operation.values[2]["parameters"]
         if parameter["in"] == "header"
     }
     folder = Path(next(iter(store.__path__)))
@@ -283,7 +288,7 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
         """Show one item."""
         return Response(204)
 
-    made = (route("GET", f"/{each}", show, answers={200: named(each)}) for each in ("one", "two"))
+    made = (route("GET", f"/{name}", show, answers={200: named(name)}) for name in ("one", "two"))
     paths = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
 
     content = paths["paths"]["/api/v1/one"]["get"]["responses"]["200"]["content"]
@@ -324,6 +329,6 @@ def test_a_deprecated_parameter_is_marked_with_its_end() -> None:
 
 
 def test_operations_at_the_root_and_in_the_api_have_ids_of_their_own() -> None:
-    ids = [each.values[2]["operationId"] for each in OPERATIONS]
+    ids = [operation.values[2]["operationId"] for operation in OPERATIONS]
 
     assert len(set(ids)) == len(ids) == len(EVERY_ROUTE)

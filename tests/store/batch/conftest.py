@@ -54,12 +54,12 @@ def product(slug: str, **members: Any) -> dict[str, Any]:
 
 def statuses(results: list[dict[str, Any]]) -> list[int]:
     """Return the status of each operation."""
-    return [each["status"] for each in results]
+    return [result["status"] for result in results]
 
 
 def codes(results: list[dict[str, Any]]) -> list[str | None]:
     """Return the error code of each operation."""
-    return [each["body"].get("code") for each in results]
+    return [result["body"].get("code") for result in results]
 
 
 @pytest.fixture

@@ -42,9 +42,9 @@ async def test_later_operations_see_what_earlier_ones_did(batches: Batches) -> N
 
     assert statuses(results) == [201, 201, 200, 200, 200, 200, 200, 200, 201, 200]
     assert [results[2]["body"]["status"], results[4]["body"]["status"]] == ["draft", "public"]
-    assert [each["version"] for each in results[5]["body"]["items"]] == ["1.0"]
-    assert [each["slug"] for each in results[6]["body"]["items"]] == ["saga"]
-    assert [each["slug"] for each in results[7]["body"]["products"]] == ["saga"]
+    assert [item["version"] for item in results[5]["body"]["items"]] == ["1.0"]
+    assert [item["slug"] for item in results[6]["body"]["items"]] == ["saga"]
+    assert [product["slug"] for product in results[7]["body"]["products"]] == ["saga"]
     assert results[9]["body"]["items"][0]["batch_id"] == results[8]["body"]["batch_id"]
     assert (await batches.world.call("GET", "/products/saga")).json()["status"] == "public"
     redeemed = await batches.world.call("POST", "/redeem", batches.owner, json={"code": results[8]["body"]["codes"][0]})
@@ -60,7 +60,7 @@ async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batche
 
     assert statuses(results) == [424, 424, 424, 424, 404, 424]
     assert codes(results) == ["batch_rolled_back"] * 4 + ["resource_not_found", "batch_rolled_back"]
-    assert {each["body"]["failed_index"] for each in results if each["status"] == 424} == {4}
+    assert {result["body"]["failed_index"] for result in results if result["status"] == 424} == {4}
     assert await batches.all_rows() == before
     assert (await batches.world.call("GET", "/products/saga", batches.owner)).status_code == 404
 
@@ -78,9 +78,9 @@ async def test_no_route_writes_for_an_anonymous_caller() -> None:
     exempt = {"/batch"}
 
     assert not [
-        each.path
-        for each in distribution.ROUTES
-        if each.writes and each.scope is None and not each.signed_in and each.path not in exempt
+        route.path
+        for route in distribution.ROUTES
+        if route.writes and route.scope is None and not route.signed_in and route.path not in exempt
     ]
 
 
@@ -127,7 +127,7 @@ async def test_no_other_request_sees_anything_before_the_commit(
     assert meanwhile == before
     assert (results[0]["status"] == 201) == is_good
     assert after == ([200] * 4 if is_good else [404, 404, 200, 200])
-    assert [each["slug"] for each in items] == (["saga"] if is_good else [])
+    assert [item["slug"] for item in items] == (["saga"] if is_good else [])
 
 
 async def test_a_batch_of_reads_opens_no_write_transaction(
@@ -174,7 +174,7 @@ async def test_a_batch_that_takes_too_long_is_undone(
 
     results = await batches.results([post("/products", product("two")), *[many] * 49], mode="atomic")
 
-    failed = next(each for each in results if each["status"] != 424)
+    failed = next(result for result in results if result["status"] != 424)
     assert (failed["status"], failed["body"]["code"]) == (503, "unavailable")
     assert results[0]["status"] == 424
     assert await batches.all_rows() == before
@@ -206,9 +206,9 @@ async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches:
              post(f"/products/{side}-{number}/releases", RELEASE)]
             for side in ("left", "right")
         ]  # fmt: skip
-        results = await asyncio.gather(*(batches.results(each, mode="atomic") for each in both))
+        results = await asyncio.gather(*(batches.results(batch, mode="atomic") for batch in both))
 
-        kept = [statuses(each) for each in results]
+        kept = [statuses(result) for result in results]
         assert sorted(kept) == [[201, 201, 201], [424, 409, 424]]
         for side, told in zip(("left", "right"), kept, strict=True):
             response = await world.call("GET", f"/products/{side}-{number}", batches.owner)
@@ -236,11 +236,11 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
             asyncio.gather(*(alone(number, slug) for number, slug in enumerate(orders[0] * 6))),
         )
 
-    kinds = Counter(tuple(sorted(statuses(each))) for each in told)
+    kinds = Counter(tuple(sorted(statuses(results))) for results in told)
     # If two transactions wait for each other, PostgreSQL ends one of them, which may be retried.
     assert kinds.keys() <= {(200, 200, 200, 200), (424, 424, 424, 503)}
     assert kinds[200, 200, 200, 200]
-    assert {each.status_code for each in others} <= {200, 503}
+    assert {response.status_code for response in others} <= {200, 503}
 
 
 async def create_products(batches: Batches) -> tuple[str, str]:

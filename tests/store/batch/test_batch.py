@@ -52,7 +52,7 @@ async def test_a_path_may_be_the_whole_address(batches: Batches, mode: str) -> N
         "/products?q=k%C3%A4se",
     )
 
-    results = await batches.results([get(each) for each in ways], mode=mode)
+    results = await batches.results([get(way) for way in ways], mode=mode)
 
     assert statuses(results) == [200] * 5
     assert results[0]["body"] == results[1]["body"] == results[2]["body"]
@@ -245,8 +245,8 @@ async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second
     again = await batches.results(operations, headers=headers)
 
     assert kept == 1
-    assert [each["body"] for each in again] == [each["body"] for each in first]
-    assert [each["headers"].get("Idempotency-Replayed") for each in again] == ["true"] * 3
+    assert [result["body"] for result in again] == [result["body"] for result in first]
+    assert [result["headers"].get("Idempotency-Replayed") for result in again] == ["true"] * 3
     assert await batches.all_rows() == after
 
 
@@ -287,7 +287,9 @@ async def test_an_answer_too_long_to_be_stored_is_made_again(
 
     assert len(first.content) > 1 << 20
     assert statuses(first.json()["results"]) == [201] + [200] * reads
-    assert [each["body"] for each in again.json()["results"]] == [each["body"] for each in first.json()["results"]]
+    assert [result["body"] for result in again.json()["results"]] == [
+        result["body"] for result in first.json()["results"]
+    ]
     assert again.headers["idempotency-replayed"] == "true"
     assert await batches.all_rows() == after
 
@@ -321,7 +323,7 @@ class TestLimits:
             assert sorted(statuses(results)) == [200] * 9 + [429] * 11
         else:
             assert statuses(results) == [424] * 9 + [429] + [424] * 10
-        limited = next(each for each in results if each["status"] == 429)
+        limited = next(result for result in results if result["status"] == 429)
         assert int(limited["headers"]["Retry-After"]) > 0
         assert (await limited_batches.world.call("GET", "/info")).status_code == 429
 

@@ -46,11 +46,11 @@ async def test_a_batch_in_a_batch_is_refused_however_it_is_spelt(batches: Batche
 
 
 REFUSED = sorted(
-    key(each)
-    for each in distribution.ROUTES
-    if each.method in ("GET", "POST", "PUT")
-    and not each.at_root
-    and (each.path.startswith(("/auth", "/batch")) or each.streams or JSON not in each.produces)
+    key(route)
+    for route in distribution.ROUTES
+    if route.method in ("GET", "POST", "PUT")
+    and not route.at_root
+    and (route.path.startswith(("/auth", "/batch")) or route.streams or JSON not in route.produces)
 )
 
 

@@ -23,7 +23,7 @@ MEDIA = """
 async def item(world: World, slug: str = "one") -> dict[str, Any]:
     """Return the product as GET /products lists it."""
     found: dict[str, Any]
-    (found,) = [each for each in (await world.call("GET", "/products")).json()["items"] if each["slug"] == slug]
+    (found,) = [item for item in (await world.call("GET", "/products")).json()["items"] if item["slug"] == slug]
     return found
 
 
@@ -107,7 +107,7 @@ async def test_an_own_summary_is_shown_and_found_and_other_members_are_kept(worl
 
     detail = (await world.call("GET", "/products/one")).json()
     assert changed_response.status_code == 200
-    assert [each["summary"] for each in items] == ["Sail a zeppelin."]
+    assert [item["summary"] for item in items] == ["Sail a zeppelin."]
     assert {name: detail[name] for name in more} == more
     assert (await world.call("PUT", "/products/one", owner, json=body)).is_success
     replaced = (await world.call("GET", "/products/one")).json()
@@ -156,7 +156,7 @@ async def test_a_new_name_of_the_publisher_is_on_every_card_at_once(world: World
     assert (await world.call("PUT", "/org", owner, json={"name": "Northern Lights"})).is_success
 
     after = await world.call("GET", "/products")
-    names = [each["publisher"]["name"] for each in after.json()["items"]]
+    names = [item["publisher"]["name"] for item in after.json()["items"]]
     assert sorted(names) == ["Northern Lights", "Northern Lights", "South"]
     assert after.headers["etag"] != before
 

@@ -58,7 +58,7 @@ slugs = st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", fullmatch=True)
 tags = st.lists(st.sampled_from([*sorted(placeholder.BY_TAG), "unknown"]), max_size=3)
 
 
-@pytest.mark.parametrize(("slug", "kind", "tagged", "digest"), GOLDEN, ids=lambda each: str(each)[:24])
+@pytest.mark.parametrize(("slug", "kind", "tagged", "digest"), GOLDEN, ids=lambda value: str(value)[:24])
 def test_a_cover_has_the_same_bytes_forever(slug: str, kind: str, tagged: tuple[str, ...], digest: str) -> None:
     assert hashlib.sha256(placeholder.draw(slug, kind, tagged)).hexdigest() == digest
 
@@ -77,12 +77,12 @@ def test_any_cover_is_small_well_formed_and_without_its_input(slug: str, kind: s
     assert len(drawn) <= 24 * 1024
     root = ElementTree.fromstring(drawn)
     assert (root.get("width"), root.get("height")) == (str(WIDTH), str(HEIGHT))
-    for each in root.iter():
-        assert each.tag.removeprefix(SVG) in ELEMENTS
-        assert not (each.text or "").strip()
-        assert not any(name.startswith("on") or name.endswith("href") or name == "style" for name in each.attrib)
-        assert each.get("id") in (None, *"sgohbv")
-        assert all(re.fullmatch(r"[-\d.a-zA-Z #(),]*", value) for value in each.attrib.values())
+    for element in root.iter():
+        assert element.tag.removeprefix(SVG) in ELEMENTS
+        assert not (element.text or "").strip()
+        assert not any(name.startswith("on") or name.endswith("href") or name == "style" for name in element.attrib)
+        assert element.get("id") in (None, *"sgohbv")
+        assert all(re.fullmatch(r"[-\d.a-zA-Z #(),]*", value) for value in element.attrib.values())
     longest = max(slug.split("-"), key=len)
     assert len(longest) < 8 or longest.encode() not in drawn
 

@@ -31,7 +31,7 @@ async def count_facets(world: World, query: str = "", token: str | None = None, 
     answer = await world.call("GET", f"/products?facets={facets}&{query}", token)
     assert answer.is_success, answer.text
     body = answer.json()
-    found = {name: {each["value"]: each["count"] for each in values} for name, values in body["facets"].items()}
+    found = {name: {value["value"]: value["count"] for value in values} for name, values in body["facets"].items()}
     return {"total": body["total"], **found}
 
 

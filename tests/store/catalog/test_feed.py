@@ -29,7 +29,7 @@ async def test_a_feed_has_published_releases_newest_first_for_every_caller(world
 
         assert answer.headers["content-type"].startswith("application/atom+xml")
         assert feed.findtext("atom:id", namespaces=NAMES) == f"urn:uuid:{product}"
-        titles = [each.text for each in feed.findall("atom:entry/atom:title", NAMES)]
+        titles = [match.text for match in feed.findall("atom:entry/atom:title", NAMES)]
         assert titles == ["One < Two & Three 1.1.0", "One < Two & Three 1.0.0"]
         assert feed.findall("atom:entry/atom:content", NAMES)[1].text == NOTES.replace("\x01\x0b", "")
         newest = feed.findtext("atom:entry/atom:updated", namespaces=NAMES)

@@ -25,7 +25,7 @@ async def test_each_shelf_is_the_beginning_of_its_list(world: World) -> None:
 
     found = await home(world)
 
-    assert [each["id"] for each in found["shelves"]] == [
+    assert [row["id"] for row in found["shelves"]] == [
         "new", "free", "updated", "downloaded", "games", "apps", "tools"
     ]  # fmt: skip
     for each in found["shelves"]:

@@ -46,13 +46,13 @@ def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
     """Return the slugs that a list must contain: the products that meet the filter, by the code points of the title and
     then by id."""
     kept = [
-        each
-        for each in products
-        if each["status"] == "public"
-        and wanted.get("kind") in (None, each["kind"])
-        and wanted.get("org") in (None, each["org"])
-        and (wanted.get("platform") is None or wanted["platform"] in each["platforms"])
-        and (wanted.get("tag") is None or wanted["tag"] in each["tags"])
+        product
+        for product in products
+        if product["status"] == "public"
+        and wanted.get("kind") in (None, product["kind"])
+        and wanted.get("org") in (None, product["org"])
+        and (wanted.get("platform") is None or wanted["platform"] in product["platforms"])
+        and (wanted.get("tag") is None or wanted["tag"] in product["tags"])
     ]
     return [each["slug"] for each in sorted(kept, key=lambda each: (each["title"], each["id"]))]
 
@@ -88,7 +88,7 @@ async def test_every_filter_and_combination_gives_what_it_means(world: World) ->
 
 async def test_newest_first_is_the_other_order(world: World) -> None:
     products = await shelf(world, 12)
-    public = [each["slug"] for each in reversed(products) if each["status"] == "public"]
+    public = [product["slug"] for product in reversed(products) if product["status"] == "public"]
 
     assert await walk(world, limit="5", sort="-published_at") == public
 
@@ -215,8 +215,8 @@ async def test_the_state_of_a_product_is_reported_in_lists_to_its_own_people_alo
 
     items = (await world.call("GET", "/products", viewer)).json()["items"]
 
-    assert [(each["slug"], each.get("status")) for each in items] == [("open", None), ("secret", "draft")]
-    assert [set(each) & {"status"} for each in (await world.call("GET", "/products")).json()["items"]] == [set()]
+    assert [(item["slug"], item.get("status")) for item in items] == [("open", None), ("secret", "draft")]
+    assert [set(item) & {"status"} for item in (await world.call("GET", "/products")).json()["items"]] == [set()]
 
 
 async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step: int, title: str) -> None:
@@ -242,8 +242,8 @@ async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_an
     products = await shelf(world, 40, seed=3)
     owner = await world.person("owner@north.example", north="owner", south="owner")
     chance = random.Random(5)
-    untouched = [each for each in products if each["status"] == "public"][::2]
-    touched = [each for each in products if each not in untouched]
+    untouched = [product for product in products if product["status"] == "public"][::2]
+    touched = [product for product in products if product not in untouched]
     found: list[str] = []
     cursor = None
     for step in range(200):
@@ -254,7 +254,7 @@ async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_an
             break
         await disturb(world, owner, touched, step, "".join(chance.choices("abyzé日", k=4)))
 
-    assert [found.count(each["slug"]) for each in untouched] == [1] * len(untouched)
+    assert [found.count(product["slug"]) for product in untouched] == [1] * len(untouched)
 
 
 async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
@@ -263,7 +263,7 @@ async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
 
     seen = set(await walk(world, viewer, limit="10"))
 
-    drafts = {each["slug"] for each in products if each["status"] == "draft" and each["org"] == "north"}
+    drafts = {product["slug"] for product in products if product["status"] == "draft" and product["org"] == "north"}
     assert seen == set(expected(products)) | drafts
     assert drafts
 
@@ -348,13 +348,13 @@ async def test_a_rare_tag_has_the_same_pages_as_a_common_one(
     filters = ({"tag": "cli"}, {"org": "north", "kind": "app"}, {"tag": "music", "platform": "linux"})
     filters += ({"tag": "cozy", "published_since": "2020-01-01"}, {"tag": "cli", "q": "product"})
 
-    for each in filters:
+    for filter_ in filters:
         monkeypatch.setattr(search, "COMMON", 0)
-        as_common = await walk(world, sort=sort, limit="100", **each)
+        as_common = await walk(world, sort=sort, limit="100", **filter_)
         monkeypatch.setattr(search, "COMMON", 1_000)
         for limit in ("2", "100"):
-            assert await walk(world, sort=sort, limit=limit, **each) == as_common
-        assert as_common or "q" in each
+            assert await walk(world, sort=sort, limit=limit, **filter_) == as_common
+        assert as_common or "q" in filter_
 
 
 async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None:

@@ -74,7 +74,7 @@ async def test_the_counts_are_true_after_any_changes(world: World) -> None:
     assert [tuple(row) for row in await world.store.database.fetch(KEPT)] == counted
     assert all(row[2] > 2 for row in counted)
     items = (await world.call("GET", "/publishers")).json()["items"]
-    shown = [(each["slug"], each["product_count"], each["release_count"]) for each in items]
+    shown = [(item["slug"], item["product_count"], item["release_count"]) for item in items]
     assert shown == [tuple(row[:3]) for row in counted if row[1]]
 
 
@@ -98,7 +98,7 @@ async def test_publishers_are_listed_by_name_page_by_page(world: World, limit: i
         await world.product(slug, f"of-{slug}")
     await world.product("north", "draft", status="draft")
 
-    assert [each["slug"] for each in await all_pages(world, limit)] == ["a", "b", "c"]
+    assert [page["slug"] for page in await all_pages(world, limit)] == ["a", "b", "c"]
 
 
 async def test_an_organisation_without_public_products_is_not_listed(world: World) -> None:

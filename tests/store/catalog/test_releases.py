@@ -62,7 +62,7 @@ async def listed_versions(
     page = await world.call("GET", path, token, params=parameters)
     while True:
         assert page.is_success, page.text
-        found += [each["version"] for each in page.json()]
+        found += [release["version"] for release in page.json()]
         if "next" not in page.links:
             return found
         page = await world.call("GET", page.links["next"]["url"], token)
@@ -96,7 +96,7 @@ async def test_a_long_array_is_whole_and_has_a_tag_like_any_other(world: World) 
 
     answer = await world.call("GET", "/products/one/releases")
 
-    assert [each["version"] for each in answer.json()] == list(reversed(versions))
+    assert [release["version"] for release in answer.json()] == list(reversed(versions))
     tag = answer.headers["etag"]
     assert (await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})).status_code == 304
     await add(world, product, ["9.9.9"])
@@ -113,7 +113,7 @@ async def test_a_walk_meets_every_release_once_while_others_are_published(world:
     path = "/products/one/releases?limit=3"
     for number in itertools.count():
         page = await world.call("GET", path)
-        found += [each["version"] for each in page.json()]
+        found += [release["version"] for release in page.json()]
         if "next" not in page.links:
             break
         path = page.links["next"]["url"]
@@ -150,7 +150,9 @@ async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_en
     assert foreign_response.json()["code"] == "invalid_cursor"
     shown = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
     assert shown["status"] == "yanked"
-    assert [each["version"] for each in (await world.call("GET", "/products/one")).json()["channels"]] == ["1.0.0"]
+    assert [channel["version"] for channel in (await world.call("GET", "/products/one")).json()["channels"]] == [
+        "1.0.0"
+    ]
 
 
 @pytest.mark.parametrize("path", ["/products", "/products/one", "/products/one/releases", "/catalog"])
@@ -193,8 +195,8 @@ async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: 
             response = await world.call("GET", path, caller)
             body = response.json()
             items = body if isinstance(body, list) else body.get("items", body.get("products"))
-            rows = {json.dumps(each) for each in items}
-            seen = {each for each in rows if '"draft"' not in each and '"yanked"' not in each}
+            rows = {json.dumps(item) for item in items}
+            seen = {row for row in rows if '"draft"' not in row and '"yanked"' not in row}
             public = public or seen
             assert rows
             assert seen <= public, (path, caller)
@@ -228,7 +230,7 @@ async def test_the_catalog_document_has_its_members_and_the_newest_of_each_chann
 
     assert set(catalog) == {"service", "version", "generated_at", "products", "next_cursor"}
     (only,) = catalog["products"]
-    assert [each["version"] for each in only["releases"]] == ["2.0.0"]
+    assert [release["version"] for release in only["releases"]] == ["2.0.0"]
 
 
 async def test_archived_products_are_not_listed_outside_the_organisation(world: World) -> None:

@@ -53,9 +53,9 @@ async def test_publishers_are_found_by_their_name(world: World) -> None:
 
     publishers = (await suggested(world, "sTAR"))["publishers"]
 
-    assert [each["slug"] for each in publishers] == ["starlight", "star-works", "north-star"]
+    assert [publisher["slug"] for publisher in publishers] == ["starlight", "star-works", "north-star"]
     assert publishers[0] == {"slug": "starlight", "name": "Starlight", "verified": False, "product_count": 2}
-    assert [each["slug"] for each in (await suggested(world, "North-Star"))["publishers"]] == ["north-star"]
+    assert [publisher["slug"] for publisher in (await suggested(world, "North-Star"))["publishers"]] == ["north-star"]
 
 
 @pytest.mark.parametrize("sets", [0, 1, 128])

@@ -54,7 +54,7 @@ async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
 
 def routes_with(types: Sequence[AnyJobType]) -> tuple[Route[Store], ...]:
     """Return the routes of the store, with which jobs of these types can be requested."""
-    others = (each for each in distribution.ROUTES if not each.path.startswith("/jobs"))
+    others = (route for route in distribution.ROUTES if not route.path.startswith("/jobs"))
     return (*others, *routes.routes(types))
 
 

@@ -32,11 +32,11 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
         *(leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") for _ in range(12))
     )
 
-    found = [each for each in claimed if each is not None]
+    found = [job for job in claimed if job is not None]
     while len(found) < 4:
         found.append(await claim(world.store, running=10))
-    assert {each.id for each in found} == made
-    assert len({each.lease for each in found}) == 4
+    assert {job.id for job in found} == made
+    assert len({job.lease for job in found}) == 4
     assert await leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") is None
 
 
@@ -165,9 +165,9 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
     ) is not None:
         claimed.append(another)
 
-    running = Counter(each.org_id for each in claimed if each is not None)
+    running = Counter(job.org_id for job in claimed if job is not None)
     assert sorted(running.values()) == [1, 2]
-    assert of_south in {each.id for each in claimed if each is not None}
+    assert of_south in {job.id for job in claimed if job is not None}
 
 
 async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> None:

@@ -67,8 +67,11 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
     (item,) = (await world.call("GET", "/library", token)).json()
 
     assert item["granted_at"] == clock.rfc3339(granted)
-    assert [(each["channel"], each["version"]) for each in item["channels"]] == [("beta", "2.0.0"), ("stable", "1.1.0")]
-    assert all(set(each) == {"channel", "version", "published_at"} for each in item["channels"])
+    assert [(channel["channel"], channel["version"]) for channel in item["channels"]] == [
+        ("beta", "2.0.0"),
+        ("stable", "1.1.0"),
+    ]
+    assert all(set(channel) == {"channel", "version", "published_at"} for channel in item["channels"])
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 100])

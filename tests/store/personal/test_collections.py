@@ -52,9 +52,9 @@ async def test_a_collection_is_made_renamed_filled_and_deleted(world: World, ann
     assert (taken_response.status_code, taken_response.json()["code"]) == (409, "collection_exists")
     assert same_response.is_success
     assert renamed_response.json() == {"id": made, "name": "Soon", "count": 2}
-    assert [(each["name"], each["count"]) for each in listed_response.json()["items"]] == [("Best", 0), ("Soon", 2)]
+    assert [(item["name"], item["count"]) for item in listed_response.json()["items"]] == [("Best", 0), ("Soon", 2)]
     assert slugs(await library(world, ann, f"collection={made}")) == ["p-2", "p-1"]
-    assert [each["collections"] for each in await library(world, ann)] == [[], [made], [made], []]
+    assert [product["collections"] for product in await library(world, ann)] == [[], [made], [made], []]
     for slug in ("p-1", "p-1"):
         assert (await world.call("DELETE", f"/me/collections/{made}/items/{slug}", ann)).status_code == 204
     assert slugs(await library(world, ann, f"collection={made}")) == ["p-2"]
@@ -75,7 +75,7 @@ async def test_a_collection_is_its_owners_alone(world: World, ann: str) -> None:
         await world.call("DELETE", f"/me/collections/{made}/items/his", bob),
     ]
 
-    assert [each.status_code for each in answers] == [404, 404, 404, 404]
+    assert [answer.status_code for answer in answers] == [404, 404, 404, 404]
     assert (await world.call("GET", "/me/collections", bob)).json() == {"items": []}
     assert await library(world, bob, f"collection={made}") == []
     assert (await world.call("PUT", f"/me/collections/{made}/items/his", ann)).status_code == 404
@@ -90,7 +90,7 @@ async def test_collections_are_bounded(world: World, ann: str, monkeypatch: pyte
     further_response = await world.call("POST", "/me/collections", ann, json={"name": "More"})
     item = await world.call("PUT", f"/me/collections/{made}/items/p-1", ann)
 
-    assert [each.json()["code"] for each in (further_response, item)] == ["limit_reached"] * 2
+    assert [response.json()["code"] for response in (further_response, item)] == ["limit_reached"] * 2
 
 
 @pytest.mark.parametrize("bad", ["", " ", "x" * 101, "a\u202eb", "a\nb", 5, None])
@@ -146,7 +146,7 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
 
     assert (item["slug"], item["installed_version"], item["update"]["version"]) == ("p-0", "1.0", "1.2")
     assert (item["update"]["channel"], item["update"]["size"], item["update"]["delta_size"]) == ("stable", None, None)
-    by_slug = {each["slug"]: each for each in await library(world, ann)}
+    by_slug = {product["slug"]: product for product in await library(world, ann)}
     assert (by_slug["p-1"]["installed_version"], by_slug["p-1"]["update"]) == ("1.0", None)
     forgotten = await world.call("PATCH", "/library/p-0", ann, json={"downloaded": None})
     assert forgotten.json()["downloaded"] is None

@@ -27,7 +27,7 @@ async def test_products_and_organisations_are_followed_and_unfollowed(world: Wor
     assert org.json()["target"] == {"type": "org", "slug": "north", "name": "North"}
     assert listed_response.headers["cache-control"] == "private, no-store"
     shown = [
-        (each["target"]["type"], each["unseen"], each["product"] is None) for each in listed_response.json()["items"]
+        (item["target"]["type"], item["unseen"], item["product"] is None) for item in listed_response.json()["items"]
     ]
     assert shown == [("org", 0, True), ("product", 0, False)]
     assert listed_response.json()["items"][1]["product"]["slug"] == "one"
@@ -50,7 +50,7 @@ async def test_releases_since_the_last_look_are_counted(world: World) -> None:
 
     async def unseen() -> dict[str, int]:
         items = (await world.call("GET", "/me/follows", ann)).json()["items"]
-        return {each["target"]["slug"]: each["unseen"] for each in items}
+        return {item["target"]["slug"]: item["unseen"] for item in items}
 
     assert await unseen() == {"one": 1, "north": 2}
     assert (await world.call("POST", "/me/notifications/seen", ann, json={})).status_code == 204

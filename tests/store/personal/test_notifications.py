@@ -17,8 +17,8 @@ async def notified(world: World, token: str, query: str = "") -> dict[str, Any]:
 def notification_keys(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     """Return the type, the product and the version of each notification."""
     return [
-        (each["type"], each["product"]["slug"], each["release"] and each["release"]["version"])
-        for each in found["items"]
+        (item["type"], item["product"]["slug"], item["release"] and item["release"]["version"])
+        for item in found["items"]
     ]
 
 
@@ -52,7 +52,7 @@ async def test_releases_updates_and_codes_are_reported_newest_first(world: World
     ]
     assert found["items"][1]["release"] == {"version": "1.0", "channel": "stable", "notes": "x" * 300}
     assert (found["unseen"], found["next_cursor"]) == (3, None)
-    assert not any(each["seen"] for each in found["items"])
+    assert not any(item["seen"] for item in found["items"])
     assert await notified(world, bob) == {"items": [], "unseen": 0, "next_cursor": None}
 
 
@@ -115,7 +115,7 @@ async def test_a_seen_notification_stays_seen(world: World) -> None:
         return (await world.call("POST", "/me/notifications/seen", ann, json=body)).status_code
 
     assert await mark(until=clock.rfc3339(clock.later(now, seconds=-15))) == 204
-    assert [each["seen"] for each in (await notified(world, ann))["items"]] == [False, True, True]
+    assert [item["seen"] for item in (await notified(world, ann))["items"]] == [False, True, True]
     assert await mark(until=clock.rfc3339(clock.later(now, seconds=-50))) == 204
     assert (await notified(world, ann))["unseen"] == 1
     assert await mark() == 204

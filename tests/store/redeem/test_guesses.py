@@ -99,7 +99,7 @@ async def test_a_correct_code_is_redeemed_while_guesses_are_limited(world: World
     answers = await asyncio.gather(*(world.call("POST", path, token, json=body) for _ in range(3)))
 
     assert all(answer.is_success and '"success' in answer.text for answer in answers), answers[0].text
-    assert [each["slug"] for each in (await world.call("GET", "/library", token)).json()] == ["one"]
+    assert [product["slug"] for product in (await world.call("GET", "/library", token)).json()] == ["one"]
     used = "SELECT uses FROM code WHERE uses > 0"
     assert await world.store.database.fetch(used) == [(1,)]
     assert (await redeem(world, token, "WRONG-AGAIN")).status_code == 429

@@ -45,7 +45,7 @@ async def test_a_licence_is_redeemed_by_one_person_alone(world: World, owner: st
 
     assert answer.status_code == 200
     assert answer.json() == again.json()
-    assert [each.headers.get("already-redeemed") for each in (answer, again, other)] == [None, "true", None]
+    assert [response.headers.get("already-redeemed") for response in (answer, again, other)] == [None, "true", None]
     assert answer.json()["success"] is True
     assert (other.status_code, other.json()["code"]) == (409, "code_already_redeemed")
     assert [item["slug"] for item in (await world.call("GET", "/library", first)).json()] == ["one"]

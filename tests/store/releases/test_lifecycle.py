@@ -36,7 +36,7 @@ async def release(world: World, owner: str, version: str, channel: str = "stable
 async def versions(world: World, token: str | None = None, **parameters: str) -> list[str]:
     """Return the product's releases as the caller sees them."""
     listed_response = await world.call("GET", "/products/made/releases", token, params=parameters)
-    return [each["version"] for each in listed_response.json()]
+    return [release["version"] for release in listed_response.json()]
 
 
 async def test_the_first_published_release_makes_the_product_public(world: World, owner: str) -> None:
@@ -48,7 +48,7 @@ async def test_the_first_published_release_makes_the_product_public(world: World
 
     shown_body = (await world.call("GET", "/products/made")).json()
     assert shown_body["status"] == "public"
-    assert [(each["channel"], each["version"]) for each in shown_body["channels"]] == [("stable", "1.0.0")]
+    assert [(channel["channel"], channel["version"]) for channel in shown_body["channels"]] == [("stable", "1.0.0")]
 
 
 async def test_put_replaces_every_writable_member(world: World, owner: str) -> None:
@@ -288,7 +288,7 @@ async def test_a_release_of_notes_alone_needs_no_build_and_has_no_file(world: Wo
     published_response = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
 
     assert (created_response.json()["notes_only"], "notes_only" in undeclared.json()) == (True, False)
-    assert [(each.status_code, each.json()["code"]) for each in (with_file, refused_response)] == [
+    assert [(response.status_code, response.json()["code"]) for response in (with_file, refused_response)] == [
         (409, "release_incomplete")
     ] * 2
     assert (published_response.status_code, published_response.json()["notes_only"]) == (200, True)

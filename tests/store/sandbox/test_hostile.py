@@ -127,7 +127,7 @@ async def test_guesses_of_keys_find_nothing_and_count(world: World, front: Sandb
         for headers in ({"X-API-Key": guess}, {"Authorization": f"Bearer {guess}"}):
             answer = await world.http.get("/sandbox/api/v1/products", headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token"), guess
-    assert len([each for each in taken.folder.parent.iterdir() if each.name.startswith("k")]) == 1
+    assert len([path for path in taken.folder.parent.iterdir() if path.name.startswith("k")]) == 1
 
 
 async def test_guessing_ends_with_the_quota_of_the_address(world: World, front: SandboxRouter) -> None:

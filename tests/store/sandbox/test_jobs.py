@@ -81,7 +81,7 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
 
 async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: SandboxRouter) -> None:
     owners = [await SandboxCaller.create(world, front) for _ in range(3)]
-    artifacts = [await uploaded(each) for each in owners]
+    artifacts = [await uploaded(owner) for owner in owners]
 
     jobs = await asyncio.gather(
         *(wait_for_job(each, "archive.extract", of) for each, of in zip(owners, artifacts, strict=True))

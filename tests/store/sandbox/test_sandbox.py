@@ -107,8 +107,8 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
     assert listed.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
     assert "/api/v1/media/uploads/" in image.json()["upload_url"].removeprefix("http://127.0.0.1:8480/sandbox/")
     assert unknown.json()["code"] == "route_not_found"
-    types = [each["body"]["type"] for each in batch.json()["results"]]
-    assert types == [f"http://127.0.0.1:8480/problems/{each}" for each in ("batch-rolled-back", "invalid-request")]
+    types = [result["body"]["type"] for result in batch.json()["results"]]
+    assert types == [f"http://127.0.0.1:8480/problems/{name}" for name in ("batch-rolled-back", "invalid-request")]
 
 
 async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: SandboxCaller) -> None:
@@ -148,14 +148,14 @@ async def test_addresses_without_a_key_have_a_data_set_each(world: World, front:
     answers = [await register(address) for address in ("10.0.0.1", "10.0.0.2", "10.0.0.1")]
 
     assert {answer.status_code for answer in answers} == {200}
-    names = [each.name for each in folders_of(world) if each.name.startswith("a")]
+    names = [folder.name for folder in folders_of(world) if folder.name.startswith("a")]
     assert len(names) == 2
 
 
 def folders_of(world: World) -> list[Path]:
     """Return the data sets on disk."""
     parent = Path(world.store.settings.data) / folders.FOLDER
-    return [each for each in parent.iterdir() if each.name[0] in "ak"]
+    return [path for path in parent.iterdir() if path.name[0] in "ak"]
 
 
 async def test_a_token_issued_inside_works_inside_alone(sandbox: SandboxCaller) -> None:
@@ -228,15 +228,15 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Sandbox
     owners = [await SandboxCaller.create(world, front) for _ in range(6)]
 
     answers = await asyncio.gather(
-        *(each.call("POST", "/products", json={**PRODUCT, "slug": f"s{n}"}) for n in range(10) for each in owners)
+        *(owner.call("POST", "/products", json={**PRODUCT, "slug": f"s{n}"}) for n in range(10) for owner in owners)
     )
 
     assert {answer.status_code for answer in answers} == {201}
     assert len(folders_of(world)) == 6
-    for each in owners:
-        mine = await each.call("GET", "/products", params={"org": "sandbox"})
+    for owner in owners:
+        mine = await owner.call("GET", "/products", params={"org": "sandbox"})
         assert mine.status_code == 200
-        assert {f"s{n}" for n in range(10)} <= await each.slugs()
+        assert {f"s{n}" for n in range(10)} <= await owner.slugs()
 
 
 async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: World, front: SandboxRouter) -> None:

@@ -57,8 +57,8 @@ async def test_a_series_has_a_value_for_each_step_and_compares_with_before(world
 
     found = await stats(world, owner, f"from={ago(9)}&to={ago(1)}")
 
-    assert [each["at"] for each in found["points"]] == [ago(days) for days in range(9, 0, -1)]
-    assert [each["value"] for each in found["points"]] == [0] * 7 + [8, 5]
+    assert [point["at"] for point in found["points"]] == [ago(days) for days in range(9, 0, -1)]
+    assert [point["value"] for point in found["points"]] == [0] * 7 + [8, 5]
     assert (found["total"], found["previous"]["total"], found["groups"]) == (13, 1100, [])
     month = await stats(world, owner)
     assert (len(month["points"]), month["total"], month["points"][-1]["at"]) == (30, 1113, ago(1))
@@ -73,10 +73,10 @@ async def test_weeks_begin_on_monday_and_months_on_the_first(world: World, owner
     weeks = await stats(world, owner, "from=2026-03-28&to=2026-04-07&step=week")
     months = await stats(world, owner, "from=2026-03-28&to=2026-04-07&step=month")
 
-    assert [(each["at"], each["value"]) for each in weeks["points"]] == [
+    assert [(point["at"], point["value"]) for point in weeks["points"]] == [
         ("2026-03-28", 1), ("2026-03-30", 110), ("2026-04-06", 1000)
     ]  # fmt: skip
-    assert [(each["at"], each["value"]) for each in months["points"]] == [("2026-03-28", 11), ("2026-04-01", 1100)]
+    assert [(point["at"], point["value"]) for point in months["points"]] == [("2026-03-28", 11), ("2026-04-01", 1100)]
 
 
 async def test_the_numbers_are_split_by_product_release_and_platform(world: World, owner: str) -> None:
@@ -89,12 +89,12 @@ async def test_the_numbers_are_split_by_product_release_and_platform(world: Worl
     by_platform = await stats(world, owner, "by=platform")
 
     def shown(found: dict[str, Any]) -> list[tuple[str, str, int]]:
-        return [(each["key"], each["label"], each["total"]) for each in found["groups"]]
+        return [(group["key"], group["label"], group["total"]) for group in found["groups"]]
 
     assert shown(by_product) == [("two", "Two", 50), ("one", "One", 30)]
     assert shown(by_release) == [("1.1", "1.1", 20), ("1.0", "1.0", 10)]
     assert shown(by_platform) == [("", "", 50), ("linux", "linux", 30)]
-    assert [each["value"] for each in by_product["groups"][1]["points"][-2:]] == [20, 10]
+    assert [point["value"] for point in by_product["groups"][1]["points"][-2:]] == [20, 10]
 
 
 @pytest.mark.parametrize("metric", ["downloads", "bytes"])
@@ -108,7 +108,9 @@ async def test_fewer_than_five_on_a_platform_are_not_reported(world: World, owne
 
     found = await stats(world, owner, f"by=platform&metric={metric}&from={ago(2)}&to={ago(1)}")
 
-    groups = {each["key"]: (each["total"], [point["value"] for point in each["points"]]) for each in found["groups"]}
+    groups = {
+        group["key"]: (group["total"], [point["value"] for point in group["points"]]) for group in found["groups"]
+    }
     assert groups == {
         "linux": (9 * factor, [5 * factor, None]),
         "macos": (None, [None, None]),
@@ -129,9 +131,11 @@ async def test_followers_are_how_many_there_are(world: World, owner: str) -> Non
 
     found = await stats(world, owner, f"metric=followers&from={ago(3)}&to={ago(0)}&by=product")
 
-    assert [each["value"] for each in found["points"]] == [3, 5, 5, 7]
+    assert [point["value"] for point in found["points"]] == [3, 5, 5, 7]
     assert (found["total"], found["previous"]["total"]) == (7, 3)
-    groups = {each["key"]: (each["total"], [point["value"] for point in each["points"]]) for each in found["groups"]}
+    groups = {
+        group["key"]: (group["total"], [point["value"] for point in group["points"]]) for group in found["groups"]
+    }
     assert groups == {"one": (6, [3, 5, 5, 6]), "": (1, [0, 0, 0, 1])}
 
 
@@ -151,7 +155,7 @@ async def test_redemptions_are_counted_from_their_rows_once(world: World, owner:
         await counts.roll_up(world.store.database)
 
     found = await stats(world, owner, f"metric=redemptions&from={ago(4)}&to={ago(0)}")
-    assert [each["value"] for each in found["points"]] == [0, 2, 0, 0, 2]
+    assert [point["value"] for point in found["points"]] == [0, 2, 0, 0, 2]
     assert (await stats(world, owner, f"metric=redemptions&to={ago(0)}&product=one"))["total"] == 2
 
 
@@ -178,8 +182,10 @@ async def test_releases_of_the_time_are_marked(world: World, owner: str) -> None
 
     found = await stats(world, owner, f"to={ago(0)}")
 
-    assert [(each["product"], each["version"]) for each in found["markers"]] == [("two", "1.1"), ("one", "1.0")]
-    assert [each["version"] for each in (await stats(world, owner, f"to={ago(0)}&product=one"))["markers"]] == ["1.0"]
+    assert [(marker["product"], marker["version"]) for marker in found["markers"]] == [("two", "1.1"), ("one", "1.0")]
+    assert [marker["version"] for marker in (await stats(world, owner, f"to={ago(0)}&product=one"))["markers"]] == [
+        "1.0"
+    ]
     assert (await stats(world, owner))["markers"] == []
 
 
@@ -225,10 +231,12 @@ async def test_statistics_are_for_those_who_run_the_organisation(world: World, o
     in_session = [await session_token(world, f"{name}@north.example") for name in ("owner", "p", "v")]
     statuses = [(await world.call("GET", path, token)).status_code for token in in_session]
 
-    assert [each.status_code for each in allowed] == [200, 200]
+    assert [response.status_code for response in allowed] == [200, 200]
     assert statuses == [200, 200, 403]
     assert allowed[0].headers["cache-control"] == "private, no-store"
-    assert [(each.status_code, each.json()["code"]) for each in refused] == [(403, "insufficient_scope")] * 4
+    assert [(response.status_code, response.json()["code"]) for response in refused] == [
+        (403, "insufficient_scope")
+    ] * 4
     assert (await world.call("GET", "/org/stats")).status_code == 401
     assert (await world.call("GET", "/org/stats?product=theirs", owner)).status_code == 404
     assert (await world.call("GET", "/org/stats?org=nowhere", owner)).status_code == 403
@@ -265,6 +273,6 @@ async def test_the_demonstration_has_a_month_of_statistics(demo_world: World, ht
         found = await stats(demo_world, token, f"metric={metric}&by=product")
         assert found["total"] > 50, metric
         assert len(found["groups"]) > 3
-        assert sum(each["value"] > 0 for each in found["points"]) >= 28
+        assert sum(point["value"] > 0 for point in found["points"]) >= 28
     most = (await http.get("/api/v1/products?sort=-downloads_7d&limit=1")).json()["items"]
     assert most

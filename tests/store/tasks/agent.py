@@ -27,21 +27,23 @@ class DescribedOperation:
     def parameter(self, value: str) -> str:
         """Return the name of the query parameter whose enumeration contains this value."""
         return next(
-            each["name"]
-            for each in self.described["parameters"]
-            if each["in"] == "query" and value in each["schema"].get("enum", ())
+            parameter["name"]
+            for parameter in self.described["parameters"]
+            if parameter["in"] == "query" and value in parameter["schema"].get("enum", ())
         )
 
     def parameter_of_form(self, form: str) -> str:
         """Return the name of the query parameter with this format."""
-        return next(each["name"] for each in self.described["parameters"] if each["schema"].get("format") == form)
+        return next(
+            parameter["name"] for parameter in self.described["parameters"] if parameter["schema"].get("format") == form
+        )
 
     def header(self, words: str) -> str:
         """Return the name of the request header whose description contains these words."""
         return next(
-            each["name"]
-            for each in self.described["parameters"]
-            if each["in"] == "header" and words in each["description"]
+            parameter["name"]
+            for parameter in self.described["parameters"]
+            if parameter["in"] == "header" and words in parameter["description"]
         )
 
 
@@ -57,7 +59,7 @@ class DescriptionSection:
         base = below or self.document["servers"][0]["url"]
         for path, item in self.document["paths"].items():
             said = item.get(method.lower(), {"description": ""})["description"].lower()
-            if all(each.lower() in said for each in words):
+            if all(word.lower() in said for word in words):
                 return DescribedOperation(method, base + path, item[method.lower()])
         raise AssertionError(f"no {method} says {words}")
 

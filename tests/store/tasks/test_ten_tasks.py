@@ -86,7 +86,7 @@ async def test_3_it_reads_five_things_in_one_batch(agent: OverviewAgent) -> None
     batch = section.operation("POST", "run several operations")
     answer = await agent.run_operation(batch, json={**batch.example, "operations": reads})
 
-    assert [each["status"] for each in answer.json()["results"]] == [200] * 5
+    assert [result["status"] for result in answer.json()["results"]] == [200] * 5
     assert len(agent.requests) <= 4
 
 
@@ -178,7 +178,7 @@ def is_signed(message: ReceivedMessage, secret: str, now_s: float) -> bool:
     expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
     is_fresh = abs(now_s - int(message.headers["webhook-timestamp"])) <= 300
     return is_fresh and any(
-        hmac.compare_digest(expected, each) for each in message.headers["webhook-signature"].split()
+        hmac.compare_digest(expected, word) for word in message.headers["webhook-signature"].split()
     )
 
 
@@ -199,7 +199,7 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Overview
 
     (message,) = receiver.messages
     post = section.document["webhooks"][message.event["type"]]["post"]
-    assert all(message.headers[each["name"]] for each in post["parameters"])
+    assert all(message.headers[parameter["name"]] for parameter in post["parameters"])
     members = post["requestBody"]["content"]["application/json"]["example"].keys()
     assert message.event.keys() == members
     assert message.event["id"] == pinged.json()["event_id"] == message.headers["webhook-id"]

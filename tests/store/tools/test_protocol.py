@@ -155,7 +155,7 @@ async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Mcp
 
     answer = await desk.send([good, NOTE, unknown, 7, refused], revision=REVISIONS[0])
 
-    by_id = {each.get("id"): each for each in answer.json()}
+    by_id = {reply.get("id"): reply for reply in answer.json()}
     assert by_id[good["id"]]["result"] == {}
     assert by_id[unknown["id"]]["error"]["code"] == -32601
     assert by_id[None]["error"]["code"] == -32600

@@ -27,21 +27,21 @@ NOT_OFFERED = ("/.well-known/", "/auth", "/api/keys", "/openapi", "/wiki", "/llm
 
 
 def test_every_documented_operation_is_a_tool_or_has_a_reason_not_to_be() -> None:
-    for each in ROUTES:
-        if each.documented and not each.streams and not each.own_credentials and JSON in each.produces:
-            is_left_out = each.path.startswith(NOT_OFFERED) or (each.method, each.path) == ("GET", "/ask")
-            assert ((each.method, each.path) in NAMES) != is_left_out, each.path
+    for route in ROUTES:
+        if route.documented and not route.streams and not route.own_credentials and JSON in route.produces:
+            is_left_out = route.path.startswith(NOT_OFFERED) or (route.method, route.path) == ("GET", "/ask")
+            assert ((route.method, route.path) in NAMES) != is_left_out, route.path
 
 
 async def test_o1_to_o4_tools_are_what_every_client_takes(desk: McpDesk) -> None:
     tools = await desk.tools("alice")
-    assert len({each["name"] for each in tools}) == len(tools)
-    for each in tools:
-        schema = each["inputSchema"]
+    assert len({tool["name"] for tool in tools}) == len(tools)
+    for described_tool in tools:
+        schema = described_tool["inputSchema"]
         jsonschema.Draft202012Validator.check_schema(schema)
-        assert re.fullmatch(r"[a-z_]{1,48}", each["name"])
-        assert each["description"]
-        assert "\n" not in json.dumps(each)
+        assert re.fullmatch(r"[a-z_]{1,48}", described_tool["name"])
+        assert described_tool["description"]
+        assert "\n" not in json.dumps(described_tool)
         assert (schema["type"], schema["additionalProperties"]) == ("object", False)
         assert not COMBINATORS & schema.keys()
         assert "$ref" not in json.dumps(schema)
@@ -57,8 +57,8 @@ def _members(schema: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str
 
 
 async def test_every_argument_is_described(desk: McpDesk) -> None:
-    for each in await desk.tools("alice"):
-        for place, member in _members(each["inputSchema"], each["name"]):
+    for described_tool in await desk.tools("alice"):
+        for place, member in _members(described_tool["inputSchema"], described_tool["name"]):
             assert member.get("description"), place
 
 
@@ -92,12 +92,12 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk
         "ask": {"query": "What is the newest release of Saga?"},
         "search_catalog": {"where": {"kind": {"any": ["game"]}}, "answer": "count"},
     }
-    listed = {each["name"]: each for each in await both.tools("alice")}
+    listed = {tool["name"]: tool for tool in await both.tools("alice")}
     assert listed.keys() == calls.keys() | {"get_job"}
-    for each in listed.values():
-        assert each["outputSchema"]["type"] == "object"
-        assert "$ref" not in json.dumps(each["outputSchema"])
-        jsonschema.Draft202012Validator.check_schema(each["outputSchema"])
+    for tools in listed.values():
+        assert tools["outputSchema"]["type"] == "object"
+        assert "$ref" not in json.dumps(tools["outputSchema"])
+        jsonschema.Draft202012Validator.check_schema(tools["outputSchema"])
 
     # `called` validates each response against the schema.
     answers = {name: await both.call_tool("alice", name, **arguments) for name, arguments in calls.items()}
@@ -106,11 +106,11 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk
     assert (await both.call_tool("alice", "get_job", job_id=answers["create_job"]["job_id"]))[
         "type"
     ] == "artifact.verify"
-    assert all("outputSchema" not in each for each in await both.tools("alice", REVISIONS[0]))
+    assert all("outputSchema" not in tool for tool in await both.tools("alice", REVISIONS[0]))
 
 
 async def test_schemas_hold_path_query_and_body_side_by_side(desk: McpDesk) -> None:
-    schemas = {each["name"]: each["inputSchema"] for each in await desk.tools("alice")}
+    schemas = {tool["name"]: tool["inputSchema"] for tool in await desk.tools("alice")}
 
     assert set(schemas["list_releases"]["properties"]) == {"id", "channel", "limit", "cursor"}
     assert schemas["list_releases"]["required"] == ["id"]
@@ -124,7 +124,7 @@ async def test_schemas_hold_path_query_and_body_side_by_side(desk: McpDesk) -> N
 @every_revision
 async def test_o5_each_caller_is_listed_what_the_token_allows(both: McpDesk, revision: str) -> None:
     listed = {
-        who: {each["name"] for each in await both.tools(who, revision)} for who in ("", "alice", "carol", "reader")
+        who: {tool["name"] for tool in await both.tools(who, revision)} for who in ("", "alice", "carol", "reader")
     }
     listed = {who: names - {"ask"} - {name for name in names if "sandbox" in name} for who, names in listed.items()}
 
@@ -215,7 +215,7 @@ async def test_pages_of_an_array_are_followed_by_their_cursor(both: McpDesk) -> 
     cursor = None
     while True:
         page = await both.call_tool("carol", "get_library", limit=2, cursor=cursor)
-        found += [each["slug"] for each in page["items"]]
+        found += [item["slug"] for item in page["items"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
@@ -311,7 +311,7 @@ async def test_a_call_with_a_key_has_its_effect_once(both: McpDesk) -> None:
     assert first == again
     assert first["success"] is True
     assert "used for a different request" in other
-    assert [each["slug"] for each in (await both.call_tool("carol", "get_library"))["items"]] == ["saga"]
+    assert [item["slug"] for item in (await both.call_tool("carol", "get_library"))["items"]] == ["saga"]
 
 
 @pytest.mark.parametrize("mode", ["parallel", "atomic"])
@@ -324,7 +324,7 @@ async def test_a_batch_is_run_by_its_tool(both: McpDesk, mode: str) -> None:
         "alice", "run_batch", operations=[{"method": "POST", "path": "/batch", "body": {"operations": operations}}]
     )
 
-    statuses = [each["status"] for each in done["results"]]
+    statuses = [result["status"] for result in done["results"]]
     assert statuses == ([201, 404] if mode == "parallel" else [424, 404])
     found = await both.result(tool("get_product", id="new"))
     assert found["isError"] == (mode == "atomic")
@@ -341,7 +341,7 @@ async def test_o11_and_o12_structured_content_is_beside_the_text(desk: McpDesk, 
 
 
 async def test_o14_the_hints_say_what_a_tool_does(desk: McpDesk) -> None:
-    said = {each["name"]: list(each["annotations"].values()) for each in await desk.tools("alice")}
+    said = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("alice")}
 
     # read only, destructive, idempotent, open world
     assert said["get_product"] == said["get_library"] == [True, False, True, False]
@@ -351,7 +351,7 @@ async def test_o14_the_hints_say_what_a_tool_does(desk: McpDesk) -> None:
 
 
 async def test_o17_and_o18_one_page_in_the_same_order(desk: McpDesk) -> None:
-    names = [each["name"] for each in await desk.tools()]
+    names = [tool["name"] for tool in await desk.tools()]
 
     assert names == sorted(names)
     assert (await desk.error(request("tools/list", {"cursor": "made-up"})))[0] == -32602
@@ -377,6 +377,6 @@ async def test_o19_every_call_counts_against_the_limit(limited_desk: McpDesk) ->
     """This includes the calls of one batch, which the first revision supports."""
     answer = await limited_desk.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
 
-    refused = [each["result"]["isError"] for each in answer.json()]
+    refused = [reply["result"]["isError"] for reply in answer.json()]
     assert refused == [False] * 9 + [True] * 11
     assert (await limited_desk.send(request("ping"), "")).status_code == 429

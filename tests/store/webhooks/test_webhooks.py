@@ -53,7 +53,7 @@ async def delivered_messages(store: Store, receiver: Receiver) -> list[tuple[str
     lanes = Sender(events.outbox_of(store))
     await lanes.open()
     await lanes.drain()
-    return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
+    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[before:]]
 
 
 async def publish_release(world: World, token: str, slug: str, version: str, notes: str = "") -> None:
@@ -149,11 +149,11 @@ async def test_another_organisation_sees_and_hears_nothing(world: World, receive
         ("DELETE", "/org/webhooks/{}", None),
     ):
         answers = [
-            await world.call(method, path.format(each), south, **({"json": body} if body else {}))
-            for each in (made["id"], missing)
+            await world.call(method, path.format(webhook_id), south, **({"json": body} if body else {}))
+            for webhook_id in (made["id"], missing)
         ]
-        assert [each.status_code for each in answers] == [404, 404], path
-        bodies = [each.json() | {"instance": ""} for each in answers]
+        assert [answer.status_code for answer in answers] == [404, 404], path
+        bodies = [answer.json() | {"instance": ""} for answer in answers]
         assert bodies[0] == bodies[1]
     assert await delivered_messages(world.store, receiver) == []
 
@@ -208,9 +208,11 @@ async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: R
     follow = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await world.call("GET", f"{path}/deliveries", token, params=follow)).json()
     shown = first["items"] + second["items"]
-    assert sorted(each["event_id"] for each in shown) == sorted(pinged)
+    assert sorted(delivery["event_id"] for delivery in shown) == sorted(pinged)
     assert second["next_cursor"] is None
-    assert {(each["state"], each["attempts"], each["answer"]) for each in shown} == {("delivered", 1, 200)}
+    assert {(delivery["state"], delivery["attempts"], delivery["answer"]) for delivery in shown} == {
+        ("delivered", 1, 200)
+    }
     none_response = await world.call("GET", f"{path}/deliveries", token, params={"state": "given_up"})
     assert none_response.json()["items"] == []
 

@@ -240,10 +240,10 @@ def list_issuers(data: str | None) -> None:
 
     issuer_rows = store.run(data, "cannot list the issuers", work)
     lines = [
-        f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in issuer_rows
+        f"{row.issuer}  {row.name}  {row.jwks_uri}  {','.join(sorted(row.algorithms))}" for row in issuer_rows
     ]
     output.answer(
-        {"issuers": [_issuer_value(each) for each in issuer_rows]}, "\n".join(lines) or "No issuer is trusted."
+        {"issuers": [_issuer_value(row) for row in issuer_rows]}, "\n".join(lines) or "No issuer is trusted."
     )
 
 

@@ -145,7 +145,7 @@ def _origin(address: str) -> str:
 
 
 def _in_schemas(database: Database) -> str:
-    found = sorted({each.schema for each in database.relations if each.schema})
+    found = sorted({relation.schema for relation in database.relations if relation.schema})
     return f" ({'schema' if len(found) == 1 else 'schemas'} {', '.join(found)})" if found else ""
 
 
@@ -177,7 +177,7 @@ def _run(
 
 
 def _require_tables(database: Database, tables: Sequence[str]) -> None:
-    known = {name for each in database.relations for name in (each.place, each.name)}
+    known = {name for relation in database.relations for name in (relation.place, relation.name)}
     for table in tables:
         if table not in known:
             remedy = "Correct --table, or give the role SELECT on it. A table is called NAME or SCHEMA.NAME."
@@ -234,7 +234,7 @@ def _as_json(module: str, path: Path, database: Database, report: Report) -> dic
 
 
 def _summarize(database: Database, report: Report, took_s: float, looked: str, is_try: bool) -> None:
-    kinds = Counter(each.kind for each in database.relations)
+    kinds = Counter(relation.kind for relation in database.relations)
     read = ", ".join(f"{count} {_KIND_NAMES.get(kind, (kind, kind))[count != 1]}" for kind, count in kinds.items())
     output.say(f"Connected: {database.product}, database {database.name}{_role(database, is_try)}")
     output.say(f"Read: {read}, in {took_s:.2f} s; looked at {looked}")

@@ -95,7 +95,7 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
         _show_plan(migration, record_store.run_coroutine(_plan(migration), MIGRATING))
         return
     migration_result = record_store.run_coroutine(_migrate(migration), MIGRATING)
-    rows = sum(each.rows for each in migration_result.tables.values())
+    rows = sum(table.rows for table in migration_result.tables.values())
     value: dict[str, object] = {
         "to": migration.target,
         "blobs": migration_result.blobs,
@@ -183,7 +183,7 @@ async def _plan(move: Migration) -> MigrationResult:
     async with move.databases.snapshot() as snapshot:
         for schema in snapshot.schemas:
             checksums |= {
-                f"{schema}.{each.table}": each for each in await sqlite_to_postgres.dry_run(snapshot.of(schema), report)
+                f"{schema}.{copy.table}": copy for copy in await sqlite_to_postgres.dry_run(snapshot.of(schema), report)
             }
         if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
             return MigrationResult(checksums)
@@ -422,9 +422,9 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
                 names = record_store.run_coroutine(_upgrade(settings, services), UPGRADING)
         value, summary = {"applied": names}, f"Were up to date: {', '.join(services)}."
     output.answer({**value, "services": services}, "\n".join(names) or summary)
-    for each in SERVICES:
-        if service is None and each not in services:
-            output.note(f"There are no tables of {each} here; to make them: countersign db upgrade {each}")
+    for name in SERVICES:
+        if service is None and name not in services:
+            output.note(f"There are no tables of {name} here; to make them: countersign db upgrade {name}")
 
 
 async def _selected_services(settings: Settings, service: str | None) -> list[str]:
@@ -441,17 +441,17 @@ async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[li
         PrivilegeMissing: the PostgreSQL role may not apply the migrations.
     """
     services, names = await _selected_services(settings, service), list[str]()
-    for each in services:
-        pending_names = await SERVICES[each].pending(settings)
+    for service_name in services:
+        pending_names = await SERVICES[service_name].pending(settings)
         if pending_names and settings.database_url:
-            (privileges,) = await privileges_at(settings.database_url, (each,))
+            (privileges,) = await privileges_at(settings.database_url, (service_name,))
             privileges.require_upgrade()
         names += pending_names
     return services, names
 
 
 async def _upgrade(settings: Settings, services: Sequence[str]) -> list[str]:
-    return [name for each in services for name in await SERVICES[each].upgrade(settings)]
+    return [name for service in services for name in await SERVICES[service].upgrade(settings)]
 
 
 db.add_command(migrate)

@@ -264,13 +264,13 @@ async def _blob_store_place(settings: Settings) -> InstallationPlace:
 
 def _show(overview: InstallationOverview) -> None:
     value: dict[str, object] = {
-        "places": [each._asdict() for each in overview.places],
+        "places": [place._asdict() for place in overview.places],
         "conflict": overview.conflict,
         "remedy": overview.remedy,
         "report": overview.report and overview.report._asdict(),
         "notes": overview.notes,
     }
-    lines = [each.words for each in overview.places]
+    lines = [place.words for place in overview.places]
     if overview.report is not None:
         lines.append(
             f"The collector last ran at {clock.rfc3339(overview.report.ran_at)}: {overview.report.files} files."

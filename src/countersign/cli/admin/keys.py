@@ -133,8 +133,8 @@ def _show(value: dict[str, object], lines: list[str], master: MasterKey, usages:
     Exit with code 1 if a key is missing or a value cannot be decrypted.
     """
     statuses = list(key_statuses(master, usages))
-    value |= {"keys": [each._asdict() for each in statuses], "sealed": [usage._asdict() for usage in usages]}
-    output.answer(value, "\n".join([*lines, *(each.words for each in statuses)]))
+    value |= {"keys": [status._asdict() for status in statuses], "sealed": [usage._asdict() for usage in usages]}
+    output.answer(value, "\n".join([*lines, *(status.words for status in statuses)]))
     undecryptable = _undecryptable(master, usages)
     for usage in undecryptable:
         key_id = usage.key_id or "?"
@@ -166,7 +166,7 @@ def key_statuses(master: MasterKey, usages: Sequence[KeyUsage]) -> Iterator[KeyS
 async def _rotate(settings: Settings, *, drop_previous: bool) -> KeyRing:
     async with open_databases(settings) as databases:
         await require_upgraded(settings, databases, CANNOT_ROTATE)
-        store_database = next((each for each in databases if each.tables.schema == lifespan.SCHEMA), None)
+        store_database = next((database for database in databases if database.tables.schema == lifespan.SCHEMA), None)
         if store_database is None:
             reason = f"{settings.data} has no store, and only a store signs tokens"
             remedy = "Pass --data with the directory of a store. `keys reencrypt` works for the records service, too."
@@ -194,7 +194,7 @@ async def _status(settings: Settings) -> tuple[MasterKey, list[KeyUsage]]:
     async with open_databases(settings) as databases:
         await require_upgraded(settings, databases, CANNOT_SHOW_STATUS)
         master = await asyncio.to_thread(master_key, settings)
-        return master, [usage for each in databases for usage in await each.key_usage(master)]
+        return master, [usage for database in databases for usage in await database.key_usage(master)]
 
 
 async def require_upgraded(settings: Settings, databases: Sequence[OpenDatabase], failure: str) -> None:

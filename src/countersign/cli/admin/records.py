@@ -198,7 +198,7 @@ def verify_audit(data: str | None) -> None:
     settings = configuration.load(data=data)
     report = record_store.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
     faults = [{"lane": each.lane, "number": each.number, "id": each.id, "what": each.what} for each in report.faults]
-    lines = "\n".join(_fault_line(each) for each in report.faults)
+    lines = "\n".join(_fault_line(fault) for fault in report.faults)
     output.answer(
         {"ok": report.is_intact, "entries": report.entries, "faults": faults},
         lines or f"The audit is intact: {report.entries} entries.",

@@ -122,7 +122,7 @@ async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, l
                 return None, [_damaged_range(error)]
             # Describe each range with the same text that `restore` prints.
             return None, [
-                _damaged_range(Damaged(each.fault, each.start, each.stop)) for each in damages
+                _damaged_range(Damaged(damage.fault, damage.start, damage.stop)) for damage in damages
             ] or first_damage
 
     try:
@@ -148,9 +148,9 @@ def _damaged_range(error: Damaged) -> DamagedRange:
 
 def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
     findings = record_store.run_coroutine(_check_directory(settings), FAILURE)
-    is_whole = not any(each.is_harm for each in findings)
+    is_whole = not any(finding.is_harm for finding in findings)
     lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
-    lines += [f"{each.place}: {each.detail}" for each in findings]
+    lines += [f"{finding.place}: {finding.detail}" for finding in findings]
     if is_whole:
         lines.append(f"{settings.data} is intact: databases, files, keys and audit.")
     value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": [each.members for each in findings]}
@@ -164,7 +164,7 @@ def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> N
 
 def _note_remedies(findings: list[Discrepancy]) -> None:
     """Print each remedy once."""
-    for remedy in dict.fromkeys(each.remedy for each in findings if each.is_harm and each.remedy):
+    for remedy in dict.fromkeys(finding.remedy for finding in findings if finding.is_harm and finding.remedy):
         output.note(remedy)
 
 
@@ -185,13 +185,13 @@ async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
 
 
 async def _check_directory(settings: Settings) -> list[Discrepancy]:
-    findings = [each async for each in _check_databases(settings)]
+    findings = [check_database async for check_database in _check_databases(settings)]
     # Skip the other checks: they would read the damaged files and report the same damage again.
     if findings:
         return findings
     for place, check in (("keys", _check_keys), ("blobs", _check_blobs), ("audit", _check_audit)):
         try:
-            findings += [each async for each in check(settings)]
+            findings += [finding async for finding in check(settings)]
         except DecryptionFailed as refused:
             # If there are findings, the check of the keys has already given the remedy.
             remedy = "" if findings else refused.remedy

@@ -146,10 +146,10 @@ def list_webhooks(org: str | None, data: str | None) -> None:
 
     webhook_rows = _run(data, org, "cannot list the webhooks", work)
     lines = [
-        f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in webhook_rows
+        f"{row.id}  {row.url}  {','.join(row.chosen) or 'all'}  failures: {row.failures}" for row in webhook_rows
     ]
     output.answer(
-        {"webhooks": [_receiver_value(each) for each in webhook_rows]}, "\n".join(lines) or "There is no webhook."
+        {"webhooks": [_receiver_value(row) for row in webhook_rows]}, "\n".join(lines) or "There is no webhook."
     )
 
 
@@ -221,17 +221,17 @@ def list_deliveries(
     deliveries = _run(data, org, "cannot list the deliveries", work)
     delivery_rows = [
         {
-            **each._asdict(),
-            "at": clock.rfc3339_or_none(each.at),
-            "due_at": clock.rfc3339_or_none(each.due_at if each.state == "waiting" else None),
-            "ended_at": clock.rfc3339_or_none(each.ended_at),
+            **delivery._asdict(),
+            "at": clock.rfc3339_or_none(delivery.at),
+            "due_at": clock.rfc3339_or_none(delivery.due_at if delivery.state == "waiting" else None),
+            "ended_at": clock.rfc3339_or_none(delivery.ended_at),
         }
-        for each in deliveries
+        for delivery in deliveries
     ]
     lines = [
-        f"{each.event_id}  {clock.rfc3339(each.at)}  {each.type}  {each.subject}  {each.state}"
-        f"  attempts: {each.attempts}  last: {each.answer or each.fault or '-'}"
-        for each in deliveries
+        f"{delivery.event_id}  {clock.rfc3339(delivery.at)}  {delivery.type}  {delivery.subject}  {delivery.state}"
+        f"  attempts: {delivery.attempts}  last: {delivery.answer or delivery.fault or '-'}"
+        for delivery in deliveries
     ]
     output.answer({"deliveries": delivery_rows}, "\n".join(lines) or "There is no delivery.")
 

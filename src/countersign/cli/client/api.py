@@ -78,7 +78,7 @@ def api(
     """
     method = method.upper()
     _require_valid_options(method, path, has_fields=bool(fields or values), has_file=file is not None, pages=pages)
-    header_values = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
+    header_values = dict(_pair(header, ":", "-H takes NAME:VALUE") for header in headers)
     body = None if method in WITHOUT_BODY else b"{}" if file is None else file.read()
     call = _with_body_fields(ApiCall(method, path, _parameters(queries), body, header_values), fields, values)
     server = connection.selected_server()
@@ -115,8 +115,8 @@ def _require_valid_options(method: str, path: str, *, has_fields: bool, has_file
 
 
 def _with_body_fields(call: ApiCall, fields: Sequence[str], values: Sequence[str]) -> ApiCall:
-    texts = [_pair(each, "=", "-f takes NAME=TEXT") for each in fields]
-    json_pairs = [_pair(each, "=", "-j takes NAME=JSON") for each in values]
+    texts = [_pair(field, "=", "-f takes NAME=TEXT") for field in fields]
+    json_pairs = [_pair(value, "=", "-j takes NAME=JSON") for value in values]
     if call.body is None:
         return call._replace(query=(*call.query, *texts, *json_pairs))
     if not texts and not json_pairs:
@@ -126,7 +126,7 @@ def _with_body_fields(call: ApiCall, fields: Sequence[str], values: Sequence[str
 
 
 def _parameters(queries: Sequence[str]) -> list[tuple[str, str]]:
-    return [_pair(each, "=", "-q takes NAME=TEXT") for each in queries]
+    return [_pair(query, "=", "-q takes NAME=TEXT") for query in queries]
 
 
 def _pair(text: str, sign: str, remedy: str) -> tuple[str, str]:

@@ -154,7 +154,7 @@ def _organizations(server: Server, products: Sequence[api_models.LibraryProduct]
     The slug is empty if the product can no longer be shown."""
     for start in range(0, len(products), BATCH_SIZE):
         batch = products[start : start + BATCH_SIZE]
-        operations = [{"method": "GET", "path": f"/products/{segment(each.id)}"} for each in batch]
+        operations = [{"method": "GET", "path": f"/products/{segment(code.id)}"} for code in batch]
         reply = server.post("/batch", {"operations": operations}, CANNOT_LIST)
         for result in connection.decode(reply, api_models.BatchResponse, CANNOT_LIST).results:
             if result.status not in (200, NotFound.status):

@@ -340,7 +340,7 @@ def retry_pause_s(headers: Mapping[str, str], attempt: int) -> float:
 
 
 def _problem_reason(problem: api_models.Problem) -> str:
-    faults = [(each.parameter or each.pointer, each.detail) for each in problem.errors]
+    faults = [(error.parameter or error.pointer, error.detail) for error in problem.errors]
     return reason_with_faults(problem.detail or problem.error_description, faults)
 
 

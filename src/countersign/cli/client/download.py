@@ -62,12 +62,12 @@ def select_release(releases: Sequence[api_models.Release], request: ArtifactRequ
         Failure: no release matches.
     """
     channel = request.channel if request.version else request.channel or "stable"
-    meant = [each for each in releases if _matches(each, request.version, channel)]
+    meant = [release for release in releases if _matches(release, request.version, channel)]
     if meant:
         return meant[0]
     on_channel = f" on the channel {channel}" if channel else ""
     reason = f"it has no release {request.version}" if request.version else "nothing is published"
-    known_versions = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
+    known_versions = ", ".join(f"{release.version} ({release.channel})" for release in releases[:10])
     remedy = f"It has: {known_versions}. Pass --version or --channel." if known_versions else "It has no release yet."
     raise Failure(request.failure, why=reason + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
@@ -86,7 +86,7 @@ def select_file(artifacts: Sequence[api_models.Artifact], request: ArtifactReque
     Raises:
         Failure: no file matches, or several files match.
     """
-    ready_artifacts = [each for each in artifacts if each.status == "ready" and each.sha256]
+    ready_artifacts = [artifact for artifact in artifacts if artifact.status == "ready" and artifact.sha256]
     fitting = _matching(ready_artifacts, request)
     if len(fitting) == 1:
         return fitting[0]
@@ -103,19 +103,19 @@ def select_file(artifacts: Sequence[api_models.Artifact], request: ArtifactReque
 
 def _selection_hint(ready_artifacts: list[api_models.Artifact], request: ArtifactRequest) -> str:
     """Return a sentence that names the options to select one of the files with."""
-    has_platforms = any(each.platform for each in ready_artifacts)
+    has_platforms = any(ready_artifact.platform for ready_artifact in ready_artifacts)
     return "Leave out --platform" if request.platform and not has_platforms else "Pass --platform or --file"
 
 
 def _matching(ready_artifacts: list[api_models.Artifact], request: ArtifactRequest) -> list[api_models.Artifact]:
-    named_artifacts = [each for each in ready_artifacts if request.file in (None, each.filename)]
+    named_artifacts = [artifact for artifact in ready_artifacts if request.file in (None, artifact.filename)]
     if request.platform is not None:
-        return [each for each in named_artifacts if each.platform == request.platform]
+        return [named_artifact for named_artifact in named_artifacts if named_artifact.platform == request.platform]
     own_platform = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
     return (
         named_artifacts
         if len(named_artifacts) == 1
-        else [each for each in named_artifacts if each.platform == own_platform] or named_artifacts
+        else [artifact for artifact in named_artifacts if artifact.platform == own_platform] or named_artifacts
     )
 
 

@@ -34,7 +34,7 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
     """
     from countersign.store.catalog.versions import is_lower
 
-    current_version = next((each.version for each in channels if each.channel == channel), None)
+    current_version = next((head.version for head in channels if head.channel == channel), None)
     if current_version is None or not is_lower(version, current_version):
         return
     reason = (
@@ -59,7 +59,7 @@ def publish(product: ProductName, version: str, *, older: bool) -> None:
     path = f"/products/{segment(catalog_product.slug)}"
     if not older:
         drafts = server.get(f"{path}/drafts", list[api_models.Release], failure)
-        for channel in (each.channel for each in drafts if each.version == version):
+        for channel in (draft.channel for draft in drafts if draft.version == version):
             require_not_lower(catalog_product.channels, channel, version, failure)
     with release_hints(product.slug):
         reply = server.post(f"{path}/releases/{segment(version)}/publish", None, failure)
@@ -328,7 +328,7 @@ def _require_platform(target: PushTarget, artifact: api_models.Artifact) -> None
     if artifact.platform == target.platform:
         return
     artifact_platform, push_platform = (
-        f"for {each}" if each else "for any platform" for each in (artifact.platform, target.platform)
+        f"for {platform}" if platform else "for any platform" for platform in (artifact.platform, target.platform)
     )
     reason = f"the release has the file {artifact.filename} {artifact_platform}, and this push is {push_platform}"
     say = f"Pass --platform {artifact.platform}" if artifact.platform else "Leave out --platform"

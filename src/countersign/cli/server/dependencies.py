@@ -193,7 +193,7 @@ async def check_installation(settings: Settings) -> Finding:
         return Finding(name, "warn", "not checked", f"Repair the database first: {str(error) or 'it cannot be read'}")
     if installation_overview.conflict:
         return Finding(name, "fail", installation_overview.conflict, installation_overview.remedy)
-    own_id = next((each.id for each in installation_overview.places if each.id), None)
+    own_id = next((place.id for place in installation_overview.places if place.id), None)
     if installation_overview.notes:
         remedy = "`countersign installation show` lists the places; docs/how-to/installation.md explains what to do."
         return Finding(name, "warn", "; ".join(installation_overview.notes), remedy)

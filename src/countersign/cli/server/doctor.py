@@ -68,7 +68,7 @@ def check_variables() -> Finding:
 
 def _nearest_existing(path: Path) -> Path:
     """Return the path, or the nearest directory above it that exists."""
-    return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+    return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
 
 
 def check_directory(data: Path) -> Finding:
@@ -123,7 +123,7 @@ def check_running_server(settings: Settings) -> Finding:
         remedy = "If the server was started without COUNTERSIGN_OPERATOR_PORT, or hangs, restart it. See also its log."
         return Finding("running", "fail", f"{url} does not answer as a server does", remedy)
     if readiness.failing:
-        failures = "; ".join(f"{each.name}: {each.detail}" for each in readiness.checks if each.state == "failed")
+        failures = "; ".join(f"{check.name}: {check.detail}" for check in readiness.checks if check.state == "failed")
         return Finding("running", "fail", failures, "docs/how-to/watch-a-server.md explains each check.")
     return Finding("running", "ok", f"{url}: ready, {len(readiness.checks)} checks")
 

@@ -51,7 +51,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
         remedy = "Request an e-mail on the page, then run the command again."
         raise Failure(FAILURE, why=empty_message, remedy=remedy, exit_code=Exit.NOT_FOUND)
     output.answer(
-        {"letters": [each._asdict() for each in letters]}, "\n\n".join(_message_text(e, last) for e in letters)
+        {"letters": [letter._asdict() for letter in letters]}, "\n\n".join(_message_text(e, last) for e in letters)
     )
     if not letters:
         output.note(f"{empty_message}.")

@@ -196,7 +196,7 @@ def run(start: StartOptions, lock: DataLock) -> None:
         places = start.places(listeners)
         addresses = {each.service.name: address.root_url for each, address in zip(start.wanted, places, strict=True)}
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
-        messages = [each.receive() for each in start_messages]
+        messages = [start_message.receive() for start_message in start_messages]
         lifecycle.log_ready("serve", addresses=addresses, operator=_operator(listeners))
         for text in messages:
             click.echo(text)
@@ -226,7 +226,7 @@ def run(start: StartOptions, lock: DataLock) -> None:
 
 
 def _operator(listeners: Sequence[Listener]) -> list[str]:
-    return [local_url(each.host, each.port) for each in listeners if each.name == OPERATOR]
+    return [local_url(listener.host, listener.port) for listener in listeners if listener.name == OPERATOR]
 
 
 def _program(start: StartOptions, request: ServiceRequest, message: StartMessage, siblings: WorkerMailboxes) -> Program:

@@ -110,11 +110,11 @@ def _scan(folder: str) -> tuple[int, list[str]]:
                 entries = list(directory)
         except FileNotFoundError:
             return 0, []
-        folders = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
-        files = [each for each in entries if not each.is_dir(follow_symlinks=False)]
+        folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)]
         # A file that vanished may have been renamed within the folder: scan it again.
         with suppress(FileNotFoundError):
-            return sum(each.stat(follow_symlinks=False).st_size for each in files), folders
+            return sum(file.stat(follow_symlinks=False).st_size for file in files), folders
     raise _UnstableFolder
 
 

@@ -275,7 +275,7 @@ def _size(path: Path) -> int | None:
 
 def _subfolders(folder: Path) -> list[Path]:
     try:
-        return sorted(each for each in folder.iterdir() if each.is_dir())
+        return sorted(path for path in folder.iterdir() if path.is_dir())
     except FileNotFoundError:
         return []
 
@@ -292,15 +292,15 @@ def _files(folder: Path) -> list[Sealed]:
 
 
 def _last_change(upload: Path) -> Instant | None:
-    return max((each.changed_at for each in _files(upload)), default=None)
+    return max((file.changed_at for file in _files(upload)), default=None)
 
 
 def _blobs_under(first_folder: Path) -> list[Sealed]:
     return [
-        each
+        file
         for second_folder in _subfolders(first_folder)
-        for each in _files(second_folder)
-        if layout.is_digest(each.sha256)
+        for file in _files(second_folder)
+        if layout.is_digest(file.sha256)
     ]
 
 

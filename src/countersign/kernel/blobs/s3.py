@@ -103,7 +103,7 @@ class S3Blobs:
         """See BlobStore."""
         with refusals():
             async for stored_object in list_objects(self._store, _folder(upload)):
-                await obstore.delete_async(self._store, [each["path"] for each in stored_object])
+                await obstore.delete_async(self._store, [entry["path"] for entry in stored_object])
 
     async def size(self, sha256: str) -> int | None:
         """See BlobStore."""
@@ -197,7 +197,7 @@ class S3Blobs:
         for prefix in ("staging/", "sealed/"):
             async for stored_object in list_objects(self._store, prefix):
                 with refusals():
-                    await obstore.delete_async(self._store, [each["path"] for each in stored_object])
+                    await obstore.delete_async(self._store, [entry["path"] for entry in stored_object])
         with refusals():
             await obstore.delete_async(self._store, [layout.MARKER])
 

@@ -120,7 +120,7 @@ def _reason(server: SmtpServer, error: Exception) -> str:
     if isinstance(error, aiosmtplib.SMTPSenderRefused):
         return f"{server_name} refuses the sender in COUNTERSIGN_MAIL_FROM ({error.code})"
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
-        codes = ", ".join(sorted({str(each.code) for each in error.recipients}))
+        codes = ", ".join(sorted({str(recipient.code) for recipient in error.recipients}))
         return f"{server_name} refuses the recipient ({codes})"
     if isinstance(error, SMTPResponseException):
         return f"{server_name} refuses the message ({error.code})"

@@ -67,7 +67,7 @@ class FileOutbox:
             await asyncio.to_thread(self._require_writable)
 
     def _require_writable(self) -> None:
-        folder = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+        folder = next(parent for parent in (self._folder, *self._folder.absolute().parents) if parent.exists())
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 

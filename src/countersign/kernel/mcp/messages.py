@@ -36,7 +36,7 @@ NOVEMBER_2025 = Revision("2025-11-25")
 JULY_2026 = Revision("2026-07-28")
 """The revision without a handshake: every request states its revision in its `_meta`."""
 
-HANDSHAKES: Mapping[str, Revision] = {each.name: each for each in (NOVEMBER_2025, JUNE_2025, MARCH_2025)}
+HANDSHAKES: Mapping[str, Revision] = {revision.name: revision for revision in (NOVEMBER_2025, JUNE_2025, MARCH_2025)}
 """The revisions with a handshake, which are always enabled, the latest first."""
 
 LATEST = NOVEMBER_2025
@@ -277,7 +277,7 @@ def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
     if revision is None and request is not None and request.method == "initialize":
         return False
     return any(
-        each is not None and each not in tuple(HANDSHAKES) for each in (revision, header_of(headers, REVISION_HEADER))
+        name is not None and name not in tuple(HANDSHAKES) for name in (revision, header_of(headers, REVISION_HEADER))
     )
 
 
@@ -290,7 +290,7 @@ def check_headers(headers: Headers, request: RpcRequest) -> None:
     """
     meta = _meta(request)
     revision, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
-    unsupported = next((each for each in (revision, header) if isinstance(each, str) and each != JULY_2026.name), None)
+    unsupported = next((name for name in (revision, header) if isinstance(name, str) and name != JULY_2026.name), None)
     if unsupported is not None and revision in (None, header):
         data = {"supported": revision_names(with_2026=True), "requested": unsupported}
         raise JsonRpcError(UNSUPPORTED_REVISION, "Unsupported protocol version", status=400, id=request.id, data=data)

@@ -307,7 +307,7 @@ def _wants_event(accept: str | None) -> bool:
     if accept is None or JSON in accept or EVENTS not in accept.lower():
         return False
     kinds = [part.split(";")[0].strip().lower() for part in accept.split(",")]
-    return not any(each in (JSON, "application/*", "*/*") for each in kinds)
+    return not any(kind in (JSON, "application/*", "*/*") for kind in kinds)
 
 
 def _as_event(reply: Reply) -> Reply:

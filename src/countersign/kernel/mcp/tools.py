@@ -87,7 +87,7 @@ class ToolList:
             raise JsonRpcError(INVALID_PARAMS, "unknown cursor")
         start = self._starts[cursor]
         page_tools = self._tools[start : start + self._page]
-        members = b'"tools":[%b]' % b",".join(each.encoded(revision) for each in page_tools)
+        members = b'"tools":[%b]' % b",".join(page_tool.encoded(revision) for page_tool in page_tools)
         if start + self._page < len(self._tools):
             members += b',"nextCursor":%b' % _encode(page_tools[-1].name)
         return members

@@ -172,7 +172,7 @@ def public_keys(document: bytes) -> tuple[IssuerKey, ...]:
         raise ValueError("not a JWK Set: its member `keys` must be a list of objects") from None
     if len(key_members) > MAX_KEYS:
         raise ValueError(f"the key set has more than {MAX_KEYS} keys")
-    imported_keys = (_public_key(each) for each in key_members)
+    imported_keys = (_public_key(key_member) for key_member in key_members)
     return tuple(key for key in imported_keys if key is not None)
 
 

@@ -62,7 +62,7 @@ def bounded_for_estimate(password: str) -> str:
     Only the first 72 characters are kept, since more could only increase the strength. Of the characters that may
     replace letters (such as 4 for A), only few kinds are kept, since zxcvbn tries all combinations.
     """
-    signs = [each for each in dict.fromkeys(password) if each in _LEET_SIGNS]
+    signs = [sign for sign in dict.fromkeys(password) if sign in _LEET_SIGNS]
     return password[:_MAX_ESTIMATED_LENGTH].translate(dict.fromkeys(map(ord, signs[_MAX_LEET_SIGNS:]), "~"))
 
 

@@ -75,8 +75,8 @@ def _written(address: Mapping[str, object] | None) -> str | None:
     """An address as lines of text."""
     if address is None:
         return None
-    place_line = " ".join(str(each) for each in (address["postcode"], address["city"]) if each)
-    return "\n".join(str(each) for each in (address["street"], place_line, address["country"]) if each)
+    place_line = " ".join(str(part) for part in (address["postcode"], address["city"]) if part)
+    return "\n".join(str(line) for line in (address["street"], place_line, address["country"]) if line)
 
 
 def tax_of(net_minor: int, tax_bp: int) -> int:

@@ -162,7 +162,7 @@ def _strings(body: Mapping[str, object], name: str) -> tuple[str, ...]:
     if value is None and name == "unmask":
         return ()
     items: Sequence[object] = cast("list[object]", value) if isinstance(value, list) else ()
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in items):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in items):
         raise TokenRefused(f"{name} must be an array of strings")
     return tuple(dict.fromkeys(cast("Sequence[str]", items)))
 
@@ -235,8 +235,8 @@ def _check_scopes(request: Sequence[str], view: View) -> None:
         if not visibility.is_scope(scope):
             remedy = "write model.command, model.*, *.get, *.list, *.search or *"
             raise TokenRefused(f"{_shortened(scope)} is no scope: {remedy}")
-        commands = ((name, each) for name, model in view.models.items() for each in model.commands)
-        if not any(visibility.covers(scope, *each) for each in commands):
+        commands = ((name, command) for name, model in view.models.items() for command in model.commands)
+        if not any(visibility.covers(scope, *command) for command in commands):
             raise TokenRefused(f"scope {scope} matches nothing you may do")
 
 

@@ -57,12 +57,12 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
         raise BadGrant(f"rows: {sentence(error)}") from error
     if len(conditions) > MAX_CONDITIONS:
         raise BadGrant(f"rows: at most {MAX_CONDITIONS} conditions")
-    return tuple(_where(model, each) for each in conditions)
+    return tuple(_where(model, condition) for condition in conditions)
 
 
 def write_rows(rows: Iterable[Where]) -> str | None:
     """Return the conditions as the text of a grant's rows, or None if there are no conditions."""
-    conditions = [_Condition(each.field, each.operator, _json_value(each.value)) for each in rows]
+    conditions = [_Condition(row.field, row.operator, _json_value(row.value)) for row in rows]
     return msgspec.json.encode(conditions).decode() if conditions else None
 
 
@@ -70,12 +70,12 @@ def _json_value(value: object) -> object:
     if isinstance(value, RuntimeValue):
         return {"stand": value.name}
     if isinstance(value, list | tuple):
-        return [_json_value(each) for each in cast("Sequence[object]", value)]
+        return [_json_value(member) for member in cast("Sequence[object]", value)]
     return value
 
 
 def _where(model: Declared, condition: _Condition) -> Where:
-    operator: Operator | None = next((each for each in OPERATORS if each == condition.op), None)
+    operator: Operator | None = next((operator for operator in OPERATORS if operator == condition.op), None)
     setting_name = f"rows: {model.name}.{condition.field}"
     if operator is None:
         raise BadGrant(f"{setting_name}: op must be one of {', '.join(OPERATORS)}")
@@ -94,7 +94,7 @@ def _condition_value(value: object) -> object:
             return _PLACEHOLDERS[name]
         raise BadGrant('rows: an object as value must read {"stand": "CALLER"} or {"stand": "TODAY"}')
     if isinstance(value, list):
-        return [_condition_value(each) for each in cast("list[object]", value)]
+        return [_condition_value(member) for member in cast("list[object]", value)]
     return value
 
 
@@ -137,7 +137,7 @@ async def rights_of(reader: Reader, registry: Registry, user_id: str) -> Rights 
 
 def split_list(text: str | None) -> tuple[str, ...]:
     """Return the names in a comma-separated list."""
-    return tuple(name for each in (text or "").split(",") if (name := each.strip()))
+    return tuple(name for word in (text or "").split(",") if (name := word.strip()))
 
 
 def _names(text: str | None) -> Names:
@@ -186,7 +186,7 @@ async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
     for role, model in missing:
         role_id = await _find_or_create_role(transaction, role, registry.roles.get(role, ()))
         for grant in (
-            each for role_part in registry.roles.get(role, ()) for each in role_part.grants if each.model == model
+            grant for role_part in registry.roles.get(role, ()) for grant in role_part.grants if grant.model == model
         ):
             await insert(transaction, GrantRecord.declared, _record_values(role_id, grant))
         await transaction.run(_MARK_SEEDED, role, model)

@@ -102,11 +102,11 @@ _MIXABLE_SCRIPTS = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
 def is_plain(username: str) -> bool:
     """Return whether the user name is in NFKC form, consists only of letters of one script with their marks, digits 0
     to 9 and `SIGNS`, and contains at least one character that is not a sign."""
-    letters = [each for each in username if each not in _PLAIN]
+    letters = [character for character in username if character not in _PLAIN]
     return (
         username == unicodedata.normalize("NFKC", username)
         and bool(username.strip(SIGNS))
-        and all(unicodedata.category(each)[0] in "LM" for each in letters)
+        and all(unicodedata.category(letter)[0] in "LM" for letter in letters)
         and len(set(map(_script, letters))) <= 1
     )
 

@@ -75,7 +75,7 @@ class ModelView:
     def reads_any_by(self, *commands: str) -> bool:
         """Return whether the caller may use at least one of these commands on every record. The caller can then find
         out whether a record exists."""
-        return any(each in self.commands and self.reach(each) is None for each in commands)
+        return any(command in self.commands and self.reach(command) is None for command in commands)
 
     def reach(self, command: str) -> Rows:
         """Return the records on which the caller may run the command. The command must be granted for them, and they
@@ -86,7 +86,7 @@ class ModelView:
         return (
             granted_rows
             if granted_rows == visible_rows
-            else tuple((*each, *other) for each in granted_rows for other in visible_rows)
+            else tuple((*granted_row, *other) for granted_row in granted_rows for other in visible_rows)
         )
 
 

@@ -162,7 +162,7 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
 def _limited(granted_commands: frozenset[str], model: str, limit: ScopeLimit | None) -> frozenset[str]:
     if limit is None:
         return granted_commands
-    return frozenset(each for each in granted_commands if _is_in_scope(limit, model, each))
+    return frozenset(command for command in granted_commands if _is_in_scope(limit, model, command))
 
 
 def _rights_of(person: Rights, limit: ScopeLimit | None) -> frozenset[str]:
@@ -172,40 +172,40 @@ def _rights_of(person: Rights, limit: ScopeLimit | None) -> frozenset[str]:
 
 def _partly_visible_refs(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
     """Return the refs whose target may not exist for the caller."""
-    refs = [each for each in _refs(view.model) if each.name in view.fields]
+    refs = [ref for ref in _refs(view.model) if ref.name in view.fields]
     return frozenset(
-        each.name
-        for each in refs
-        if each.target not in models or not models[each.target].is_readable or models[each.target].visible is not None
+        ref.name
+        for ref in refs
+        if ref.target not in models or not models[ref.target].is_readable or models[ref.target].visible is not None
     )
 
 
 @lru_cache(maxsize=1024)
 def _refs(model: Declared) -> tuple[Ref, ...]:
-    return tuple(each for each in model.fields.values() if isinstance(each, Ref))
+    return tuple(field for field in model.fields.values() if isinstance(field, Ref))
 
 
 @lru_cache(maxsize=1024)
 def _derived_fields(model: Declared) -> frozenset[str]:
     """Return the fields of the model that are derived from other fields."""
     derived_fields = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
-    return frozenset(each.name for each in derived_fields)
+    return frozenset(derived_field.name for derived_field in derived_fields)
 
 
 def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
     """Return the refs to models that the caller cannot read. These refs are hidden. If they appeared as empty, the
     caller could not distinguish them from refs that are empty."""
     return frozenset(
-        each.name
-        for each in _refs(model)
-        if each.target not in readable and (model.name, each.name) not in _OWN_REFS
+        ref.name
+        for ref in _refs(model)
+        if ref.target not in readable and (model.name, ref.name) not in _OWN_REFS
     )
 
 
 def _blocked_commands(model: Declared, hidden_refs: frozenset[str]) -> frozenset[str]:
     """Return the commands that a caller cannot run because they need one of these refs, which the caller cannot set."""
     required_refs = [model.fields[name] for name in hidden_refs if model.fields[name].required]
-    is_ref_required = any(each.default is None and not each.readonly for each in required_refs)
+    is_ref_required = any(required_ref.default is None and not required_ref.readonly for required_ref in required_refs)
     moves = {} if model.workflow is None else model.workflow.moves
     blocked_actions = [name for name, move in moves.items() if not hidden_refs.isdisjoint(move.inputs)]
     return frozenset((*blocked_actions, *(("create", "import") if is_ref_required else ())))
@@ -215,7 +215,7 @@ def _own_user_refs(registry: Registry, readable: frozenset[str], user_id: str) -
     """If the caller cannot read users, map each ref to a user that shows the caller's own person to the id of this
     person."""
     fields = [registry.models[model].fields[name] for model, name in _OWN_REFS if model in registry.models]
-    users = [each for each in fields if isinstance(each, Ref) and each.target == "user"]
+    users = [field for field in fields if isinstance(field, Ref) and field.target == "user"]
     return {} if "user" in readable else dict.fromkeys(users, user_id)
 
 
@@ -390,7 +390,7 @@ def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
     """Return the sources of a field, as pairs of a model and a field name."""
     own_sources = () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
     of_child = () if field.sum_of is None else (cast("tuple[str, str]", tuple(field.sum_of.split("."))),)
-    return (*((model, each) for each in own_sources), *of_child)
+    return (*((model, source) for source in own_sources), *of_child)
 
 
 def _rows(
@@ -423,7 +423,7 @@ def _reachable_rows(grants: Sequence[Grant], commands: tuple[str, ...], user_id:
             continue
         if not grant.rows:
             return None
-        alternative = tuple(bind_caller(each, user_id) for each in grant.rows)
+        alternative = tuple(bind_caller(row, user_id) for row in grant.rows)
         if alternative not in reachable_rows:
             reachable_rows.append(alternative)
     return tuple(reachable_rows)
@@ -434,7 +434,7 @@ def bind_caller(condition: Where, user_id: str) -> Where:
     value = condition.value
     if isinstance(value, list | tuple):
         items = cast("Sequence[object]", value)
-        return replace(condition, value=[user_id if each is CALLER else each for each in items])
+        return replace(condition, value=[user_id if item is CALLER else item for item in items])
     return replace(condition, value=user_id) if value is CALLER else condition
 
 

@@ -266,7 +266,7 @@ async def _newest(run: Run, number: int) -> WatchResult:
     changed_ids = await changes.newest_changes(run.reader, number)
     # If none of the plans has a recent change, the cursor is 1, and old changes are returned again. A cursor of 0 would
     # make every call start from the beginning.
-    return WatchResult(plans, max((changed_ids.get(_id(each), 1) for each in plans), default=0))
+    return WatchResult(plans, max((changed_ids.get(_id(plan), 1) for plan in plans), default=0))
 
 
 async def _changed(run: Run, since_number: int, after_number: int, up_to: int) -> tuple[WatchResult, int]:

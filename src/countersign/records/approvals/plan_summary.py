@@ -109,8 +109,8 @@ def _record_name(
         return known_name
     side = "after" if step.record_id is None else "before"
     title = presentation.title_field(view)
-    matching_entries = (each for each in diff if each["model"] == step.model and each["id"] == step.record_id)
-    return next((each[side] for each in matching_entries if each["field"] == title), None)
+    matching_entries = (entry for entry in diff if entry["model"] == step.model and entry["id"] == step.record_id)
+    return next((matching_entry[side] for matching_entry in matching_entries if matching_entry["field"] == title), None)
 
 
 def _url(step: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:

@@ -77,11 +77,11 @@ async def _requires_by_default(run: Run, prepared_command: PreparedCommand) -> b
     """Return whether the declaration requires approval by default and no setting removes this approval."""
     model = run.engine.registry.models[prepared_command.model]
     names = settings_of(run.engine.registry, prepared_command)
-    default_names = {each for each in names if is_default(model, each.partition(".")[2])}
+    default_names = {name for name in names if is_default(model, name.partition(".")[2])}
     if prepared_command.command != "create" and await _changes_marked(run, prepared_command):
         default_names.add(f"{model.name}.update")
-    settings = [await _setting(run, each) for each in default_names]
-    return any(each is None or each.n > 0 for each in settings)
+    settings = [await _setting(run, default_name) for default_name in default_names]
+    return any(setting is None or setting.n > 0 for setting in settings)
 
 
 async def _changes_marked(run: Run, prepared_command: PreparedCommand) -> bool:
@@ -116,7 +116,7 @@ def is_liftable(model: Declared, command: str) -> bool:
     """Return whether a setting may remove the approval that the declaration requires by default for the command or, for
     `update`, for changes of fields."""
     return is_default(model, command) or (
-        command == "update" and any(each.needs_approval for each in model.fields.values())
+        command == "update" and any(field.needs_approval for field in model.fields.values())
     )
 
 
@@ -156,8 +156,8 @@ def _reads_rules(run: Run, view: ModelView, prepared_command: PreparedCommand) -
     """Return whether the agent sees all fields of the rules that apply to the input."""
     written_fields = list(view.model.fields) if prepared_command.command == "create" else list(prepared_command.given)
     return all(
-        preconditions.is_rule_readable(run, view, each, written_fields)
-        for each in preconditions.rules_naming(view.model, written_fields)
+        preconditions.is_rule_readable(run, view, rule, written_fields)
+        for rule in preconditions.rules_naming(view.model, written_fields)
     )
 
 
@@ -194,15 +194,15 @@ def settings_of(registry: Registry, planned_command: PlannedCommand) -> tuple[st
 
 
 async def _requires_by_setting(run: Run, prepared_command: PreparedCommand) -> bool:
-    settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared_command)]
-    active_settings = [each for each in settings if each is not None and each.n > 0]
-    if not active_settings or any(each.when is None for each in active_settings):
+    settings = [await _setting(run, setting) for setting in settings_of(run.engine.registry, prepared_command)]
+    active_settings = [setting for setting in settings if setting is not None and setting.n > 0]
+    if not active_settings or any(active_setting.when is None for active_setting in active_settings):
         return bool(active_settings)
     return any(
         [
-            await _is_met(run, prepared_command, condition_of(each.when))
-            for each in active_settings
-            if each.when is not None
+            await _is_met(run, prepared_command, condition_of(active_setting.when))
+            for active_setting in active_settings
+            if active_setting.when is not None
         ]
     )
 
@@ -255,7 +255,7 @@ def condition_of(condition: _When) -> Where:
     Raises:
         LookupError: the operator does not exist.
     """
-    operator: Operator | None = next((each for each in OPERATORS if each == condition.op), None)
+    operator: Operator | None = next((operator for operator in OPERATORS if operator == condition.op), None)
     if operator is None:
         raise LookupError(f"the setting's op {condition.op!r} is not one of {', '.join(OPERATORS)}")
     return Where(condition.field, operator, condition.value)
@@ -264,7 +264,7 @@ def condition_of(condition: _When) -> Where:
 async def policy_of(run: Run, commands: Sequence[PlannedCommand]) -> Policy:
     """Return the combined approval policy of all commands of a plan."""
     needs, groups, not_owner = 1, set[str](), False
-    for command in {name for each in commands for name in settings_of(run.engine.registry, each)}:
+    for command in {name for named in commands for name in settings_of(run.engine.registry, named)}:
         setting = await _setting(run, command)
         if setting is not None:
             needs = max(needs, setting.n)
@@ -315,7 +315,7 @@ def _check_declared(setting: Setting, value: str) -> None:
     except msgspec.DecodeError:
         option = None
     if option not in setting.options:
-        known_options = ", ".join(f'"{each}"' for each in setting.options)
+        known_options = ", ".join(f'"{option}"' for option in setting.options)
         raise BadInput(f"setting.value of {setting.name} must be one of {known_options}")
 
 
@@ -324,7 +324,7 @@ def _check_when(model: Declared, condition: _When) -> None:
     if field is None or condition.op not in field.operators:
         raise BadInput(f"setting.value: when must name a field of {model.name} and an operator that fits it")
     try:
-        _ = [field.operand(each) for each in _operands(condition)]
+        _ = [field.operand(operand) for operand in _operands(condition)]
     except BadValue as error:
         raise BadInput(f"setting.value: when on {model.name}.{condition.field}: value {error}") from error
 

@@ -150,7 +150,7 @@ async def _readers(run: Run, model: str, field: str) -> _Readers:
 
 
 def _includes(names: object, name: str) -> bool:
-    return bool({each.strip() for each in str(names or "").split(",")} & {name, "*"})
+    return bool({word.strip() for word in str(names or "").split(",")} & {name, "*"})
 
 
 def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
@@ -202,7 +202,7 @@ async def _sees_all(run: Run, visibility: Visibility, value_ids: Sequence[int]) 
         return False
     for label in set(labels.values()):
         if not _sees_everywhere(run, visibility, label):
-            same_label = [each for each in value_ids if labels.get(each) == label]
+            same_label = [value_id for value_id in value_ids if labels.get(value_id) == label]
             readable = await unmask_input.readable_value_ids(run, label, same_label, in_clear=visibility == "clear")
             if readable < frozenset(same_label):
                 return False
@@ -342,7 +342,7 @@ async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence
         return True
     for start in range(0, len(record_ids), _IDS_AT_ONCE):
         parameters = Parameters()
-        places = ", ".join(parameters.put(each) for each in record_ids[start : start + _IDS_AT_ONCE])
+        places = ", ".join(parameters.put(record_id) for record_id in record_ids[start : start + _IDS_AT_ONCE])
         scope = queries.Scope(run.engine.dialect, parameters, "t")
         reach_condition = queries.any_of(scope, view.model, rows)
         text = (

@@ -52,7 +52,7 @@ def assess(
         reasons_found.append(("high", "bulk"))
     if stated_reason and _QUOTE.search(stated_reason):
         reasons_found.append(("high", "outside_text"))
-    ordered_reasons = sorted(reasons_found, key=lambda each: -RISK_LEVELS.index(each[0]))
+    ordered_reasons = sorted(reasons_found, key=lambda reason: -RISK_LEVELS.index(reason[0]))
     reasons = tuple(dict.fromkeys(reason for level, reason in ordered_reasons if level != "low"))
     return Assessment(ordered_reasons[0][0] if ordered_reasons else "low", reasons)
 
@@ -69,7 +69,7 @@ def _of_step(view: ModelView, step: Step) -> Iterator[_Found]:
 
 
 def _of_input(view: ModelView, field_inputs: Mapping[str, FieldInput]) -> Iterator[_Found]:
-    if any(each.origins for each in field_inputs.values()):
+    if any(field_input.origins for field_input in field_inputs.values()):
         yield "high", "personal_data"
     fields = view.model.fields
     if any(isinstance(fields[name], Money) for name, each in field_inputs.items() if not each.is_default):

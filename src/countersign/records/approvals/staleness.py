@@ -31,7 +31,7 @@ async def is_stale(run: Run, plan_steps: Sequence[Step]) -> bool:
 
 async def _has_changed_reads(run: Run, plan_steps: Sequence[Step]) -> bool:
     revisions_by_model: dict[str, dict[str, int]] = {}
-    for model, record_id, revision in (each for step in plan_steps for each in step.read_revisions):
+    for model, record_id, revision in (revision for step in plan_steps for revision in step.read_revisions):
         revisions_by_model.setdefault(model, {})[record_id] = revision
     for name, revisions in revisions_by_model.items():
         view = run.caller.view.models.get(name)
@@ -95,7 +95,7 @@ async def visible_links(run: Run, raw: msgspec.Raw | None) -> list[Link]:
     if raw is None:
         return []
     effects = msgspec.json.decode(bytes(raw), type=list[_Effect])
-    visible_effects = [each for each in effects if each.links and each.model in run.caller.view.models]
+    visible_effects = [effect for effect in effects if effect.links and effect.model in run.caller.view.models]
     return [link for effect in visible_effects for link in await _visible_links(run, effect)]
 
 
@@ -122,7 +122,7 @@ async def _existing(run: Run, effect: _Effect) -> set[Key]:
         ids.setdefault(model, set()).add(record_id)
     existing_keys: set[Key] = set()
     for model, steps_of_model in ids.items():
-        existing_keys |= {(model, each) for each in await unmask_input.visible_ids(run, model, sorted(steps_of_model))}
+        existing_keys |= {(model, id_) for id_ in await unmask_input.visible_ids(run, model, sorted(steps_of_model))}
     return existing_keys
 
 

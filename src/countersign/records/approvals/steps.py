@@ -86,7 +86,7 @@ class Dependencies:
         of these refs."""
         read_rows: list[ReadRow] = []
         refs = refs_read(self._registry, planned_command.model, planned_command.command)
-        for ref in refs if read_fields is None else [each for each in refs if each.name in read_fields]:
+        for ref in refs if read_fields is None else [ref for ref in refs if ref.name in read_fields]:
             for target in await self._targets(planned_command, ref.name):
                 read_rows += await self._rows_of((ref.target, "id", target))
         return read_rows
@@ -98,8 +98,8 @@ class Dependencies:
         ):
             return []
         referrers = self._registry.referrers[planned_command.model]
-        related_rows = [each for each in referrers if each.model.locked_with == each.ref.name]
-        return [(each.model.name, each.ref.name, planned_command.record_id) for each in related_rows]
+        related_rows = [referrer for referrer in referrers if referrer.model.locked_with == referrer.ref.name]
+        return [(row.model.name, row.ref.name, planned_command.record_id) for row in related_rows]
 
     async def _lookups_of_reads(self, planned_command: PlannedCommand) -> list[_Lookup]:
         """Return the lookups of the records that refer to a record that the command reads. Only records of the models
@@ -124,7 +124,7 @@ class Dependencies:
             target_ids |= {None if row is None else row[0], *set_by_plan}
         elif ref in planned_command.given:
             target_ids.add(planned_command.given[ref].stored)
-        return sorted(str(each) for each in target_ids if each is not None)
+        return sorted(str(target_id) for target_id in target_ids if target_id is not None)
 
     async def _dependents(self, model: str, record_id: str, *, cascade: bool) -> object:
         dependent_records = await dependents.find(self._run, model, record_id, cascade=cascade, locks=self._locks)
@@ -133,7 +133,7 @@ class Dependencies:
         return [[*link.source, link.field, link.revision] for link in dependent_records.links]
 
     async def _all(self, lookups: Iterable[_Lookup]) -> list[ReadRow]:
-        return [row for each in lookups for row in await self._rows_of(each)]
+        return [row for lookup in lookups for row in await self._rows_of(lookup)]
 
     async def _rows_of(self, lookup: _Lookup) -> list[ReadRow]:
         if lookup not in self._rows:
@@ -154,7 +154,7 @@ class Dependencies:
         digest, last_id = hashlib.sha256(), ""
         while True:
             rows = await self._run.transaction.fetch(text, value, last_id, dependents.MAX_RECORDS)
-            digest.update(msgspec.json.encode([tuple(each) for each in rows]))
+            digest.update(msgspec.json.encode([tuple(row) for row in rows]))
             if len(rows) < dependents.MAX_RECORDS:
                 return digest.hexdigest()
             last_id = str(rows[-1][0])
@@ -222,19 +222,19 @@ async def store_steps(run: Run, plan_id: str, prepared_commands: Sequence[Prepar
     dependencies = Dependencies(run, prepared_commands)
     return [
         Step(
-            each.model,
-            each.command,
-            each.record_id,
-            each.revision,
+            command.model,
+            command.command,
+            command.record_id,
+            command.revision,
             {
-                name: await _store_value(run, plan_id, each.model, name, field_input)
-                for name, field_input in each.given.items()
+                name: await _store_value(run, plan_id, command.model, name, field_input)
+                for name, field_input in command.given.items()
             },
-            each.cascade,
-            await dependencies.fingerprint(each),
-            await dependencies.reads(each),
+            command.cascade,
+            await dependencies.fingerprint(command),
+            await dependencies.reads(command),
         )
-        async for each in CooperativeIterator(prepared_commands)
+        async for command in CooperativeIterator(prepared_commands)
     ]
 
 

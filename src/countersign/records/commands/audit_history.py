@@ -45,10 +45,10 @@ class AuditVisibility:
             )
         if view.denied:
             # The underscore is the only LIKE wildcard that a field name can contain, and it also matches itself.
-            former_names = (name for each in view.fields if (name := view.model.fields[each].former_name))
+            former_names = (name for field in view.fields if (name := view.model.fields[field].former_name))
             field_names = (*view.fields, *former_names)
             field_conditions = [
-                f"',' || {alias}.fields || ',' LIKE {add_parameter(f'%,{each},%')}" for each in field_names
+                f"',' || {alias}.fields || ',' LIKE {add_parameter(f'%,{field_name},%')}" for field_name in field_names
             ]
             tests.append(f"({' OR '.join([f'{alias}.fields = {add_parameter(str())}', *field_conditions])})")
         return f"({' AND '.join(tests)})"
@@ -73,7 +73,7 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
     condition = AuditVisibility(caller.view, dialect)
 
     def narrowed(rows: Rows) -> Rows:
-        return ((condition,),) if rows is None else tuple((*each, condition) for each in rows)
+        return ((condition,),) if rows is None else tuple((*row, condition) for row in rows)
 
     audit = replace(view, rows={command: narrowed(rows) for command, rows in view.rows.items()})
     if not caller.is_administrator:
@@ -180,7 +180,7 @@ async def newest_changes(run: Run, models: Collection[str], since_instant: Insta
     """Return the newest changes, since an instant, of records of these models that the caller sees."""
     parameters = Parameters(since_instant)
     visible_condition = AuditVisibility(run.caller.view, run.engine.dialect).sql("e", parameters.put)
-    model_list = ", ".join(parameters.put(each) for each in models)
+    model_list = ", ".join(parameters.put(model) for model in models)
     statement = _CHANGES.format(visible=visible_condition, named=model_list, limit=parameters.put(limit))
     rows = await run.engine.records.database.scan(statement, *parameters.values)
     names = await _names(run, rows)

@@ -130,7 +130,7 @@ async def write_opened(transaction: Transaction, opened_at: Mapping[tuple[str, s
     """Write which records people opened and when. The keys are the person, the model and the record."""
     for (user_id, model, record_id), instant in sorted(opened_at.items()):
         await transaction.run(_ADD_OPENED, user_id, model, record_id, instant)
-    for user_id in sorted({each[0] for each in opened_at}):
+    for user_id in sorted({key[0] for key in opened_at}):
         await transaction.run(_TRIM, user_id)
 
 
@@ -142,7 +142,7 @@ async def _write_calls(transaction: Transaction, calls: Iterable[AgentCall]) -> 
 async def add(transaction: Transaction, calls: Sequence[AgentCall]) -> None:
     """Write calls and the last use of their tokens. The calls must be in the order of their times."""
     await _write_calls(transaction, calls)
-    await _write_seen(transaction, {(True, each.token_id): each.at for each in calls})
+    await _write_seen(transaction, {(True, call.token_id): call.at for call in calls})
 
 
 async def forget_old(transaction: Transaction) -> None:

@@ -60,7 +60,7 @@ def describe(
             raise LookupError(f"{model.name} has no command {name}")
         text = _describe_action(view, move)
     if name == "update" and proposed_fields and not needs_approval:
-        fields = joined([_with_condition(view, each) for each in proposed_fields], "and")
+        fields = joined([_with_condition(view, proposed_field) for proposed_field in proposed_fields], "and")
         return f"{text} {APPROVAL_OF_FIELDS.format(fields=fields)}"
     return f"{text} {APPROVAL}" if needs_approval else text
 
@@ -77,9 +77,9 @@ def _describe_action(view: ModelView, move: Move) -> str:
     sentences = [effect if effect.endswith(".") else f"{effect}.", *_states(view, move)]
     if required_state := _required(view, move):
         sentences.append(f"Requires that {clauses(required_state)}.")
-    if inputs := [each for each in move.inputs if each in view.fields]:
+    if inputs := [input_ for input_ in move.inputs if input_ in view.fields]:
         sentences.append(f"Requires {joined(inputs, 'and')}, given as input or set before.")
-    if optional := [_with_default(move, each) for each in move.optional if each in view.fields]:
+    if optional := [_with_default(move, name) for name in move.optional if name in view.fields]:
         sentences.append(f"Also takes {joined(optional, 'and')}.")
     return " ".join(sentences)
 
@@ -87,8 +87,8 @@ def _describe_action(view: ModelView, move: Move) -> str:
 def _required(view: ModelView, move: Move) -> list[Where]:
     """Return the guards and rules that the description lists. Rules that compare fields are left out, because they may
     name hidden fields of another record."""
-    literal_rules = [each for each in move.rules if not isinstance(each.value, FieldOf)]
-    return [each for each in (*move.guards, *literal_rules) if each.field in view.fields]
+    literal_rules = [rule for rule in move.rules if not isinstance(rule.value, FieldOf)]
+    return [condition for condition in (*move.guards, *literal_rules) if condition.field in view.fields]
 
 
 def _with_default(move: Move, name: str) -> str:

@@ -88,7 +88,7 @@ async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand
 async def _values_from_refs(run: Run, view: ModelView, field_inputs: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Copy values for omitted fields from referenced records, if the caller can read the source fields in clear."""
     copied_inputs: dict[str, FieldInput] = {}
-    for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in field_inputs):
+    for ref in (field for field in view.model.fields.values() if isinstance(field, Ref) and field.name in field_inputs):
         missing = {name: source for name, source in ref.fills.items() if name not in field_inputs}
         if missing:
             copied_inputs |= await _copies(run, view, ref, field_inputs[ref.name].stored, missing)

@@ -52,9 +52,9 @@ def read_notation(body: Mapping[str, object]) -> Notation:
 
 def _one_of(body: Mapping[str, object], name: str, known_values: Sequence[_T]) -> _T:
     value = body.get(name, known_values[0])
-    match = next((each for each in known_values if each == value), None)
+    match = next((known_value for known_value in known_values if known_value == value), None)
     if match is None:
-        raise BadInput(f"{name} must be {' or '.join('a tab' if each == chr(9) else each for each in known_values)}")
+        raise BadInput(f"{name} must be {' or '.join('a tab' if value == chr(9) else value for value in known_values)}")
     return match
 
 
@@ -110,7 +110,7 @@ def _reader(text: str, separator: Separator | None) -> Iterator[list[str]]:
     separator_line = _SEPARATOR_LINE.match(text)
     if separator_line is not None:
         text = text[separator_line.end() :]
-        separator = separator or next(each for each in SEPARATORS if each == separator_line[1])
+        separator = separator or next(separator for separator in SEPARATORS if separator == separator_line[1])
     return csv.reader(io.StringIO(text), delimiter=separator or _guess_separator(text), strict=True)
 
 
@@ -280,7 +280,7 @@ def read_head(finder: ColumnFinder, head: Sequence[str], assigned: object) -> tu
         columns.append(column or Column(header, None))
         if column is None:
             unknown.append(header)
-    names = Counter(each.name for each in columns)
+    names = Counter(column.name for column in columns)
     if any(count > 1 for name, count in names.items() if name is not None):
         raise BadInput("csv names a field twice in its first row")
     return columns, unknown
@@ -320,7 +320,7 @@ async def match_names(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[st
     the id of the record, and one from each ambiguous cell to the number of records with this name. If no name matches
     exactly, case is ignored."""
     view = _view_with_names(run, ref)
-    names = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
+    names = {cell for cell in cells if not is_record_id(cell) and not _has_token(run, cell)}
     if view is None or not names:
         return {}, {}
     matches = await _matches_by_name(run, view, names)
@@ -340,11 +340,11 @@ def _has_token(run: Run, cell: str) -> bool:
 async def _matches_by_name(run: Run, view: ModelView, names: Collection[str]) -> dict[str, tuple[str, int]]:
     """Map each name to the id of one matching record and the number of matches; names without a match are omitted."""
     exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
-    for batch in _batches(sorted({folded(each) for each in names})):
+    for batch in _batches(sorted({folded(cell) for cell in names})):
         for name, key, record_id, count in await _records_with_names(run, view, batch):
             exact[name] = (record_id, count)
             loose[key] = (record_id, count + loose.get(key, ("", 0))[1])
-    column_by_name = {each: exact.get(each) or loose.get(folded(each)) for each in names}
+    column_by_name = {cell: exact.get(cell) or loose.get(folded(cell)) for cell in names}
     return {name: match for name, match in column_by_name.items() if match is not None}
 
 
@@ -353,7 +353,7 @@ async def _records_with_names(run: Run, view: ModelView, names: Sequence[str]) -
     the name, its folded form, the id of one record, and the number of records."""
     name, parameters = view.model.shown_as, Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
-    placeholders = ", ".join(parameters.put(each) for each in names)
+    placeholders = ", ".join(parameters.put(cell) for cell in names)
     visible_condition = queries.any_of(scope, view.model, view.visible)
     text = (
         f'SELECT t."{name}", t."{name}__folded", min(t.id), count(*) FROM "{view.model.name}" AS t '

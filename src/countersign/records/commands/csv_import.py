@@ -168,7 +168,7 @@ async def continue_numbers(run: Run, model: Declared, inserted_commands: Iterabl
     example, the number 2026-000012 in a unique read-only text of `invoice` advances the sequence invoice-2026 (see
     `Work.next_number`)."""
     last_by_series: dict[str, int] = {}
-    for text in (text for each in inserted_commands for text in _numbers(model, each)):
+    for text in (text for inserted_command in inserted_commands for text in _numbers(model, inserted_command)):
         match = _NUMBER.fullmatch(text)
         if match is not None:
             series = f"{model.name}-{match[1]}"
@@ -263,8 +263,8 @@ async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
 
 
 def _empty_result(table: ImportTable) -> ImportResult:
-    columns = [ColumnUse(each.header, _field_name(each)) for each in table.columns] if table.is_trial else []
-    errors = [RowError(0, f"no field is called {each}") for each in table.unknown]
+    columns = [ColumnUse(column.header, _field_name(column)) for column in table.columns] if table.is_trial else []
+    errors = [RowError(0, f"no field is called {header}") for header in table.unknown]
     return ImportResult(len(table.rows), 0, 0, table.is_trial, errors, [], columns)
 
 
@@ -336,7 +336,7 @@ async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
     if unknown and not is_trial:
         raise unknown_field(view.model.name, unknown[0])
     columns = _columns_to_write(columns, is_restoring=is_restoring)
-    if not unknown and not any(each.name for each in columns):
+    if not unknown and not any(column.name for column in columns):
         raise BadInput("csv needs a first row with the names of fields")
     if len(lines) > MAX_ROWS + 1:
         raise BadInput(f"csv may have {MAX_ROWS} rows at most")

@@ -54,7 +54,7 @@ class Dependents:
         """Return the deleted records, and whether each record follows the records that refer to it. With circular
         references, no such order exists."""
         deleted_keys = set(self.deleted)
-        graph: dict[Key, set[Key]] = {each: set() for each in self.deleted}
+        graph: dict[Key, set[Key]] = {key: set() for key in self.deleted}
         for link in self.links:
             if link.source in deleted_keys and link.target in deleted_keys:
                 graph[link.target].add(link.source)
@@ -122,7 +122,7 @@ class _Search:
     async def _referring(self, referrer: Referrer, target: str, record_ids: Iterable[str]) -> list[Reference]:
         name, field = referrer.model.name, referrer.ref.name
         parameters = Parameters()
-        places = ", ".join(parameters.put(each) for each in record_ids)
+        places = ", ".join(parameters.put(record_id) for record_id in record_ids)
         tests = [f't."{field}" IN ({places})', f't."{field}" <> t.id']
         if self._seen_by is not None:
             view = self._seen_by.models.get(name)

@@ -55,7 +55,7 @@ class ExportRequest:
     @property
     def named(self) -> tuple[Ref, ...]:
         """The reference fields for which the export contains names of records."""
-        refs = [each.field for each in self.columns if isinstance(each.field, Ref)]
+        refs = [column.field for column in self.columns if isinstance(column.field, Ref)]
         return tuple(refs) if self.is_shown else ()
 
 
@@ -66,7 +66,7 @@ def read(run: Run, model: str, body: Body) -> ExportRequest:
         BadInput: the query is refused, or the format, the form or a field is unknown.
     """
     wanted_type, form = body.get("content_type", "text/csv"), body.get("form", "raw")
-    matching_format: Format | None = next((each for each in FORMATS if each == wanted_type), None)
+    matching_format: Format | None = next((format_ for format_ in FORMATS if format_ == wanted_type), None)
     if matching_format is None:
         raise BadInput(f"content_type must be {' or '.join(FORMATS)}")
     if form not in FORMS:
@@ -86,11 +86,11 @@ def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[C
     names: Sequence[object] = run.engine.reading(run.caller, view).names
     if fields is not None:
         names = cast("list[object]", fields) if isinstance(fields, list) else ()
-        if not names or len({each for each in names if isinstance(each, str)}) != len(names):
+        if not names or len({name for name in names if isinstance(name, str)}) != len(names):
             raise BadInput("fields must be an array of different names of fields")
     finder = ColumnFinder(view)
-    columns = [finder.named_column(cast(str, each)) for each in names]
-    return tuple(finder.labelled_column(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
+    columns = [finder.named_column(cast(str, name)) for name in names]
+    return tuple(finder.labelled_column(cast(str, column.name)) for column in columns) if is_shown else tuple(columns)
 
 
 def check(run: Run, model: str, request: ExportRequest) -> None:
@@ -139,7 +139,7 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
         # Read first, so that an error of the read comes before any part of the text.
         first = await anext(record_stream, None)
         if is_csv:
-            headers = [escape_formula(each.header) for each in request.columns]
+            headers = [escape_formula(column.header) for column in request.columns]
             yield format_rows([headers], request.notation.separator or ","), 0
         if first is not None:
             yield (_csv(request, first) if is_csv else _lines(request, first)), len(first)
@@ -153,11 +153,11 @@ referenced records."""
 
 
 def _csv(request: ExportRequest, records: _Records) -> str:
-    return format_rows([_cells(request, *each) for each in records], request.notation.separator or ",")
+    return format_rows([_cells(request, *record) for record in records], request.notation.separator or ",")
 
 
 def _lines(request: ExportRequest, records: _Records) -> str:
-    names = [each.name for each in request.columns]
+    names = [column.name for column in request.columns]
     return "".join(_encoder.encode(dict(zip(names, each, strict=True))).decode() + "\n" for each, _ in records)
 
 
@@ -165,12 +165,12 @@ async def _records(
     run: Run, model: str, record_reader: RecordReader, request: ExportRequest
 ) -> AsyncGenerator[_Records]:
     statement, count = _statement(run, model, request), len(record_reader.names)
-    positions = [record_reader.names.index(cast(str, each.name)) for each in request.columns]
+    positions = [record_reader.names.index(cast(str, column.name)) for column in request.columns]
     async with aclosing(run.stream(record_reader, statement)) as row_batches:
         async for rows in row_batches:
             records: list[Record] = await mask_output.masked_records(run, record_reader, [row[:count] for row in rows])
             names = await _names(run, request.named, [row[count:] for row in rows])
-            values = [msgspec.structs.astuple(each) for each in records]
+            values = [msgspec.structs.astuple(record) for record in records]
             yield [
                 ([each[position] for position in positions], row_names)
                 for each, row_names in zip(values, names, strict=True)
@@ -181,25 +181,25 @@ def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectSta
     view = run.view_of(model)
 
     def named(scope: queries.Scope) -> list[str]:
-        return [csv_format.name_expression(run, scope, each) for each in request.named]
+        return [csv_format.name_expression(run, scope, ref) for ref in request.named]
 
     return select.page(run.engine.reading(run.caller, view), view.reach("export"), request.query, named)
 
 
 async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -> list[dict[str, str]]:
     names_by_row = [{ref.name: str(name) for ref, name in zip(refs, row, strict=True) if name} for row in rows]
-    tokens = await mask_output.literals(run, [name for each in names_by_row for name in each.values()])
+    tokens = await mask_output.literals(run, [name for row_names in names_by_row for name in row_names.values()])
     if not tokens:
         return names_by_row
     grammar = run.engine.grammar
     return [
-        {ref: placeholder_tokens.replace_tokens(grammar, name, tokens) for ref, name in each.items()}
-        for each in names_by_row
+        {ref: placeholder_tokens.replace_tokens(grammar, name, tokens) for ref, name in row_names.items()}
+        for row_names in names_by_row
     ]
 
 
 def _cells(request: ExportRequest, values: Sequence[object], names: Mapping[str, str]) -> list[str]:
-    return [_cell(request, *each, names) for each in zip(request.columns, values, strict=True)]
+    return [_cell(request, *pair, names) for pair in zip(request.columns, values, strict=True)]
 
 
 def _cell(request: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:

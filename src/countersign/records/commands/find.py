@@ -33,7 +33,7 @@ async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
     views = [view for view in run.caller.view.models.values() if _is_searched(run, view)]
     hits_by_view = await asyncio.gather(*(_hits(run, view, text, min(limit, PER_MODEL)) for view in views))
     needle = folded(text)
-    lines = [line for each in hits_by_view for line in each]
+    lines = [line for hit in hits_by_view for line in hit]
     # Titles that begin with the text come first. The sort is stable, so the order within a model does not change
     # otherwise.
     lines.sort(key=lambda line: not folded(str(line.title or "")).startswith(needle))
@@ -60,13 +60,13 @@ def _is_searched(run: Run, view: ModelView) -> bool:
 def _searched_fields(view: ModelView) -> list[Field]:
     names = dict.fromkeys((title_field(view), view.model.shown_as, *view.model.subtitle_fields))
     fields = [view.model.fields[name] for name in names if name in view.fields and view.sees_in_clear(name)]
-    return [each for each in fields if isinstance(each, Text) and each.is_folded]
+    return [field for field in fields if isinstance(field, Text) and field.is_folded]
 
 
 async def _hits(run: Run, view: ModelView, text: str, limit: int) -> list[RecordLine]:
     parameters = Parameters()
     scope = run.engine.reading(run.caller, view).scope(parameters)
-    contained = [queries.compared(scope, view.model.name, each, "contains", text) for each in _searched_fields(view)]
+    contained = [queries.compared(scope, view.model.name, field, "contains", text) for field in _searched_fields(view)]
     reach_condition = queries.any_of(scope, view.model, view.reach("search" if "search" in view.commands else "list"))
     condition = all_of([f"({' OR '.join(contained)})", reach_condition])
     statement = (
@@ -80,4 +80,4 @@ async def _hits(run: Run, view: ModelView, text: str, limit: int) -> list[Record
 async def lines(run: Run, view: ModelView, record_ids: list[str]) -> list[RecordLine]:
     """Return the lines of those records that exist for the caller, in this order."""
     values = await record_names.values_of(run, view, record_ids, record_names.line_fields(view))
-    return [record_names.line_of(view, values[each]) for each in record_ids if each in values]
+    return [record_names.line_of(view, values[record_id]) for record_id in record_ids if record_id in values]

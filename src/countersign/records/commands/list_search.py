@@ -177,9 +177,9 @@ def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: o
         BadInput: the value contains a placeholder token.
     """
     values: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
-    for each in values:
-        if isinstance(each, str):
-            unmask_input.refuse_tokens(run, each, f"a filter on {model}.{field}")
+    for member in values:
+        if isinstance(member, str):
+            unmask_input.refuse_tokens(run, member, f"a filter on {model}.{field}")
 
 
 def statement(run: Run, model: str, query: Query, command: str = "list") -> select.SelectStatement:
@@ -274,7 +274,7 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
         result.sums = {each.name: _sum(*rows[0][1 + 3 * n : 4 + 3 * n]) for n, each in enumerate(summed)}
     if "expand" in body:
         result.names = await record_names.names_of_refs(
-            run, refs, record_reader.members(records, [each.name for each in refs])
+            run, refs, record_reader.members(records, [ref.name for ref in refs])
         )
     return result
 

@@ -47,7 +47,7 @@ async def _masked_records(run: Run, record_reader: RecordReader, rows: Sequence[
         await _literals(run, record_reader, values)
     if record_reader.structures:
         await run.engine.render(run, record_reader, values)
-    return [record_reader.shape(*each) for each in values]
+    return [record_reader.shape(*value) for value in values]
 
 
 async def _literals(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:

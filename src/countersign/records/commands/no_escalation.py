@@ -32,8 +32,8 @@ class _Approval(msgspec.Struct):
 async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
     """Return the titles of roles that modules, restricted fields and approval settings name. A role with such a title
     gives more rights than its grants."""
-    fields = (each for model in registry.models.values() for each in model.fields.values())
-    restricted_roles = {role for each in fields for role in each.restricted}
+    fields = (field for model in registry.models.values() for field in model.fields.values())
+    restricted_roles = {role for field in fields for role in field.restricted}
     groups: set[str] = set()
     for (text,) in await reader.fetch(_APPROVALS):
         try:
@@ -52,11 +52,11 @@ def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
     if caller.is_administrator:
         return True
     view = caller.view.models.get(grant.model)
-    if view is None or not all(each.field == "id" or view.sees_in_clear(each.field) for each in grant.rows):
+    if view is None or not all(row.field == "id" or view.sees_in_clear(row.field) for row in grant.rows):
         return False
-    rows = [bind_caller(each, caller.user_id) for each in grant.rows]
+    rows = [bind_caller(row, caller.user_id) for row in grant.rows]
     command_names = commands[grant.model] if grant.commands == "*" else grant.commands
-    return all(_has_command(view, each, rows) for each in command_names) and _has_fields(view, grant)
+    return all(_has_command(view, command_name, rows) for command_name in command_names) and _has_fields(view, grant)
 
 
 def _has_command(view: ModelView, command: str, rows: Sequence[Where]) -> bool:
@@ -70,18 +70,18 @@ def _has_command(view: ModelView, command: str, rows: Sequence[Where]) -> bool:
 def _has_fields(view: ModelView, grant: Grant) -> bool:
     fields = view.model.fields
     return (
-        all(view.fields.get(each) == "clear" for each in _named(view, grant.clear))
+        all(view.fields.get(name) == "clear" for name in _named(view, grant.clear))
         and all(
-            each in view.fields and (bool(fields[each].personal) or view.fields[each] == "clear")
-            for each in _named(view, grant.masked)
+            name in view.fields and (bool(fields[name].personal) or view.fields[name] == "clear")
+            for name in _named(view, grant.masked)
         )
-        and all(each in view.writable for each in _named(view, grant.write) if not fields[each].readonly)
+        and all(name in view.writable for name in _named(view, grant.write) if not fields[name].readonly)
     )
 
 
 def _named(view: ModelView, names: Names) -> Sequence[str]:
     """Return the named fields. Names of fields that the model no longer has are ignored."""
-    return [each for each in view.model.fields if names == "*" or each in names]
+    return [field for field in view.model.fields if names == "*" or field in names]
 
 
 async def has_role(reader: Reader, registry: Registry, commands: Commands, caller: Caller, role_id: str) -> bool:
@@ -97,13 +97,13 @@ async def has_role(reader: Reader, registry: Registry, commands: Commands, calle
     if role[0] in await known_titles(reader, registry) or not frozenset(split_list(role[1])) <= caller.view.rights:
         return False
     grants = [read_grant(registry, row) for row in await reader.fetch(_GRANTS, role_id)]
-    return all(each is not None and has_grant(caller, commands, each) for each in grants)
+    return all(grant is not None and has_grant(caller, commands, grant) for grant in grants)
 
 
 async def has_all_of(reader: Reader, registry: Registry, commands: Commands, caller: Caller, user_id: str) -> bool:
     """Return whether the caller has each role of the person or all rights of the role."""
     roles = [str(row[0]) for row in await reader.fetch(_ROLES_OF, user_id)]
-    return all([await has_role(reader, registry, commands, caller, each) for each in roles])
+    return all([await has_role(reader, registry, commands, caller, role) for role in roles])
 
 
 Values = Mapping[str, Stored]
@@ -124,7 +124,7 @@ async def require_no_escalation(
         added_rights = frozenset(_rights(after_values)) - frozenset(_rights(before_values))
         is_own = run.caller.is_administrator or added_rights <= run.caller.view.rights
     elif model.name == "grant":
-        grant = grants.read_grant(run.engine.registry, tuple(after_values.get(each) for each in grants.COLUMNS))
+        grant = grants.read_grant(run.engine.registry, tuple(after_values.get(column) for column in grants.COLUMNS))
         # The check of the model `grant` refuses an unreadable grant.
         is_own = grant is None or has_grant(run.caller, run.engine.commands, grant)
     elif model.name == "user_role":

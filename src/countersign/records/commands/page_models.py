@@ -165,7 +165,7 @@ def with_comments(caller: Caller, dialect: Dialect) -> Caller:
     condition = CommentVisibility(caller.view, dialect)
 
     def narrowed(rows: Rows) -> Rows:
-        return ((condition,),) if rows is None else tuple((*each, condition) for each in rows)
+        return ((condition,),) if rows is None else tuple((*row, condition) for row in rows)
 
     # The other commands reach only visible comments anyway.
     comments = replace(

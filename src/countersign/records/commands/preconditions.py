@@ -34,7 +34,7 @@ def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> b
     if stored_value is None:
         return False
     if condition.operator == "in":
-        return stored_value in [_stored_operand(field, each) for each in cast("Sequence[object]", condition.value)]
+        return stored_value in [_stored_operand(field, member) for member in cast("Sequence[object]", condition.value)]
     operand = _stored_operand(field, condition.value)
     if condition.operator == "eq":
         return stored_value == operand
@@ -56,7 +56,7 @@ def _compared(field: Field, stored_value: Stored, right: Stored) -> int:
 
 def are_guards_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:
     """Return whether the caller sees every field of the conditions and can therefore evaluate them itself."""
-    return view is not None and all(view.knows(each.field) for each in conditions)
+    return view is not None and all(view.knows(condition.field) for condition in conditions)
 
 
 def require_guards(
@@ -83,7 +83,7 @@ def is_locked(model: Declared, values: Mapping[str, Stored]) -> bool:
 
 def are_met(model: Declared, values: Mapping[str, Stored], conditions: Sequence[Where]) -> bool:
     """Return whether there is at least one condition and the values meet all conditions."""
-    return bool(conditions) and all(is_met(model, values, each) for each in conditions)
+    return bool(conditions) and all(is_met(model, values, condition) for condition in conditions)
 
 
 def require_within_rows(
@@ -101,7 +101,7 @@ def require_within_rows(
     empty: dict[str, Stored] = {name: 0 if each.sum_of else None for name, each in view.model.fields.items()}
     known_values = {**empty, **values, "id": record_id}
     known_values |= computed(view.model, known_values)
-    if not any(all(_is_within(view, known_values, each) for each in alternative) for alternative in rows):
+    if not any(all(_is_within(view, known_values, condition) for condition in alternative) for alternative in rows):
         raise no_such_record()
 
 
@@ -262,13 +262,13 @@ async def require_rules_as_seen(
         BadInput: the record would not meet a rule.
     """
     named_rules = (*rules_naming(view.model, given_fields), *more_rules)
-    rules = [each for each in named_rules if is_rule_readable(run, view, each, given_fields)]
+    rules = [named_rule for named_rule in named_rules if is_rule_readable(run, view, named_rule, given_fields)]
     await _require_met(run, view.model, values, rules, given_fields, command)
 
 
 def rules_naming(model: Declared, written_fields: Collection[str]) -> list[Where]:
     """Return the rules that name at least one of these fields."""
-    return [each for each in model.rules if _fields(each) & set(written_fields)]
+    return [rule for rule in model.rules if _fields(rule) & set(written_fields)]
 
 
 def is_rule_readable(run: Run, view: ModelView, rule: Where, given_fields: Collection[str]) -> bool:

@@ -47,7 +47,7 @@ def of_model(view: ModelView, views: Mapping[str, ModelView], registry: Registry
         "title_field": title_field(view),
         "subtitle_fields": [name for name in model.subtitle_fields if name in view.fields],
         "state_field": model.state_field if model.state_field in view.fields else None,
-        "measures": [_measure(view, each) for each in model.measures if _is_measured(view, each)],
+        "measures": [_measure(view, measure) for measure in model.measures if _is_measured(view, measure)],
         "incoming": _incoming(view, views, registry),
         "command_details": [{"id": f"{model.name}.{name}", **of_command(view, name)} for name in sorted(view.commands)],
     }
@@ -66,8 +66,8 @@ def of_field(view: ModelView, field: Field) -> dict[str, Any]:
     if isinstance(field, Select):
         is_state = field.name == view.model.state_field
         choices = [
-            {"value": each.value, "label": each.label, "tone": field.tone(each, is_state=is_state)}
-            for each in field.choices
+            {"value": choice.value, "label": choice.label, "tone": field.tone(choice, is_state=is_state)}
+            for choice in field.choices
         ]
     return {"labels": field.labels, "choices": choices}
 
@@ -99,8 +99,8 @@ def risk_of(view: ModelView, name: str) -> RiskLevel:
     workflow = view.model.workflow
     move = None if workflow is None else workflow.moves.get(name)
     own_risk: RiskLevel = DEFAULT_RISKS.get(name, "low") if move is None else move.risk
-    rules = [each for each in view.model.risks if name in each.commands and not each.fields and not each.when]
-    levels: list[RiskLevel] = [own_risk, *(each.level for each in rules)]
+    rules = [risk for risk in view.model.risks if name in risk.commands and not risk.fields and not risk.when]
+    levels: list[RiskLevel] = [own_risk, *(rule.level for rule in rules)]
     return max(levels, key=RISK_LEVELS.index)
 
 
@@ -114,9 +114,9 @@ def is_reversible(view: ModelView, name: str) -> bool:
 
 
 def _is_measured(view: ModelView, measure: Measure) -> bool:
-    conditions = [each.field for each in (measure.when, measure.among) if each]
-    names = [each for each in (measure.field, measure.date, *conditions) if each]
-    return all(view.sees_in_clear(each) for each in names) and date_of(view, measure) is not None
+    conditions = [condition.field for condition in (measure.when, measure.among) if condition]
+    names = [name for name in (measure.field, measure.date, *conditions) if name]
+    return all(view.sees_in_clear(name) for name in names) and date_of(view, measure) is not None
 
 
 def date_of(view: ModelView, measure: Measure) -> str | None:
@@ -151,24 +151,24 @@ def views_of(view: ModelView, person: str) -> list[dict[str, Any]]:
     `person` is the id of the caller's person. Filters and orders are as `list` and `search` take them."""
     return [
         {
-            "name": each.name,
-            "label": {"en": each.en, "de": each.de or each.en},
+            "name": list_view.name,
+            "label": {"en": list_view.en, "de": list_view.de or list_view.en},
             "filter": [
                 {"field": condition.field, "op": condition.operator, "value": _value_now(condition.value, person)}
-                for condition in each.filter
+                for condition in list_view.filter
             ],
             "order": [
                 {"field": name.removeprefix("-"), "dir": "desc" if name.startswith("-") else "asc"}
-                for name in each.order
+                for name in list_view.order
             ],
         }
-        for each in view.model.views
-        if all(view.sees_in_clear(name) for name in _fields_of(each))
+        for list_view in view.model.views
+        if all(view.sees_in_clear(name) for name in _fields_of(list_view))
     ]
 
 
 def _fields_of(view: ListView) -> list[str]:
-    return [*(each.field for each in view.filter), *(name.removeprefix("-") for name in view.order)]
+    return [*(condition.field for condition in view.filter), *(name.removeprefix("-") for name in view.order)]
 
 
 def _value_now(value: object, person: str) -> object:

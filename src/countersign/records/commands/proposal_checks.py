@@ -111,7 +111,7 @@ async def _sees_total(run: Run, total: Total, parent_id: str) -> bool:
 
 def _is_touched(run: Run, values: Mapping[str, Stored]) -> bool:
     """Return whether an earlier step of the plan changes a record to which these values refer."""
-    return any(run.is_touched(each) for each in values.values() if isinstance(each, str))
+    return any(run.is_touched(value) for value in values.values() if isinstance(value, str))
 
 
 async def _require_unique(
@@ -119,7 +119,7 @@ async def _require_unique(
 ) -> None:
     """Require that no record that the caller sees has one of the unique values."""
     # A caller that can use none of list, search and export must not learn that a record has this value.
-    looked_up = next((each for each in ("list", "search", "export") if each in view.commands), None)
+    looked_up = next((command for command in ("list", "search", "export") if command in view.commands), None)
     if run.earlier or looked_up is None:
         return
     for name in given_fields:
@@ -134,5 +134,5 @@ def _unique_among(view: ModelView, name: str, values: Mapping[str, Stored]) -> d
     """Return the combination of values that must be unique. It is empty if the caller does not see these fields."""
     field = view.model.fields[name]
     names = (name,) if field.unique else (name, field.unique_with) if field.unique_with else ()
-    is_seen = all(view.knows(each) and values[each] is not None for each in names)
-    return {each: values[each] for each in names} if is_seen else {}
+    is_seen = all(view.knows(name) and values[name] is not None for name in names)
+    return {name: values[name] for name in names} if is_seen else {}

@@ -107,8 +107,8 @@ def read(body: Mapping[str, object], command: str) -> Query:
         return NO_QUERY
     refuse_unknown_keys(body, MEMBERS, command)
     return Query(
-        filter=tuple(_condition(each) for each in _array(body, "filter", MAX_CONDITIONS, "conditions")),
-        order=tuple(_key(each) for each in _array(body, "order", MAX_KEYS, "keys")),
+        filter=tuple(_condition(member) for member in _array(body, "filter", MAX_CONDITIONS, "conditions")),
+        order=tuple(_key(member) for member in _array(body, "order", MAX_KEYS, "keys")),
         limit=_integer(body, "limit", min_value=1, max_value=MAX_ROWS) if "limit" in body else None,
         offset=_integer(body, "offset", min_value=0, max_value=LARGEST_OFFSET) if "offset" in body else 0,
     )
@@ -179,7 +179,7 @@ def clause(condition: Where) -> str:
     if condition.operator == "is_null":
         return f"{field} is {'empty' if value else 'set'}"
     if condition.operator == "in":
-        return f"{field} is {joined([_text(each) for each in cast('Sequence[object]', value)], 'or')}"
+        return f"{field} is {joined([_text(member) for member in cast('Sequence[object]', value)], 'or')}"
     return f"{field} {_RELATIONS[condition.operator]} {_text(value)}"
 
 
@@ -190,7 +190,7 @@ def refusal(condition: Where) -> str:
 
 def clauses(conditions: Sequence[Where]) -> str:
     """Return conditions, all of which must be met, in words."""
-    return joined([clause(each) for each in conditions], "and")
+    return joined([clause(condition) for condition in conditions], "and")
 
 
 def joined(parts: Sequence[str], conjunction: str) -> str:
@@ -308,7 +308,7 @@ def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
         return "1 = 0"
     plain_scope = scope.without_view()
     alternatives = [all_of([_row_condition(plain_scope, model, each) for each in alternative]) for alternative in rows]
-    return f"({' OR '.join(f'({each})' for each in alternatives)})"
+    return f"({' OR '.join(f'({alternative})' for alternative in alternatives)})"
 
 
 def _row_condition(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
@@ -334,8 +334,8 @@ def filter_clauses(scope: Scope, view: ModelView, conditions: Sequence[Condition
             fit the kind of the field, or the value is malformed.
     """
     return [
-        compared(scope, view.model.name, clear_field(view, each.field), each.operator, each.value)
-        for each in conditions
+        compared(scope, view.model.name, clear_field(view, condition.field), condition.operator, condition.value)
+        for condition in conditions
     ]
 
 
@@ -372,7 +372,7 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     if operator == "is_null":
         return f"{expression} IS {null_keyword(name, value)}"
     if operator == "in":
-        values = dict.fromkeys(operand_of(field, name, each) for each in array_of(name, value))
+        values = dict.fromkeys(operand_of(field, name, member) for member in array_of(name, value))
         return _is_one_of(scope, field, expression, list(values))
     operand = operand_of(field, name, value)
     if isinstance(field, Moment):
@@ -441,7 +441,7 @@ def _is_one_of(scope: Scope, field: Field, expression: str, values: Sequence[Sto
     if isinstance(field, Moment):
         expression = f"({expression} - {expression} % {DISPLAY_UNIT_US})"
     if len(values) <= MAX_SINGLE_PARAMETERS:
-        return f"{expression} IN ({', '.join(add_parameter(each) for each in values)})"
+        return f"{expression} IN ({', '.join(add_parameter(value) for value in values)})"
     value_list = add_parameter(msgspec.json.encode(values).decode())
     if scope.dialect == "sqlite":
         return f"{expression} IN (SELECT value FROM json_each({value_list}))"

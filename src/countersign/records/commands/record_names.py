@@ -65,7 +65,7 @@ async def values_of(
 async def names(run: Run, model: str, record_ids: Iterable[str]) -> dict[str, object]:
     """Map the ids of those records that exist for the caller to their titles."""
     view = run.caller.view.models.get(model)
-    ids = [each for each in record_ids if each]
+    ids = [record_id for record_id in record_ids if record_id]
     if view is None or not view.is_readable or not ids:
         return {}
     title = title_field(view)
@@ -81,7 +81,7 @@ def line_of(view: ModelView, values: Mapping[str, object]) -> RecordLine:
         view.model.name,
         str(values["id"]),
         values[title_field(view)],
-        [each for each in subtitle if each is not None],
+        [part for part in subtitle if part is not None],
         values.get(state),
     )
 
@@ -103,7 +103,7 @@ def read_fields(body: Body, member: str, max_items: int) -> tuple[str, ...]:
     """
     value = body.get(member, [])
     items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
-    if items is None or len(items) > max_items or not all(isinstance(each, str) for each in items):
+    if items is None or len(items) > max_items or not all(isinstance(item, str) for item in items):
         raise BadInput(f"{member} must be an array of at most {max_items} names of fields")
     return tuple(dict.fromkeys(cast("Sequence[str]", items)))
 

@@ -339,7 +339,7 @@ async def _take_value_ids(
     await _store_literals(
         run, [value for name, value in values.items() if isinstance(value, str) and name not in names]
     )
-    released_ids = [each.id for each in ids_before.values()]
+    released_ids = [id_.id for id_ in ids_before.values()]
     return dict(zip(names, await run.engine.vault.hold(run.transaction, personal_values, released_ids), strict=True))
 
 
@@ -541,7 +541,7 @@ def _changed_parents(total: Total, now: Mapping[str, Stored], values_before: Map
     """Return the ids of the records whose total changes, which are the previous and the new parent."""
     if now.get(total.of) == values_before.get(total.of) and now.get(total.by) == values_before.get(total.by):
         return []
-    return sorted({str(each) for each in (now.get(total.by), values_before.get(total.by)) if each})
+    return sorted({str(parent_id) for parent_id in (now.get(total.by), values_before.get(total.by)) if parent_id})
 
 
 async def _update_total(run: Run, total: Total, parent_id: str) -> None:

@@ -71,4 +71,4 @@ def _newest_first(view: ModelView) -> list[dict[str, str]]:
     """Return an order that begins with the newest, by the first date or instant field that the caller reads."""
     fields = view.model.fields
     days = [name for name in view.fields if fields[name].kind in ("date", "moment") and view.sees_in_clear(name)]
-    return [{"field": each, "dir": "desc"} for each in days[:1]]
+    return [{"field": day, "dir": "desc"} for day in days[:1]]

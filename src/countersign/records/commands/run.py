@@ -249,7 +249,7 @@ class Run:
         if record_id is None:
             return False
         return any(
-            step.record_id == record_id or any(each.stored == record_id for each in step.given.values())
+            step.record_id == record_id or any(field_input.stored == record_id for field_input in step.given.values())
             for step in self.earlier
         )
 

@@ -119,7 +119,7 @@ class ListQuery:
         parameters = Parameters()
         scope = self._reading.scope(parameters)
         order = order_terms(scope, self._reading, self._query)
-        columns = [each.expression for each in order]
+        columns = [term.expression for term in order]
         text = f"{self._rows_of_range(columns, position, rows, parameters)} LIMIT 1 OFFSET {parameters.put(skip)}"
         return _with_version(text, columns, parameters)
 

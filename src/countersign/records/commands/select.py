@@ -139,7 +139,7 @@ class RecordReader:
         self.shape: Any = _shape(model.name, self.names)
         positions = [(index, model.fields[name]) for index, name in enumerate(model_view.fields, 2)]
         self.masked = tuple((index, field) for index, field in positions if model_view.fields[field.name] == "masked")
-        clear = [each for each in positions if each not in self.masked]
+        clear = [position for position in positions if position not in self.masked]
         self._conversions = _conversions(clear)
         self.texts = tuple(index for index, field in clear if field.is_folded)
         self.structures = tuple((index, field.name) for index, field in positions if isinstance(field, Structure))
@@ -208,7 +208,7 @@ class RecordReader:
         if not columns:
             return 0
         texts = (cast("tuple[str | None, ...]", columns[start + index]) for index in self._text_places)
-        return sum(sum(map(len, filter(None, each))) for each in texts)
+        return sum(sum(map(len, filter(None, text))) for text in texts)
 
     def values(self, rows: Sequence[Row], masks: Masks | None) -> list[list[Any]]:
         """Return the rows with every value as displayed, and with placeholder tokens for masked values."""
@@ -260,9 +260,9 @@ def _conversions(positions: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Cal
 def _mask(rows: list[list[Any]], masked_fields: tuple[tuple[int, Field], ...], masks: Masks) -> None:
     """Replace the value ids in the rows with placeholder tokens, in one batch."""
     columns = [
-        (index, field.personal, [each for each in rows if each[index] is not None]) for index, field in masked_fields
+        (index, field.personal, [row for row in rows if row[index] is not None]) for index, field in masked_fields
     ]
-    numbers = iter(masks.tokens([each[index] for index, _, holders in columns for each in holders]))
+    numbers = iter(masks.tokens([holder[index] for index, _, holders in columns for holder in holders]))
     for index, label, holders in columns:
         for each, number in zip(holders, numbers, strict=False):
             each[index] = f"{label}_{number}"
@@ -424,7 +424,7 @@ def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query)
     terms: list[Term] = []
     is_by_id = False
     # Omit a key that has the same value in all rows, because the index that finds these rows orders them by id.
-    fixed = {each.field for each in query.filter if each.operator == "eq"}
+    fixed = {condition.field for condition in query.filter if condition.operator == "eq"}
     for key in query.order:
         field: Field = queries.clear_field(record_reader.view, key.field)
         if is_by_id or (key.field in fixed and key.field != "id"):
@@ -433,17 +433,17 @@ def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query)
         if is_by_id:
             terms += _id_terms(scope, key.is_descending)
         else:
-            terms += [Term(each, key.is_descending) for each in scope.ordered(field)]
+            terms += [Term(expression, key.is_descending) for expression in scope.ordered(field)]
     return terms if is_by_id else [*terms, *_id_terms(scope, False)]
 
 
 def _id_terms(scope: queries.Scope, is_descending: bool) -> list[Term]:
-    return [Term(each, is_descending, is_key=True) for each in scope.id_columns()]
+    return [Term(id_column, is_descending, is_key=True) for id_column in scope.id_columns()]
 
 
 def order_clause(terms: Sequence[Term]) -> str:
     """Return the terms of an ORDER BY clause. The last terms, which identify a record, are never NULL."""
     return ", ".join(
-        f"{each.expression} {'DESC' if each.is_descending else 'ASC'}{'' if each.is_key else ' NULLS LAST'}"
-        for each in terms
+        f"{term.expression} {'DESC' if term.is_descending else 'ASC'}{'' if term.is_key else ' NULLS LAST'}"
+        for term in terms
     )

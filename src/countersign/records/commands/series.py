@@ -236,7 +236,7 @@ def _bucket(scope: Scope, field: Field, step: Step) -> str:
 
 async def _cells(run: Run, model: str, request: _Request) -> _Cells:
     if request.fn == "median":
-        medians = [await _rows(run, _median(run, model, request, is_whole=each)) for each in (False, True)]
+        medians = [await _rows(run, _median(run, model, request, is_whole=is_whole)) for is_whole in (False, True)]
         return _Cells(_medians(medians[0]), {key: value for (_, key), value in _medians(medians[1]).items()})
     rows = await _rows(run, _sums(run, model, request))
     totals: dict[Stored, list[int]] = {}

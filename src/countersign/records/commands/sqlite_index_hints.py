@@ -28,10 +28,10 @@ async def with_index_hints(run: Run, view: ModelView, query: Query) -> Query:
     if run.engine.dialect != "sqlite" or view.model.table is not None or not _is_ordered_page(view, query):
         return query
     candidates = [each for each in query.filter if each.field != query.order[0].field and _uses_index(view, each)]
-    for each in candidates:
-        if not await _matches_many(run, view, each):
+    for candidate in candidates:
+        if not await _matches_many(run, view, candidate):
             return query
-    return replace(query, scattered=frozenset(each.field for each in candidates))
+    return replace(query, scattered=frozenset(candidate.field for candidate in candidates))
 
 
 def _is_ordered_page(view: ModelView, query: Query) -> bool:

@@ -220,7 +220,7 @@ async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozen
         return frozenset(record_ids)
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
-    places = ", ".join(parameters.put(each) for each in record_ids)
+    places = ", ".join(parameters.put(record_id) for record_id in record_ids)
     visible_condition = queries.any_of(scope, view.model, view.visible)
     text = f'SELECT t.id FROM "{model}" AS t WHERE t.id IN ({places}) AND {visible_condition}'
     return frozenset(row[0] for row in await run.reader.fetch(text, *parameters.values))
@@ -230,7 +230,7 @@ async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dic
     """Map the ids of those records that exist for the caller to their stored revisions."""
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
-    places = ", ".join(parameters.put(each) for each in record_ids)
+    places = ", ".join(parameters.put(record_id) for record_id in record_ids)
     visible_condition = queries.any_of(scope, view.model, view.visible)
     text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {visible_condition}'
     return dict(await run.reader.fetch(text, *parameters.values))
@@ -260,7 +260,7 @@ def _require_alone(field: Field, text: str, tokens: Sequence[PlaceholderToken], 
     """Require that a token in a field with a format is the whole text. Otherwise the response would reveal whether the
     token's value, combined with the other text, matches the format."""
     has_format = isinstance(field, Text) and field.has_format
-    if has_format and any(each.label != LITERAL for each in tokens) and tokens[0].text != text:
+    if has_format and any(token.label != LITERAL for token in tokens) and tokens[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
@@ -360,7 +360,7 @@ async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozen
     occurring_ids = await _occurring_in(run, value_ids, fields_labelled(run, label))
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
-        text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
+        text = _ALIASES.format(places=", ".join(parameters.put(value_id) for value_id in value_ids))
         for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
             if await text_in(run, model, field, "id", record_id) is not None:
                 occurring_ids.add(value_id)
@@ -377,7 +377,7 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
     ]
     occurring_ids = await _occurring_in(run, value_ids, readable_fields)
     parameters = Parameters()
-    text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(each) for each in value_ids))
+    text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(value_id) for value_id in value_ids))
     for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
         if (model, field) in readable_fields and await text_in(run, model, field, "id", record_id) is not None:
             occurring_ids.add(value_id)
@@ -390,7 +390,7 @@ async def _occurring_in(run: Run, value_ids: Sequence[int], among_fields: Sequen
     for model, field in among_fields:
         parameters = Parameters()
         scope = queries.Scope(run.engine.dialect, parameters, "t")
-        places = ", ".join(parameters.put(each) for each in value_ids)
+        places = ", ".join(parameters.put(value_id) for value_id in value_ids)
         view = run.view_of(model)
         visible_condition = queries.any_of(scope, view.model, view.visible)
         column, shown_condition = f't."{field}__value"', _shows_own(run, view, field, parameters)
@@ -409,7 +409,7 @@ def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) ->
     if run.caller.domain is None or view.fields[field] != "masked" or not view.model.fields[field].linked:
         return ""
     names = (view.model.name, field, run.caller.domain.id)
-    model, name, domain = (parameters.put(each) for each in names)
+    model, name, domain = (parameters.put(name) for name in names)
     return (
         f" AND NOT EXISTS (SELECT 1 FROM pii_alias AS own WHERE own.model = {model} AND own.record_id = t.id "
         f"AND own.field = {name} AND own.domain_id = {domain})"

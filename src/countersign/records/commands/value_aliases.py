@@ -112,8 +112,8 @@ def _domains_with_alias(
     for source in sources:
         domain_ids |= now.get(source, {}).keys()
     is_written = any(
-        field_inputs[each].value_id is None and field_inputs[each].stored is not None
-        for each in sources & field_inputs.keys()
+        field_inputs[source].value_id is None and field_inputs[source].stored is not None
+        for source in sources & field_inputs.keys()
     )
     return domain_ids | {run.domain.id} if run.domain is not None and is_written else domain_ids
 
@@ -127,4 +127,4 @@ async def unlink(run: Run, model: Declared, record_id: str, old_keys: Mapping[st
     """Release the previous values of these fields, and their aliases in all domains."""
     for name in old_keys:
         await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
-    await run.engine.vault.release(run.transaction, [each.id for each in old_keys.values()])
+    await run.engine.vault.release(run.transaction, [old_key.id for old_key in old_keys.values()])

@@ -274,7 +274,7 @@ async def _require_allowed(
     else:
         _require_state(view.model, view, record, move)
         _require_inputs(view.model, view, move, values)
-    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+    readable = [guard for guard in move.guards if view.sees_in_clear(guard.field)]
     preconditions.require_guards(view.model, view, readable, values, f"{view.model.name}.{move.name}")
 
 
@@ -329,7 +329,7 @@ def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
     sees_state = workflow is not None and view.sees_in_clear(workflow.field)
     sees_inputs = all(name in view.fields for name in move.inputs)
     rules = (*move.rules, *preconditions.rules_naming(view.model, move.optional))
-    sees_inputs = sees_inputs and all(preconditions.is_rule_readable(run, view, each, ()) for each in rules)
+    sees_inputs = sees_inputs and all(preconditions.is_rule_readable(run, view, rule, ()) for rule in rules)
     return (
         sees_state
         and sees_inputs
@@ -344,7 +344,7 @@ def _sees_records(run: Run, view: ModelView, move: Move) -> bool:
         child = run.caller.view.models.get(name)
         if child is None or not child.reads_any_by("list", "search", "export"):
             return False
-        if any(each not in child.fields for each in refs_to(child.model, view.model)):
+        if any(ref not in child.fields for ref in refs_to(child.model, view.model)):
             return False
     return True
 

@@ -66,7 +66,7 @@ class Grammar:
     def tokens(self, text: str) -> list[PlaceholderToken]:
         """Return the tokens in the text, from left to right."""
         matches = self._token.finditer(text)
-        return [PlaceholderToken(each[1], int(each[2]), each.start(), each.end()) for each in matches]
+        return [PlaceholderToken(match[1], int(match[2]), match.start(), match.end()) for match in matches]
 
     def near_miss(self, text: str) -> str | None:
         """Return the first part of the text that looks like a token but is not one, or None if there is no such
@@ -155,8 +155,8 @@ def _padded(numbers: Sequence[int], half: int) -> list[int]:
     if half == _HALF:
         padded[1::2] = numbers
         return padded
-    padded[1::2] = [each & _WORD_MASK for each in numbers]
-    padded[::2] = [each >> _WORD for each in numbers]
+    padded[1::2] = [number & _WORD_MASK for number in numbers]
+    padded[::2] = [number >> _WORD for number in numbers]
     return padded
 
 
@@ -188,13 +188,13 @@ class DomainMasks:
             # Do not cache the numbers of a large read, because they would evict frequently used numbers.
             return self._permutation.encode(ids)
         known_tokens = self._known
-        new_ids = [each for each in ids if each not in known_tokens]
+        new_ids = [id_ for id_ in ids if id_ not in known_tokens]
         if new_ids:
             if len(known_tokens) >= MAX_KNOWN:
                 known_tokens.clear()
                 new_ids = list(ids)
             known_tokens.update(zip(new_ids, self._permutation.encode(new_ids), strict=True))
-        return [known_tokens[each] for each in ids]
+        return [known_tokens[id_] for id_ in ids]
 
     def value_id(self, number: int) -> int:
         """Return the value id that corresponds to a token number. The number must be below 2^48."""

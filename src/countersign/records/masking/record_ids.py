@@ -54,8 +54,8 @@ class RecordIds:
         if not self._is_number:
             return [self._encrypted(key) for key in keys]
         numbers = [self._packed(key) for key in keys]
-        encoded = iter(self._permutation.encode([each for each in numbers if each is not None]))
-        return [None if each is None else f"{next(encoded):0{self._digits}x}" for each in numbers]
+        encoded = iter(self._permutation.encode([number for number in numbers if number is not None]))
+        return [None if number is None else f"{next(encoded):0{self._digits}x}" for number in numbers]
 
     def decode(self, record_id: str) -> Key | None:
         """Return the key of an id, or None if this is not an id of the table."""

@@ -66,16 +66,16 @@ class SeenValues:
         Raises:
             Unavailable: the ids of too many values collide.
         """
-        hashes = [self._hash(each) for each in values]
+        hashes = [self._hash(value) for value in values]
         known = self._known
-        found = {each: known[each] for each in hashes if each in known}
+        found = {hash_: known[hash_] for hash_ in hashes if hash_ in known}
         new = {hashed: each.label for hashed, each in zip(hashes, values, strict=True) if hashed not in found}
         if new:
             found |= await self._stored(tables, new)
             if len(known) + len(new) > MAX_KNOWN:
                 known.clear()
             known.update(found)
-        return [found[each] for each in hashes]
+        return [found[hash_] for hash_ in hashes]
 
     def _hash(self, value: SeenValue) -> bytes:
         data = "\0".join((value.label, *value.place, value.text)).encode("utf-8", "surrogatepass")
@@ -84,16 +84,16 @@ class SeenValues:
 
     async def _stored(self, tables: OwnTables, labels: Mapping[bytes, str]) -> dict[bytes, int]:
         found = await _find(tables.reader, list(labels))
-        missing = [each for each in labels if each not in found]
+        missing = [label for label in labels if label not in found]
         if not missing:
             return found
         async with tables.writing() as inside:
             for probe in range(_MAX_PROBES):
-                for each in sorted(missing):
-                    await inside.transaction.run(_ADD, _id_of(each, probe), each, labels[each], clock.now())
+                for value_id in sorted(missing):
+                    await inside.transaction.run(_ADD, _id_of(value_id, probe), value_id, labels[value_id], clock.now())
                 # Another process may have stored the value, and another value may have the id.
                 found |= await _find(inside.transaction, missing)
-                missing = [each for each in missing if each not in found]
+                missing = [value_id for value_id in missing if value_id not in found]
                 if not missing:
                     return found
         raise Unavailable("No free id was found for a value.")

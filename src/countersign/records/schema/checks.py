@@ -109,7 +109,7 @@ async def _duplicate_obstacle(reader: Reader, unique: Unique) -> str | None:
     if row is None:
         return None
     text = f"SELECT id FROM {table} WHERE {column} = $1 ORDER BY id LIMIT {_SHOWN}"
-    examples = ", ".join(each[0] for each in await reader.fetch(text, row[0]))
+    examples = ", ".join(example_row[0] for example_row in await reader.fetch(text, row[0]))
     return (
         f"{unique.table}.{unique.column} is to be unique, and several records, for example {examples}, have the same "
         "value: change all but one of them, or remove unique"

@@ -107,7 +107,7 @@ def desired_snapshot(registry: Registry, before_snapshot: Snapshot, dialect: Dia
     Raises:
         DeclarationError: see `snapshot.table`.
     """
-    totals = [total for each in registry.totals.values() for total in each]
+    totals = [total for model_totals in registry.totals.values() for total in model_totals]
     tables = {
         name: table(
             model,
@@ -215,7 +215,7 @@ class _Planner:
                 self._rename_column(name, renamed_column, column.name)
 
     def _rename_column(self, name: str, column: Column, new_name: str) -> None:
-        for index in [each for each in self.now.tables[name].indexes if _is_over(each, [column])]:
+        for index in [index for index in self.now.tables[name].indexes if _is_over(index, [column])]:
             self._drop_index(name, index)
         self._added.add((name, new_name))
         text = f'ALTER TABLE "{name}" RENAME COLUMN "{column.name}" TO "{new_name}"'
@@ -240,7 +240,7 @@ class _Planner:
 
     def _drop_index(self, name: str, index: Index) -> None:
         now = self.now.tables[name]
-        indexes_left = [each for each in now.indexes if each.name != index.name]
+        indexes_left = [other for other in now.indexes if other.name != index.name]
         table_after = msgspec.structs.replace(now, indexes=indexes_left)
         self._step(f"drop the index of {name} by {index.terms}", f'DROP INDEX "{index.name}"', table_after)
 
@@ -248,8 +248,8 @@ class _Planner:
         now = self.now.tables[name]
         table_after = msgspec.structs.replace(
             now,
-            columns=[each for each in now.columns if each.name != column.name],
-            unfilled=tuple(each for each in now.unfilled if each != column.name),
+            columns=[other for other in now.columns if other.name != column.name],
+            unfilled=tuple(name for name in now.unfilled if name != column.name),
         )
         text = f'ALTER TABLE "{name}" DROP COLUMN "{column.name}"'
         field = column.name.removesuffix(VALUE)
@@ -301,7 +301,7 @@ class _Planner:
             table_after = msgspec.structs.replace(
                 now,
                 columns=_replaced(now, filled_column),
-                unfilled=tuple(each for each in now.unfilled if each != filled_column.name),
+                unfilled=tuple(name for name in now.unfilled if name != filled_column.name),
             )
             work = replace(work, is_there=self._is_there(name, filled_column.name))
             self._step(sentence, "", with_unfilled(_with(self.now, table_after), name, filled_column.name), work)
@@ -342,8 +342,8 @@ class _Planner:
             self._destroy(f"drop the table {name} with its records", texts, snapshot_after, None)
 
     def _untie(self, name: str, names: list[str]) -> None:
-        tied = [each for each in self.now.tables[name].columns if each.label or each.references in names]
-        for index in [each for each in self.now.tables[name].indexes if _is_over(each, tied)]:
+        tied = [column for column in self.now.tables[name].columns if column.label or column.references in names]
+        for index in [index for index in self.now.tables[name].indexes if _is_over(index, tied)]:
             self._drop_index(name, index)
         for column in tied:
             self._drop_column(name, column, None)
@@ -372,7 +372,7 @@ def _stays(column: Column, new_column: Column | None, kinds: Kinds) -> bool:
 
 def _is_wider(kind: str, other_kind: str, kinds: Kinds) -> bool:
     """Return whether every stored value of the kind is valid for the other kind."""
-    return any(kind in each.widens for each in kinds if each.kind == other_kind)
+    return any(kind in field_kind.widens for field_kind in kinds if field_kind.kind == other_kind)
 
 
 def _is_filled(column: Column) -> bool:
@@ -395,7 +395,7 @@ def _renamed(table: ModelTable, column: Column, new_name: str) -> ModelTable:
 
     return msgspec.structs.replace(
         table,
-        columns=[msgspec.structs.replace(each, name=name(each.name)) for each in table.columns],
+        columns=[msgspec.structs.replace(column, name=name(column.name)) for column in table.columns],
         bits={name(each): bit for each, bit in table.bits.items()},
         unfilled=tuple(map(name, table.unfilled)),
     )

@@ -74,8 +74,8 @@ class RowTaskRunner:
         return _last(rows)
 
     def _total(self, work: RowTask) -> Total | None:
-        totals = (total for each in self._registry.totals.values() for total in each)
-        return next((each for each in totals if (each.parent.name, each.field) == (work.table, work.field)), None)
+        totals = (total for model_totals in self._registry.totals.values() for total in model_totals)
+        return next((total for total in totals if (total.parent.name, total.field) == (work.table, work.field)), None)
 
     async def _forget(self, transaction: Transaction, work: RowTask, record_ids: Sequence[str]) -> None:
         """Release the value ids of values that are about to change. A later step assigns new value ids."""
@@ -116,8 +116,8 @@ async def _add_up(transaction: Transaction, total: Total, last_id: str) -> str |
     parent = total.parent.name
     child, group_condition = total.child.name, f'child."{total.by}" = "{parent}".id'
     columns = "".join(
-        f', (SELECT {each} FROM "{child}" AS child WHERE {group_condition})'
-        for each in sum_columns(f'child."{total.of}"')
+        f', (SELECT {sum_column} FROM "{child}" AS child WHERE {group_condition})'
+        for sum_column in sum_columns(f'child."{total.of}"')
     )
     rows = await _rows(transaction, parent, columns, "", last_id)
     totals: list[tuple[str, int]] = [

@@ -509,7 +509,7 @@ def _fits(value: object, schema: Document) -> bool:
     if isinstance(value, str):
         return _is_text_for(value, schema)
     if isinstance(value, list):
-        return all(_fits(each, schema.get("items", {})) for each in cast("list[object]", value))
+        return all(_fits(member, schema.get("items", {})) for member in cast("list[object]", value))
     if isinstance(value, int):
         return schema.get("minimum", value) <= value <= schema.get("maximum", value)
     return True

@@ -104,7 +104,7 @@ def overview(described_routes: Sequence[Route[Store]], root_url: str, name: str)
     """Return the overview of these routes, in Markdown."""
     addresses = documents.DOCUMENTS
     lines = [f"- [{each}]({root_url}{addresses[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
-    features = ", ".join(dict.fromkeys(feature_of(each) for each in described_routes))
+    features = ", ".join(dict.fromkeys(feature_of(described_route) for described_route in described_routes))
     lines.append(f"- {openapi.address(root_url, 'SECTION')}: one section of openapi: {features}")
     return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(lines))
 
@@ -177,7 +177,7 @@ def wiki(described_routes: Sequence[Route[Store]], root_url: str) -> Wiki:
     pages = [
         _page(each, document["paths"][address_of(each)][each.method.lower()], document) for each in described_routes
     ]
-    features = dict.fromkeys(feature_of(each) for each in described_routes)
+    features = dict.fromkeys(feature_of(described_route) for described_route in described_routes)
     return Wiki(
         title="Countersign distribution",
         version=API_VERSION,

@@ -266,9 +266,9 @@ def operation_ids(routes: Iterable[Route[Store]]) -> Mapping[Key, str]:
     """Map the method and the full path of each route to an operation id. If a route at the root has the same path as a
     route below the prefix, its id ends in `_at_root`."""
     ids: dict[Key, str] = {}
-    for each in sorted(routes, key=lambda route: route.at_root):
-        name = f"{each.method.lower()}_" + re.sub(r"\W+", "_", each.path).strip("_")
-        ids[each.method, address_of(each)] = name if name not in ids.values() else f"{name}_at_root"
+    for shown_route in sorted(routes, key=lambda route: route.at_root):
+        name = f"{shown_route.method.lower()}_" + re.sub(r"\W+", "_", shown_route.path).strip("_")
+        ids[shown_route.method, address_of(shown_route)] = name if name not in ids.values() else f"{name}_at_root"
     return ids
 
 
@@ -345,7 +345,7 @@ class Operations:
         if shape is None:
             return {}
         # A byte range of a JSON document has the media type JSON, but is not valid JSON: do not describe it as JSON.
-        kinds = [each.partition(";")[0] for each in route.produces if each != JSON or shape is not bytes]
+        kinds = [produce.partition(";")[0] for produce in route.produces if produce != JSON or shape is not bytes]
         content = {kind: self._shown(route, kind, shape) for kind in kinds}
         return {"content": content} if content else {}
 
@@ -353,7 +353,7 @@ class Operations:
         """Return the schema of a body in a media type, with an example unless the body is plain text."""
         schema = self._schema_in(kind, shape)
         if kind == JSON and isinstance(shape, OneOf):
-            entry = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
+            entry = {struct.__name__: {"value": self._examples.of(self._schemas.of(struct))} for struct in shape}
             return {"schema": schema, "examples": entry}
         if schema.get("type") == "string" or not schema:
             return {"schema": schema}
@@ -408,7 +408,7 @@ def refusals_of(route: Route[Store]) -> list[type[Refused]]:
     """Return the problems that a route can answer with: the general problems that can occur at the route, and the
     problems that the route declares."""
     impossible_statuses = _impossible_statuses(route)
-    general = [each for each in EVERYWHERE if _may_arise(each, route, impossible_statuses)]
+    general = [refusal for refusal in EVERYWHERE if _may_arise(refusal, route, impossible_statuses)]
     return [*general, *_deprecation_refusals(route), *route.refusals]
 
 
@@ -470,7 +470,7 @@ def example_components(routes: Iterable[Route[Store]], root_url: str) -> Documen
     """Return two examples of every refusal of the routes: one in the form of a problem, and one in the form of an OAuth
     error."""
     components: Document = {}
-    for refusal in dict.fromkeys(refusal for each in routes for refusal in refusals_of(each)):
+    for refusal in dict.fromkeys(refusal for route in routes for refusal in refusals_of(route)):
         detail = " ".join((refusal.__doc__ or "").split()).partition(". ")[0].rstrip(".")
         oauth_error: dict[str, Any] = {"error": refusal.code, "error_description": detail}
         oauth_error |= {"code": refusal.code, "message": detail}

@@ -59,7 +59,7 @@ def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
 
     If several refusals share a code, a general refusal, which any route can answer with, takes precedence.
     """
-    declared_refusals = (refusal for each in routes for refusal in each.refusals)
+    declared_refusals = (refusal for route in routes for refusal in route.refusals)
     return {refusal.code.replace("_", "-"): refusal for refusal in (*declared_refusals, *IN_JOBS, *EVERYWHERE)}
 
 

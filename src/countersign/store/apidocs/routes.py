@@ -68,7 +68,7 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
     # The expiry date is computed from the current day, so that the file and its ETag change only once a day.
     today = clock.Instant(clock.now() // _DAY * _DAY)
     lines = [
-        *(f"Contact: {each}" for each in contacts),
+        *(f"Contact: {contact}" for contact in contacts),
         f"Expires: {clock.rfc3339(clock.later(today, seconds=VALID.total_seconds()))}",
         f"Canonical: {store.root_url}{SECURITY_PATH}",
         "Preferred-Languages: en",
@@ -78,7 +78,7 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 def contacts_of(setting: str) -> tuple[str, ...]:
     """Return the contacts of the setting, in the same order, as URIs, which security.txt requires."""
-    contacts = [each for each in re.split(r"[,\s]+", setting) if each]
+    contacts = [word for word in re.split(r"[,\s]+", setting) if word]
     return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in contacts)
 
 

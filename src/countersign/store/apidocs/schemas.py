@@ -177,8 +177,8 @@ class Schemas:
     def __init__(self, routes: Iterable[Route[Store]], sent_structs: Sequence[type[msgspec.Struct]] = ()) -> None:
         """Make the schemas. `sent_structs` contains structs that the service sends outside of responses."""
         listed_routes = tuple(routes)
-        bodies = [each.body for each in listed_routes if each.body is not None]
-        answers = [shape for each in listed_routes for shape in shapes_of(each.answers) if shape not in _UNTYPED] + [
+        bodies = [listed_route.body for listed_route in listed_routes if listed_route.body is not None]
+        answers = [shape for route in listed_routes for shape in shapes_of(route.answers) if shape not in _UNTYPED] + [
             *sent_structs
         ]
         shapes = list(dict.fromkeys((Problem, OAuthError, *bodies, *answers)))
@@ -195,7 +195,7 @@ class Schemas:
     def of(self, shape: object) -> Document:
         """Return the schema of a request body or a response body."""
         if isinstance(shape, OneOf):
-            return {"anyOf": [self.of(each) for each in shape]}
+            return {"anyOf": [self.of(alternative) for alternative in shape]}
         return _UNTYPED[shape] if shape in _UNTYPED else self._by_shape[shape]
 
     def _mark(self, routes: Iterable[Route[Store]]) -> None:
@@ -325,7 +325,7 @@ def _simplify(schema: Document) -> None:
 def _simplify_part(document: Document) -> None:
     """Add the type of a string enumeration, and replace `prefixItems` by `items`."""
     values = document.get("enum")
-    if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
+    if isinstance(values, list) and all(isinstance(value, str) for value in cast("list[object]", values)):
         document.setdefault("type", "string")
     row: list[Document] = document.pop("prefixItems", [])
     if row:

@@ -114,7 +114,7 @@ def require_name(name: str) -> None:
         InvalidRequest: the name has more than 200 characters, has invisible characters, or has no letter, number or
             sign.
     """
-    is_visible = any(unicodedata.category(each)[0] in _VISIBLE_CATEGORIES for each in name[:200])
+    is_visible = any(unicodedata.category(character)[0] in _VISIBLE_CATEGORIES for character in name[:200])
     if not is_visible or len(name) > 200 or not name.isprintable() or _INVISIBLE.search(name) is not None:
         raise invalid_member("/name", "must be 1 to 200 visible characters, and not blank")
 

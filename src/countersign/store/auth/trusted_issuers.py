@@ -77,7 +77,7 @@ async def issuers(reader: Reader) -> list[Issuer]:
 
 async def insert_issuer(transaction: Transaction, issuer_row: Issuer) -> bool:
     """Add an issuer. If an issuer with this identifier exists, do nothing and return False."""
-    lists = [_json_list(each) for each in (issuer_row.algorithms, issuer_row.client_ids, issuer_row.domains)]
+    lists = [_json_list(text) for text in (issuer_row.algorithms, issuer_row.client_ids, issuer_row.domains)]
     return bool(
         await transaction.run(
             INSERT_ISSUER, issuer_row.issuer, issuer_row.name, issuer_row.jwks_uri, *lists, int(issuer_row.created_at)
@@ -91,7 +91,7 @@ def _json_list(texts: frozenset[str]) -> str:
 
 def _issuer(row: Row) -> Issuer:
     identifier, name, jwks_uri, *lists, created_at = row
-    algorithms, client_ids, domains = (frozenset(msgspec.json.decode(each, type=list[str])) for each in lists)
+    algorithms, client_ids, domains = (frozenset(msgspec.json.decode(text, type=list[str])) for text in lists)
     return Issuer(identifier, name, jwks_uri, algorithms, client_ids, domains, Instant(created_at))
 
 

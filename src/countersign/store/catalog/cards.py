@@ -116,7 +116,7 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
             covers[product_id] = OwnCover(each, color, [])
     await _add_sizes(reader, covers)
     latest_by_product = {product_id: latest_of(newest_found) for product_id, newest_found in newest_releases.items()}
-    sizes = await _sizes(reader, [each.id for each in latest_by_product.values()])
+    sizes = await _sizes(reader, [release.id for release in latest_by_product.values()])
     return [
         _record(
             _ProductRow(*row),
@@ -131,7 +131,7 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
 
 def latest_of(newest_releases: Sequence[NewestRelease]) -> NewestRelease:
     """The release that lists show: the newest of the channel stable, or the newest of all if stable has no release."""
-    return next((each for each in newest_releases if each.channel == "stable"), newest_releases[0])
+    return next((release for release in newest_releases if release.channel == "stable"), newest_releases[0])
 
 
 def card_of(detail: ProductDetail) -> Product:
@@ -186,7 +186,7 @@ async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row
 
 
 async def _add_sizes(reader: Reader, covers: Mapping[str, OwnCover]) -> None:
-    by_media = {each.media.id: each for each in covers.values()}
+    by_media = {cover.media.id: cover for cover in covers.values()}
     for media_id, sha256, width, media_type in await _fetch(reader, COVER_SIZES, [*by_media]):
         by_media[media_id].sizes.append(CoverImage(f"{PREFIX}/media/{sha256}", width, media_type))
 
@@ -259,8 +259,8 @@ def _record(
         latest=latest_latest_release,
         access=row.access,
         is_free=row.access == "free",
-        media_count=sum(each.kind in IN_GALLERY for each in media),
-        has_trailer=any(each.kind == "video" for each in media),
+        media_count=sum(media_file.kind in IN_GALLERY for media_file in media),
+        has_trailer=any(media_file.kind == "video" for media_file in media),
         status=row.status,
         channels=[Channel(each.channel, each.version, clock.rfc3339(each.published_at)) for each in newest_releases],
         media=media,
@@ -278,5 +278,5 @@ def _record(
         )
         for each in newest_releases
     ]
-    published_at = max((each.published_at for each in newest_releases), default=row.created_at)
+    published_at = max((newest_release.published_at for newest_release in newest_releases), default=row.created_at)
     return ProductRecord(detail, row.org_id, releases, published_at, row.updated_at, row.summary)

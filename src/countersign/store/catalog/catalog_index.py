@@ -91,8 +91,8 @@ async def put(
         version,
         is_public,
         detail.kind,
-        sum(1 << PLATFORMS.index(each) for each in detail.platforms),
-        sum(1 << CHANNELS.index(each.channel) for each in detail.channels),
+        sum(1 << PLATFORMS.index(platform) for platform in detail.platforms),
+        sum(1 << CHANNELS.index(channel.channel) for channel in detail.channels),
         int(detail.access == "free"),
         detail.org,
         f" {' '.join(detail.tags)} ",
@@ -183,11 +183,11 @@ class _Sets:
         self.strays = 0
         all_rows = [IndexRow(*row) for row in rows]
         self.words = {"tag": 0, "org": 0}
-        word_counts = Counter(word for each in all_rows for word in each.words())
-        for word, _ in sorted(word_counts.items(), key=lambda each: (-each[1], each[0])):
+        word_counts = Counter(word for row in all_rows for word in row.words())
+        for word, _ in sorted(word_counts.items(), key=lambda item: (-item[1], item[0])):
             self._new_word(word)
-        for each in all_rows:
-            self._add(each)
+        for index_row in all_rows:
+            self._add(index_row)
         self.strays = 0
 
     def apply(self, rows: Sequence[Row]) -> None:

@@ -76,7 +76,7 @@ async def count(store: Store, query: PageQuery, wanted_facets: str) -> Counts:
             _show_chosen(facets[name], query, products_left & filters.sets.get(name, 0))
         else:
             facets[name] = _counts(
-                products_left, {each: index.products(f"{name}:{each}") or 0 for each in _VALUES[name]}
+                products_left, {value: index.products(f"{name}:{value}") or 0 for value in _VALUES[name]}
             )
     return Counts(filters.products().bit_count(), facets)
 
@@ -116,7 +116,7 @@ def _show_chosen(counts: list[FacetCount], query: PageQuery, products: int) -> N
     """Add the tag of the filter, if it is not among the most frequent ones."""
     for facet in query.facets:
         name, _, value = facet.partition(":")
-        if name == "tag" and products and all(each.value != value for each in counts):
+        if name == "tag" and products and all(count.value != value for count in counts):
             counts.append(FacetCount(value, products.bit_count()))
 
 

@@ -132,7 +132,7 @@ def error_in(query: Filter) -> str | None:
         msgspec.convert(msgspec.to_builtins(query), Filter)
     except msgspec.ValidationError as error:
         return str(error)
-    pairs = [(name, each) for name, values in conditions(query) for each in (*values.any, *values.all, *values.none)]
+    pairs = [(name, value) for name, values in conditions(query) for value in (*values.any, *values.all, *values.none)]
     for name, value in pairs:
         if value not in KNOWN.get(name, (value,)):
             return f"{name} must be one of {', '.join(KNOWN[name])}; {value} is not"
@@ -142,7 +142,7 @@ def error_in(query: Filter) -> str | None:
 def _error_in_texts(query: Filter) -> str | None:
     conditions = query.where
     texts = [
-        each for values in (conditions.title, conditions.text) for each in (*values.any, *values.all, *values.none)
+        value for values in (conditions.title, conditions.text) for value in (*values.any, *values.all, *values.none)
     ]
     if sum(len(words(text)) for text in texts) > MAX_TERMS:
         return f"title and text must have at most {MAX_TERMS} words together"
@@ -173,7 +173,7 @@ def _condition(name: str, values: Values) -> str:
     positive = () if is_before else (*values.all, *values.any)
     value_groups = (("", positive, "and" if values.all else "or"), ("not ", values.none, "or"))
     return "".join(
-        f" {sign}{_PHRASES.get(name, '')} {join_words([PLATFORM_NAMES.get(each, each) for each in texts], conjunction)}"
+        f" {sign}{_PHRASES.get(name, '')} {join_words([PLATFORM_NAMES.get(text, text) for text in texts], conjunction)}"
         for sign, texts, conjunction in value_groups
         if texts
     )

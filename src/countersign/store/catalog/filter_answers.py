@@ -56,7 +56,7 @@ async def _list(store: Store, query: Filter) -> FilterAnswer:
 async def _list_of_products(store: Store, query: Filter) -> FilterAnswer:
     products = await filter_queries.products(store.database, query)
     count = len(products)
-    text = f"{_listed([each.title for each in products])}." if products else "None: no product fits."
+    text = f"{_listed([product.title for product in products])}." if products else "None: no product fits."
     if count > 1 and not query.limit:
         # Counting more of them would require reading all rows.
         text = f"{'At least ' if count == MAX_ROWS else ''}{count} products: {text}"
@@ -70,7 +70,7 @@ async def _list_of_releases(store: Store, query: Filter) -> FilterAnswer:
 
 async def _list_of_publishers(store: Store, query: Filter) -> FilterAnswer:
     results = await filter_queries.publishers(store.database, query)
-    names = [f"{each.name} ({each.products})" if query.order == "products" else each.name for each in results]
+    names = [f"{result.name} ({result.products})" if query.order == "products" else result.name for result in results]
     return FilterAnswer(f"{_listed(names)}." if names else "None: no publisher has such a product.", total=len(names))
 
 
@@ -136,11 +136,11 @@ async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> F
     """Whether the named products have equal fields; with an order, whether the first named product is the first in
     that order."""
     if query.order == "title":
-        is_so = len({_predicates(each, query.fields) for each in products}) == 1
-        text = " ".join(_about(each, query.fields) for each in products)
+        is_so = len({_predicates(product, query.fields) for product in products}) == 1
+        text = " ".join(_about(product, query.fields) for product in products)
     else:
         first_product = await filter_queries.products(store.database, replace(query, limit=1))
-        is_so = [each.slug for each in first_product] == [products[0].slug]
+        is_so = [product.slug for product in first_product] == [products[0].slug]
         text = f"{first_product[0].title} comes first." if first_product else "None of them fits."
     return FilterAnswer(f"{_YES_NO[is_so]}. {text}", _sources(store, products), len(products))
 
@@ -161,11 +161,11 @@ async def _fields(store: Store, query: Filter) -> FilterAnswer:
     products = await filter_queries.products(store.database, _products_of(query))
     if not products:
         return FilterAnswer("None: no product fits.")
-    details = await facts(store.database, [each.slug for each in products])
-    results = [await _of_product(store, query, each, len(products)) for each in details]
-    text = " ".join(each.text for each in results if each.text)
+    details = await facts(store.database, [product.slug for product in products])
+    results = [await _of_product(store, query, detail, len(products)) for detail in details]
+    text = " ".join(result.text for result in results if result.text)
     if text:
-        return FilterAnswer(text, tuple(source for each in results for source in each.sources), len(products))
+        return FilterAnswer(text, tuple(source for result in results for source in result.sources), len(products))
     return FilterAnswer(unable(_nothing_found(query)), status="refused")
 
 
@@ -234,17 +234,17 @@ async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
         files = await filter_queries.files(store.database, row.slug, row.version)
         if not files and query.fields == ("artifacts",):
             return ""
-        names = [f"{each.name} ({each.size} bytes, sha256 {each.sha256}, {each.platform})" for each in files]
+        names = [f"{file.name} ({file.size} bytes, sha256 {file.sha256}, {file.platform})" for file in files]
         text += f"; files: {', '.join(names) or 'none'}"
     return text
 
 
 def _newest_of_channels(store: Store, query: Filter, product: Facts) -> FilterAnswer:
     selected_channels = (*query.channel.any, *query.channel.all) or CHANNELS
-    results = [each for each in product.detail.channels if each.channel in selected_channels]
+    results = [channel for channel in product.detail.channels if channel.channel in selected_channels]
     names = join_words([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in results]) or "none"
     text = f"{product.detail.title} has releases in {_number(results, 'channel')}: {names}."
-    return FilterAnswer(text, tuple(_source(store, product.slug, each.version) for each in results))
+    return FilterAnswer(text, tuple(_source(store, product.slug, result.version) for result in results))
 
 
 def _about(product: Facts, fields: Sequence[str] = ()) -> str:
@@ -262,7 +262,7 @@ def _predicates(product: Facts, fields: Sequence[str]) -> str:
     """The text that follows a product's title: the requested fields, or all of them."""
     detail = product.detail
     platforms = join_words([PLATFORM_NAMES[name] for name in detail.platforms])
-    channels = join_words([f"{each.channel} ({each.version})" for each in detail.channels])
+    channels = join_words([f"{channel.channel} ({channel.version})" for channel in detail.channels])
     phrases = {
         "kind": {"game": "is a game", "app": "is an app", "tool": "is a tool"}[detail.kind],
         "org": f"is published by {product.publisher}",

@@ -181,8 +181,8 @@ async def counts(database: Database, query: Filter, slot_name: By) -> Counter[st
     if slot_name in ("platform", "channel"):
         condition = slot(query, slot_name)
         query_by_value = {
-            each: with_slots(query, **{slot_name: replace(condition, all=(*condition.all, each))})
-            for each in KNOWN[slot_name]
+            value: with_slots(query, **{slot_name: replace(condition, all=(*condition.all, value))})
+            for value in KNOWN[slot_name]
         }
         return Counter({each: await total(database, filter) for each, filter in query_by_value.items()})
     statement, column = SqlBuilder(), _COLUMNS[slot_name]
@@ -212,7 +212,7 @@ async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
     statement = SqlBuilder()
     rows = await database.fetch(DETAILS.format(slugs=statement.list(slugs)), *statement.values) if slugs else []
     facts_found = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
-    by_slug = {each.slug: each for each in facts_found}
+    by_slug = {facts.slug: facts for facts in facts_found}
     return [by_slug[slug] for slug in slugs if slug in by_slug]
 
 

@@ -79,7 +79,7 @@ class HomeCache:
         for name, title_key, facets, sort in SHELVES:
             rows = await self._rows(facets, sort, MAX_ITEMS)
             if rows:
-                query = "&".join([*(each.replace(":", "=") for each in facets), f"sort={sort}"])
+                query = "&".join([*(facet.replace(":", "=") for facet in facets), f"sort={sort}"])
                 downloads = b',"downloads_7d":' + encode([row.score for row in rows]) if sort == BY_DOWNLOADS else b""
                 members = (encode(name), encode(title_key), encode(query), _joined(rows), downloads)
                 shelves.append(b'{"id":%b,"title_key":%b,"query":%b,"items":[%b]%b}' % members)

@@ -133,7 +133,7 @@ async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     span_texts = {span.text for span in runs}
     products.sort(key=lambda row: (row[1] not in spans_by_form, row[2] not in span_texts))
     for name_key, slug, title in products:
-        results += [each._replace(title=title) for each in _named("product", slug, spans_by_form, name_key, slug)]
+        results += [result._replace(title=title) for result in _named("product", slug, spans_by_form, name_key, slug)]
     for slug, name in await _rows(database, _ORGS, list(spans_by_form)):
         results += _named("org", slug, spans_by_form, lookup_key(name), slug)
     for license_key, name in {*await _rows(database, _LICENSES, list(spans_by_form), separator=_ROW_SEPARATOR)}:
@@ -235,7 +235,7 @@ async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
     product."""
     rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
     longer = [(slug, title) for slug, title in rows]
-    main = [each for each in longer if (match := _MAIN.match(each[1])) and lookup_key(match[1]) == begin]
+    main = [name for name in longer if (match := _MAIN.match(name[1])) and lookup_key(match[1]) == begin]
     return main if len(main) == 1 else longer
 
 
@@ -299,8 +299,8 @@ def _closest(text: str, named_entries: Iterable[tuple[str, str]]) -> list[tuple[
     """The rows with names that equal the text, apart from typing errors and small words; numbers must be equal."""
     requested_text, numbers = _plain(text)
     edits_by_row: dict[tuple[str, str], int] = {}
-    for each in named_entries:
-        name, other_numbers = _plain(each[1])
+    for named_entry in named_entries:
+        name, other_numbers = _plain(named_entry[1])
         size = max(len(requested_text), len(name))
         edits = (
             distance(requested_text, name, 2 if size >= LONG_NAME else int(size > 4))
@@ -308,8 +308,8 @@ def _closest(text: str, named_entries: Iterable[tuple[str, str]]) -> list[tuple[
             else None
         )
         if edits is not None:
-            edits_by_row[each] = edits
-    return sorted(edits_by_row, key=lambda each: (edits_by_row[each], each))[:3]
+            edits_by_row[named_entry] = edits
+    return sorted(edits_by_row, key=lambda edit: (edits_by_row[edit], edit))[:3]
 
 
 def _plain(text: str) -> tuple[str, list[str]]:

@@ -83,7 +83,7 @@ async def put_public(transaction: Transaction, detail: ProductDetail) -> None:
         detail.org,
         detail.kind,
         bit_mask(PLATFORMS, [*detail.platforms]),
-        bit_mask(CHANNELS, [each.channel for each in detail.channels]),
+        bit_mask(CHANNELS, [channel.channel for channel in detail.channels]),
         int(detail.access == "free"),
         detail.license,
         license_key(detail.license),
@@ -154,7 +154,7 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
         await _index(transaction, record)
     await transaction.run(CLEAR_CHANNELS, product_id)
     await transaction.run(DATE_FACETS, product_id, record.published_at)
-    await _put_facets(transaction, record, [f"channel:{each.channel}" for each in detail.channels])
+    await _put_facets(transaction, record, [f"channel:{channel.channel}" for channel in detail.channels])
     version = await versions.bump(transaction, "catalog")
     await catalog_index.put(transaction, detail, version, record.published_at, record.updated_at)
 

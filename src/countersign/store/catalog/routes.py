@@ -51,7 +51,7 @@ def atom_feed(encoded: bytes, newest: Sequence[ReleaseRow], root_url: str, base_
     product = _detail.decode(encoded)
     page = f"{root_url}/products/{product.slug}"
     updated = clock.rfc3339(clock.Instant(newest[0].at)) if newest else product.created_at
-    entries = "".join(_entry(product, each, page) for each in newest)
+    entries = "".join(_entry(product, release, page) for release in newest)
     text = (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
         f"<id>urn:uuid:{product.id}</id><title>{_text(product.title)}</title><updated>{updated}</updated>"

@@ -143,7 +143,7 @@ async def _tags(store: Store, beginning: str) -> list[FacetCount]:
         )
         for facet, count in rows:
             count_by_tag.setdefault(facet.removeprefix("tag:"), int(count))
-    most_frequent = sorted(count_by_tag.items(), key=lambda each: (-each[1], each[0]))
+    most_frequent = sorted(count_by_tag.items(), key=lambda item: (-item[1], item[0]))
     return [FacetCount(tag, count) for tag, count in most_frequent[:MAX_TAGS] if count]
 
 

@@ -150,9 +150,9 @@ def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
         extra_files = {"bom.json": component_list(product, version)}
         return [archive(product.slug, version, each, PROCESSED_ASSETS, extra_files) for each in product.platforms]
     if release is updated_release(product):
-        return [archive(product.slug, version, each, PROCESSED_ASSETS) for each in product.platforms]
+        return [archive(product.slug, version, platform, PROCESSED_ASSETS) for platform in product.platforms]
     if product.slug in downloads.POPULAR and release is product.releases[-1]:
-        return [archive(product.slug, version, each, POPULAR_ASSETS) for each in product.platforms]
+        return [archive(product.slug, version, platform, POPULAR_ASSETS) for platform in product.platforms]
     times = PROCESSED_ASSETS if product.components else 1
     return [archive(product.slug, version, times=times)] * len(product.platforms)
 

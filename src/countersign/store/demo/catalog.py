@@ -96,7 +96,7 @@ def products() -> tuple[DemoProduct, ...]:
     for release in _releases(files):
         if "days_ago" in release:
             release["date"] = today - timedelta(days=release.pop("days_ago"))
-    return tuple(each for file in files for each in msgspec.convert(file, _File).product)
+    return tuple(product for file in files for product in msgspec.convert(file, _File).product)
 
 
 def latest_day(now: Instant) -> date:

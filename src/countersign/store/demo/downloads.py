@@ -84,7 +84,7 @@ def other_counts(
     usual_count = POPULAR.get(slug, 4 + hash_of(slug) % 27)
     for days_ago in range(1, days + 1):
         counted_day = today - timedelta(days=days_ago)
-        earlier_releases = [each for each in release_days if each <= counted_day]
+        earlier_releases = [release_day for release_day in release_days if release_day <= counted_day]
         if not earlier_releases:
             return
         day, trend = counted_day.isoformat(), _trend_percent(days_ago, (counted_day - earlier_releases[-1]).days)

@@ -24,7 +24,7 @@ def processed_release(product: DemoProduct) -> DemoRelease | None:
     """The release whose files are processed: the newest stable one of a product that lists components."""
     if not product.components:
         return None
-    stable = [each for each in product.releases if each.channel == "stable" and each.withdrawn is None]
+    stable = [release for release in product.releases if release.channel == "stable" and release.withdrawn is None]
     return stable[-1]
 
 
@@ -32,13 +32,13 @@ def updated_release(product: DemoProduct) -> DemoRelease | None:
     """The release before the one whose files are processed. Its files are processed too, so that an update from it is
     prepared."""
     newest = processed_release(product)
-    earlier = [each for each in product.releases if each.channel == "stable" and each.withdrawn is None]
+    earlier = [release for release in product.releases if release.channel == "stable" and release.withdrawn is None]
     return None if newest is None or len(earlier) == 1 else earlier[-2]
 
 
 def component_list(product: DemoProduct, version: str) -> bytes:
     """The list of components inside the product's builds (CycloneDX 1.5)."""
-    name_and_version = [each.rpartition(" ") for each in product.components]
+    name_and_version = [component.rpartition(" ") for component in product.components]
     fields = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

@@ -139,7 +139,7 @@ async def show_owned(call: StoreRequest[OwnedQuery, Nothing]) -> Response:
         statement = SqlBuilder()
         text = template.format(owner=statement.value(call.caller.owner), ids=statement.list(wanted_ids))
         id_sets.append({row[0] for row in await call.context.database.fetch(text, *statement.values)})
-    owned_ids, followed = ([each for each in wanted_ids if each in ids] for ids in id_sets)
+    owned_ids, followed = ([wanted_id for wanted_id in wanted_ids if wanted_id in ids] for ids in id_sets)
     return response.json(OwnedIds(owned_ids, followed), headers=PRIVATE)
 
 

@@ -302,9 +302,9 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
         Pack(
             await address(store, sha256, "pack"),
             size,
-            [(each.id, each.start, each.length) for each in group],
+            [(piece.id, piece.start, piece.length) for piece in group],
         )
-        for (sha256, size), group in groupby(locations, key=lambda each: (each.pack_sha256, each.pack_size))
+        for (sha256, size), group in groupby(locations, key=lambda location: (location.pack_sha256, location.pack_size))
     ]
     url = await address(store, ready_artifact.sha256, ready_artifact.filename)
     if call.headers.get(BEGINS_HEADER.lower()) == "1":

@@ -357,11 +357,11 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
 def _files_without_build(files: Sequence[ReleaseFile]) -> list[str]:
     """Return the names of the files that block publication: the files of platforms without a build, or all files if the
     release has no build."""
-    built_platforms = {each.platform for each in files if each.is_built}
+    built_platforms = {file.platform for file in files if file.is_built}
     needed_platforms = (
-        {each.platform for each in files} - {None} if built_platforms else {each.platform for each in files}
+        {file.platform for file in files} - {None} if built_platforms else {file.platform for file in files}
     )
-    return [each.filename for each in files if each.platform in needed_platforms - built_platforms]
+    return [file.filename for file in files if file.platform in needed_platforms - built_platforms]
 
 
 async def mark_published(transaction: Transaction, release_id: str) -> bool:

@@ -231,7 +231,7 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         # Remove the original before the new image is stored. The new image can have the same digest as the original,
         # and would be removed with it.
         await _remove_original(store, sha256)
-    sizes = tuple([await _put(store, each) for each in pictures.sizes])
+    sizes = tuple([await _put(store, size) for size in pictures.sizes])
     return replace(await _put(store, pictures.picture), color=pictures.color, sizes=sizes)
 
 

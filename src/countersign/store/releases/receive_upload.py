@@ -125,7 +125,7 @@ async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
 async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:
     """Finish the upload in one transaction. Return False if another request finished it, or the bytes must be sealed
     again."""
-    stored_blobs = [(each.sha256, each.size) for each in (content, *content.sizes)]
+    stored_blobs = [(blob.sha256, blob.size) for blob in (content, *content.sizes)]
     try:
         reservations = await blobs.reserve(store.database, store.blobs, stored_blobs)
         async with store.database.transaction() as transaction:

@@ -132,7 +132,7 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
         # exists.
         load_master_key(None, None, new_folder)
         # Copy only files: all data sets read the blobs of the template.
-        for path in [each for each in source.iterdir() if each.is_file()]:
+        for path in [path for path in source.iterdir() if path.is_file()]:
             shutil.copyfile(path, new_folder / path.name)
             (new_folder / path.name).chmod(0o600)
         (new_folder / LOCK).touch(mode=0o600)
@@ -213,12 +213,12 @@ def _remove(folder: Path, is_still_removable: Callable[[], bool]) -> bool:
 def _by_age(parent: Path) -> list[tuple[Path, int]]:
     """Every data set with the time of its last use, the oldest first."""
     folders_by_use = [(folder, used_at) for folder in _named(parent) if (used_at := _used_at(folder)) is not None]
-    return sorted(folders_by_use, key=lambda each: each[1])
+    return sorted(folders_by_use, key=lambda folder: folder[1])
 
 
 def _named(parent: Path) -> Iterator[Path]:
     with suppress(FileNotFoundError):
-        yield from (each for each in parent.iterdir() if not each.name.startswith((*_TRANSIENT, TEMPLATE, LOCK)))
+        yield from (path for path in parent.iterdir() if not path.name.startswith((*_TRANSIENT, TEMPLATE, LOCK)))
 
 
 def _used_at(folder: Path) -> int | None:

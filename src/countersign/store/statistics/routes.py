@@ -170,11 +170,11 @@ async def export_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(["at", "key", "label", statistics.metric])
     if call.query.by is None:
-        writer.writerows([each.at, "", "", each.value] for each in statistics.points)
+        writer.writerows([point.at, "", "", point.value] for point in statistics.points)
     for group in statistics.groups:
         # A text that begins so is read as a formula by spreadsheets.
         label = f"'{group.label}" if group.label.startswith(("=", "+", "-", "@")) else group.label
-        writer.writerows([each.at, group.key, label, each.value] for each in group.points)
+        writer.writerows([point.at, group.key, label, point.value] for point in group.points)
     return Response(200, text.getvalue().encode(), CSV, headers=(("Cache-Control", "private, no-store"),))
 
 

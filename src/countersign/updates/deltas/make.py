@@ -188,7 +188,7 @@ def _make_group(olds: Sequence[MemoryPiece], news: Sequence[bytes], group: FileG
         _recipes(decompressed_files),
     )
     memory = _BASE_MEMORY_BYTES + len(blob) + reference.unfolded + _memory_bytes(patch.decode(blob), len(old_content))
-    memory += max((2 * len(each.content) for each in decompressed_files if each.recipe), default=0)
+    memory += max((2 * len(file.content) for file in decompressed_files if file.recipe), default=0)
     return DeltaBlob(position_ranges(group.old), position_ranges(group.new), memory, blob)
 
 

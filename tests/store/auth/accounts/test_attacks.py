@@ -85,12 +85,13 @@ async def test_t30_of_many_uses_of_one_link_one_wins(visitor: AccountVisitor, co
     bound = AddressProof()
 
     results = await asyncio.gather(
-        *(email_verification.redeem_link(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
+        *(email_verification.redeem_link(visitor.store, token, hash_, bound) for hash_ in hashes),
+        return_exceptions=True,
     )
 
     won = [number for number, each in enumerate(results) if isinstance(each, OpenedSession)]
     assert len(won) == 1
-    assert sum(isinstance(each, EmailLinkSpent) for each in results) == count - 1
+    assert sum(isinstance(result, EmailLinkSpent) for result in results) == count - 1
     found = await visitor.find_person(ANN)
     assert found is not None
     assert found.password_hash == hashes[won[0]]
@@ -109,8 +110,8 @@ async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor
         return_exceptions=True,
     )
 
-    assert sum(isinstance(each, OpenedSession) for each in results) == 1
-    assert sum(isinstance(each, EmailLinkSpent) for each in results) == 14
+    assert sum(isinstance(result, OpenedSession) for result in results) == 1
+    assert sum(isinstance(result, EmailLinkSpent) for result in results) == 14
 
 
 async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
@@ -122,13 +123,13 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
         token = await visitor.link(email)
 
         results = await asyncio.gather(
-            *(email_verification.redeem_link(visitor.store, token, each, AddressProof()) for each in HASHES),
+            *(email_verification.redeem_link(visitor.store, token, hash_, AddressProof()) for hash_ in HASHES),
             return_exceptions=True,
         )
 
         won = [each for each, outcome in zip(HASHES, results, strict=True) if isinstance(outcome, OpenedSession)]
         assert len(won) == 1, results
-        assert sum(isinstance(each, EmailLinkSpent) for each in results) == 1
+        assert sum(isinstance(result, EmailLinkSpent) for result in results) == 1
         found = await visitor.find_person(email)
         assert found is not None
         assert found.password_hash == won[0]

@@ -106,7 +106,7 @@ async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: Wor
     taken = await thief.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
     declined = await thief.send(agent.other_link, csrf=csrf, decline="yes")
 
-    assert [each.status_code for each in (seen, taken, declined)] == [403, 403, 403]
+    assert [response.status_code for response in (seen, taken, declined)] == [403, 403, 403]
     assert "mailbot" not in seen.text
     assert PAT not in seen.text
     assert await all_rows(world.store) == before
@@ -250,8 +250,8 @@ async def test_t26_five_wrong_digits_kill_the_attempt(world: World, pat: Visitor
 
     tries = [(await agent.complete(wrong)) for _ in range(6)]
 
-    assert [each.status_code for each in tries] == [401] * 5 + [410]
-    assert [each.json()["attempts_remaining"] for each in tries[:5]] == [4, 3, 2, 1, 0]
+    assert [response.status_code for response in tries] == [401] * 5 + [410]
+    assert [response.json()["attempts_remaining"] for response in tries[:5]] == [4, 3, 2, 1, 0]
     assert (await agent.complete(right)).status_code == 410
 
 
@@ -263,7 +263,7 @@ async def test_t26_tries_at_the_same_moment_are_no_more_than_there_are(world: Wo
         *(pat.send(agent.link, csrf=csrf, confirm="yes", user_code="BBBB-BBBB") for _ in range(12))
     )
 
-    assert sorted(each.status_code for each in tries) == [400] * 5 + [410] * 7
+    assert sorted(response.status_code for response in tries) == [400] * 5 + [410] * 7
 
 
 async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) -> None:
@@ -369,7 +369,7 @@ async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
             )
             told = await agent.poll()
 
-        assert [each.status_code for each in answers].count(200) == 1, [each.text for each in answers]
+        assert [answer.status_code for answer in answers].count(200) == 1, [answer.text for answer in answers]
         assert told.status_code == (403 if answers[1].status_code == 200 else 200)
         claimed += told.status_code == 200
     figures.update(races=races, claimed=claimed, declined=races - claimed)
@@ -386,7 +386,7 @@ async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined
             await pat.send(agent.other_link, csrf=csrf, confirm="yes"),
         ]
 
-        assert [each.status_code for each in late] == [410, 410, 410]
+        assert [response.status_code for response in late] == [410, 410, 410]
         assert (await agent.poll()).json()["code"] == "user_code_expired"
         assert (await agent.attempt_again(PAT)).status_code == 200
         assert (await agent.poll()).json()["status"] == "pending"
@@ -458,7 +458,7 @@ async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, p
     body = {"type": "login_hint", "claim_token": agent.claim_token, "login_hint": PAT}
 
     begun = await asyncio.gather(*(world.http.post("/api/v1/auth/me", json=body) for _ in range(5)))
-    pages = [await pat.get(each.json()["claim_attempt"]["verification_uri"]) for each in begun]
+    pages = [await pat.get(response.json()["claim_attempt"]["verification_uri"]) for response in begun]
 
     assert sorted(page.status_code for page in pages) == [200, 410, 410, 410, 410]
 

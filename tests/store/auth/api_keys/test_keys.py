@@ -83,7 +83,7 @@ async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: Worl
     sixth = await world.http.get("/api/keys")
     posted_response = await world.http.post("/api/v1/api/keys")
 
-    assert [each.status_code for each in (sixth, posted_response)] == [429, 429]
+    assert [response.status_code for response in (sixth, posted_response)] == [429, 429]
     assert sixth.json()["code"] == "rate_limit_exceeded"
     assert 3500 < int(sixth.headers["retry-after"]) <= 3600
     assert len(await stored_keys(world)) == 5

@@ -12,7 +12,9 @@ from countersign.store.auth.organisations import require_name
 
 UNSEEN = ["\ufe0f", "\U000e0100", "\u0301", "\U0001d159", "\U00013441", "\u2800", "\u3164", " \u0301 \ufe0f"]
 MARKS_AND_SPACES = "".join(
-    each for each in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(each)[0] in "MZC" and each != "\0"
+    character
+    for character in map(chr, range(sys.maxunicode + 1))
+    if unicodedata.category(character)[0] in "MZC" and character != "\0"
 )
 
 

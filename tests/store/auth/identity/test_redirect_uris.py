@@ -146,7 +146,7 @@ async def test_an_administrator_registers_addresses_with_a_client_and_sees_them(
 
     assert (created_body["redirect_uris"], created_body["implicit"]) == (list(SAFE), True)
     assert (plain["redirect_uris"], plain["implicit"]) == ([], False)
-    assert [each["redirect_uris"] for each in listed_body] == [list(SAFE), []]
+    assert [client["redirect_uris"] for client in listed_body] == [list(SAFE), []]
 
 
 async def test_t35_a_dangerous_address_is_refused_by_its_place(world: World) -> None:

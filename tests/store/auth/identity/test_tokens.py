@@ -246,8 +246,8 @@ async def test_the_cookie_is_bound_to_the_host_over_https(world: World) -> None:
     async with await with_root(world.store, "https://store.example", is_loopback=False) as secure:
         safe = await secure.post("/auth/signin", data=form, headers={"Origin": "https://store.example"})
 
-    for each in (plain, safe):
-        assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(each.headers["set-cookie"].split("; "))
+    for response in (plain, safe):
+        assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(response.headers["set-cookie"].split("; "))
     assert plain.headers["set-cookie"].startswith("countersign=")
     assert safe.headers["set-cookie"].startswith("__Host-countersign=")
     assert safe.headers["set-cookie"].endswith("; Secure")
@@ -264,8 +264,8 @@ async def test_a_name_that_begins_with_white_space_is_no_name_of_the_cookie(worl
         cookie = signed_in.headers["set-cookie"].partition(";")[0].encode()
         secure.cookies.clear()
         statuses: list[int] = []
-        for each in (cookie, b"a=1;\t" + cookie, b"a=1;" + space + cookie):
-            headers = [(b"cookie", each), (b"origin", origin.encode())]
+        for header in (cookie, b"a=1;\t" + cookie, b"a=1;" + space + cookie):
+            headers = [(b"cookie", header), (b"origin", origin.encode())]
             statuses.append((await secure.post("/auth/session/token", json={}, headers=headers)).status_code)
 
     assert statuses == [200, 200, 401]

@@ -61,7 +61,7 @@ class DiscoveringAgent:
 def request_on_page(page: str, *words: str) -> tuple[str, str, str]:
     """Return the address, the media type and the body of the first request on a page that contains all of these
     words."""
-    return next(each for each in BLOCK.findall(page) if all(word in each[2] for word in words))
+    return next(match for match in BLOCK.findall(page) if all(word in match[2] for word in words))
 
 
 def owned(answer: Any) -> object:

@@ -268,10 +268,10 @@ async def test_t35_no_user_is_redirected_to_an_address_that_is_not_registered(
     answer = await browser.get(ASK, {**asking(client), "redirect_uri": back})
     posted_response = await browser.post(ASK, {**asking(client), "redirect_uri": back, "decision": "allow"})
 
-    for each in (answer, posted_response):
-        assert each.status_code == 400
-        assert "location" not in each.headers
-        assert "evil" not in each.text
+    for response in (answer, posted_response):
+        assert response.status_code == 400
+        assert "location" not in response.headers
+        assert "evil" not in response.text
 
 
 async def test_t35_an_unknown_client_redirects_no_user(browser: Browser, client: KnownClient) -> None:

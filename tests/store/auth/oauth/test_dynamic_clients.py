@@ -371,8 +371,8 @@ async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
     exchanged, allowed_again, used, old = [await new_dynamic(world) for _ in range(4)]
     of_north = await new_client(world)
     tokens_of = {
-        each.id: (await exchange(world, each, await code_for(browser, each))).json()["access_token"]
-        for each in (exchanged, allowed_again, used, old, of_north)
+        client.id: (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+        for client in (exchanged, allowed_again, used, old, of_north)
     }
     for client in (exchanged, allowed_again, used, old):
         await age(world, client, 181)
@@ -383,7 +383,9 @@ async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
 
     await distribution.run_maintenance(world.store)
 
-    statuses = [(await browser.get(ASK, asking(each))).status_code for each in (exchanged, allowed_again, used, old)]
+    statuses = [
+        (await browser.get(ASK, asking(client))).status_code for client in (exchanged, allowed_again, used, old)
+    ]
     assert statuses == [200, 200, 200, 400]
     logged = [line for line in capsys.readouterr().err.splitlines() if '"client ended"' in line]
     assert [old.id in line for line in logged] == [True]

@@ -41,8 +41,8 @@ async def every_token(world: World, client: KnownClient, browser: Browser) -> li
     headers = {**browser.cookie, **ORIGIN}
     in_session = await world.http.post("/auth/session/token", json={"scope": "read:library"}, headers=headers)
     issued_here = tokens.issue(store, client.id, client.id, frozenset({"read:library"}))
-    answers = [each.json() for each in (by_client, by_agent, in_session)]
-    return [await client_token(world, client), *(each["access_token"] for each in answers), issued_here]
+    answers = [response.json() for response in (by_client, by_agent, in_session)]
+    return [await client_token(world, client), *(answer["access_token"] for answer in answers), issued_here]
 
 
 async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind(
@@ -58,7 +58,7 @@ async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind
 
     for worker in (world.http, other_worker):
         assert await published_key_ids(worker) == kids
-        assert {await status(worker, token) for each in signed for token in each} == {200}
+        assert {await status(worker, token) for pair in signed for token in pair} == {200}
         assert {(await exchange_assertion(worker, text)).status_code for text in texts} == {200}
 
 

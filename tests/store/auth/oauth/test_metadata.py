@@ -209,9 +209,9 @@ async def test_pages_of_any_site_may_read_the_metadata(world: World, path: str) 
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-methods"] == "GET"
     assert "MCP-Protocol-Version" in preflight.headers["access-control-allow-headers"]
-    for each in (preflight, answer):
-        assert each.headers.get_list("access-control-allow-origin") == ["*"]
-        assert "access-control-allow-credentials" not in each.headers
+    for response in (preflight, answer):
+        assert response.headers.get_list("access-control-allow-origin") == ["*"]
+        assert "access-control-allow-credentials" not in response.headers
 
 
 @pytest.mark.parametrize("path", ["/api/v1/auth/token", "/api/v1/auth/login", "/auth/revoke"])
@@ -222,9 +222,9 @@ async def test_pages_of_any_site_may_use_tokens_and_read_what_is_refused(world: 
 
     assert (preflight.status_code, preflight.headers["access-control-allow-methods"]) == (204, "POST")
     assert "Authorization" in preflight.headers["access-control-allow-headers"]
-    for each in (preflight, refused_response, unreadable):
-        assert each.headers["access-control-allow-origin"] == "*"
-        assert "WWW-Authenticate" in each.headers["access-control-expose-headers"]
+    for response in (preflight, refused_response, unreadable):
+        assert response.headers["access-control-allow-origin"] == "*"
+        assert "WWW-Authenticate" in response.headers["access-control-expose-headers"]
     assert refused_response.status_code == unreadable.status_code == 400
 
 

@@ -63,7 +63,11 @@ async def test_a_revocation_ends_what_the_issuer_asserted_and_is_acknowledged_tw
     event = provider.event(ROOT_URL)
 
     first = await push(http, event)
-    assert [await status(store, each) for each in (*ended, other)] == [("revoked", 2), ("revoked", 2), ("claimed", 1)]
+    assert [await status(store, registration) for registration in (*ended, other)] == [
+        ("revoked", 2),
+        ("revoked", 2),
+        ("claimed", 1),
+    ]
     later = await register(store, provider.issuer, "user-1")
     again = await push(http, event)
 

@@ -40,7 +40,7 @@ async def sealed_digests(shop: Shop) -> list[str]:
 
 async def staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
-    return [each.upload async for each in shop.store.blobs.staged()]
+    return [blob.upload async for blob in shop.store.blobs.staged()]
 
 
 async def run(shop: Shop, statement: str, *values: Any) -> None:
@@ -170,7 +170,7 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     assert report is not None
     assert report.stopped == first.stopped
     assert len(await sealed_digests(shop)) == 20
-    assert [each["log_level"] for each in logged] == ["error"]
+    assert [line["log_level"] for line in logged] == ["error"]
 
     assert (await blob_gc.collect(shop.store, is_confirmed=True)).blobs == 3
     assert len(await sealed_digests(shop)) == 17
@@ -310,7 +310,7 @@ async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> N
     results = await asyncio.gather(*(blob_gc.collect(shop.store, is_confirmed=True) for _ in range(2)))
 
     # One run may count a file that another run removed after both had listed it. Nothing is left in any case.
-    assert sum(each.blobs for each in results) >= 5
+    assert sum(result.blobs for result in results) >= 5
     assert await sealed_digests(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 

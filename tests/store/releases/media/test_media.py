@@ -63,7 +63,7 @@ async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> No
     digest = body["url"].rsplit("/", 1)[1]
     assert digest != sha256_of(data)
     assert await sealed_digests(shop) == {digest}
-    assert [each async for each in shop.store.blobs.staged()] == []
+    assert [blob async for blob in shop.store.blobs.staged()] == []
 
 
 async def test_a_picture_is_served_inert_and_for_good(shop: Shop) -> None:
@@ -113,7 +113,7 @@ async def test_a_refused_picture_leaves_no_files(
     assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert answer.json()["resolution"]
     assert await sealed_digests(shop) == set()
-    assert [each async for each in shop.store.blobs.staged()] == []
+    assert [blob async for blob in shop.store.blobs.staged()] == []
     for table in ("media", "upload", "blob"):
         assert await shop.store.database.fetch(f"SELECT count(*) FROM {table}") == [(0,)]
 
@@ -284,7 +284,7 @@ async def test_a_cover_has_smaller_sizes_that_are_served_like_itself(shop: Shop)
 
     assert (cover["url"], cover["placeholder"], cover["alt"]) == (url, False, "A river")
     assert cover["color"] in {"#7f007f", "#80007f", "#7f0080", "#800080"}
-    sizes = [(each["type"], each["width"]) for each in cover["srcset"]]
+    sizes = [(image["type"], image["width"]) for image in cover["srcset"]]
     assert sizes == [(kind, width) for kind in ("image/avif", "image/webp") for width in (320, 640, 1280)]
     for each in cover["srcset"]:
         answer = await shop.world.http.get(each["url"])
@@ -312,7 +312,7 @@ async def test_the_last_cover_is_shown_and_its_sizes_go_with_it(shop: Shop, monk
     assert (await shop.world.call("DELETE", f"{path}/{second['id']}", shop.token)).status_code == 204
 
     assert (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["url"] == first["url"]
-    assert [(await shop.world.http.get(each["url"])).status_code for each in sizes] == [404] * 6
+    assert [(await shop.world.http.get(size["url"])).status_code for size in sizes] == [404] * 6
     later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
     monkeypatch.setattr(clock, "now", lambda: later_time)
@@ -355,5 +355,5 @@ async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_st
     assert (await send(shop, landscape())).status_code == 201
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
-    assert [(await shop.world.http.get(each["url"])).status_code for each in cover["srcset"]] == [200] * 6
+    assert [(await shop.world.http.get(image["url"])).status_code for image in cover["srcset"]] == [200] * 6
     assert removed[0] in await sealed_digests(shop)

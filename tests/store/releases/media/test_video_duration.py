@@ -26,7 +26,7 @@ from countersign.store.releases.processing.video_duration import (
 )
 from tests.store.files import Shop
 
-TRAILER = next(each.read_trailer() for each in products() if each.trailer is not None)
+TRAILER = next(product.read_trailer() for product in products() if product.trailer is not None)
 """A film of the demonstration, which an encoder made: 9584 milliseconds."""
 
 
@@ -177,7 +177,7 @@ async def test_an_uploaded_video_has_its_duration(shop: Shop, film: bytes, expec
     assert answer.status_code == 201, answer.text
     assert answer.json()["duration"] == expected
     detail = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()
-    assert [each["duration"] for each in detail["media"]] == [expected]
+    assert [media_file["duration"] for media_file in detail["media"]] == [expected]
 
 
 async def test_a_video_is_accepted_where_the_process_dies(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works:
         (old, new): (await prepare_delta(works, made[old], made[new]))["size"] for old, new in ((0, 1), (0, 2), (1, 2))
     }
 
-    listed = {each["version"]: each.get("updates") for each in await works.get("/releases")}
+    listed = {release["version"]: release.get("updates") for release in await works.get("/releases")}
 
     assert await works.store.versions() > before
     assert listed == {
@@ -114,7 +114,7 @@ async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works:
     }
     yanked = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
     assert (await works.shop.world.call("POST", yanked, works.shop.token, json={"reason": "Broken"})).is_success
-    listed = {each["version"]: each.get("updates") for each in await works.get("/releases")}
+    listed = {release["version"]: release.get("updates") for release in await works.get("/releases")}
     assert listed == {
         "1.3.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 2]}],
         "1.1.0": None,

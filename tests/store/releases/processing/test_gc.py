@@ -143,7 +143,7 @@ async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None
                 return
 
     removals = [remove(works, f"3.{number}.0") for number in range(3)]
-    await asyncio.gather(sweep_again_and_again(), *removals, *(build(each) for each in waiting))
+    await asyncio.gather(sweep_again_and_again(), *removals, *(build(number) for number in waiting))
 
     for artifact_id in waiting:
         await assert_whole(works, artifact_id)

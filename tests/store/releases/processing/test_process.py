@@ -226,7 +226,7 @@ async def test_a_build_lists_its_parts(works: JobRunner) -> None:
 
     assert done["components"] == 3
     assert (said["bomFormat"], said["specVersion"]) == ("CycloneDX", "1.5")
-    assert {(each["name"], each["version"]) for each in said["components"]} == {
+    assert {(component["name"], component["version"]) for component in said["components"]} == {
         ("Some_Package", "1.2.3"),
         ("left", "2.0.0"),
         ("zlib", "1.3"),

@@ -24,11 +24,11 @@ TYPES = ("build.process", "archive.extract", "artifact.verify")
 def readers() -> set[int]:
     """Return the child processes that read artifacts or wait for one."""
     found: set[int] = set()
-    for each in Path("/proc").glob("[0-9]*"):
+    for path in Path("/proc").glob("[0-9]*"):
         try:
-            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and PROGRAM.encode() in (each / "cmdline").read_bytes():
-                found.add(int(each.name))
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and PROGRAM.encode() in (path / "cmdline").read_bytes():
+                found.add(int(path.name))
         except OSError:
             continue
     return found

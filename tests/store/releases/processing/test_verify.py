@@ -50,7 +50,9 @@ async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: 
     assert await findings(works, artifact_id) == []
     await flip(works.store, await artifact_digest(works, artifact_id), 700)
     found = await findings(works, artifact_id)
-    assert [(each["kind"], each["offset"], each["length"]) for each in found] == [("artifact", 0, len(DATA))]
+    assert [(finding["kind"], finding["offset"], finding["length"]) for finding in found] == [
+        ("artifact", 0, len(DATA))
+    ]
 
 
 async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunner) -> None:
@@ -59,7 +61,7 @@ async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunn
 
     found = await findings(works, artifact_id)
 
-    assert [(each["kind"], each["offset"], each["length"]) for each in found] == [
+    assert [(finding["kind"], finding["offset"], finding["length"]) for finding in found] == [
         ("artifact", build.block_size, build.block_size),
         ("file", 0, 3_000_000),
     ]
@@ -73,7 +75,7 @@ async def test_an_artifact_that_lost_its_end_is_found_out(works: JobRunner) -> N
 
     found = await findings(works, artifact_id)
 
-    assert {each["kind"] for each in found} >= {"artifact", "archive"}
+    assert {finding["kind"] for finding in found} >= {"artifact", "archive"}
 
 
 async def test_missing_bytes_are_reported(works: JobRunner) -> None:
@@ -82,7 +84,7 @@ async def test_missing_bytes_are_reported(works: JobRunner) -> None:
 
     found = await findings(works, artifact_id)
 
-    assert [(each["kind"], each["length"]) for each in found] == [("artifact", len(DATA))]
+    assert [(finding["kind"], finding["length"]) for finding in found] == [("artifact", len(DATA))]
 
 
 async def test_an_artifact_is_healed_by_sending_it_again(works: JobRunner) -> None:
@@ -102,7 +104,7 @@ async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Jo
 
     found = await findings(works, artifact_id)
 
-    assert [each["kind"] for each in found] == ["chunk"]
+    assert [finding["kind"] for finding in found] == ["chunk"]
     assert found[0]["offset"] <= 100_000 < found[0]["offset"] + found[0]["length"]
     assert "again" in found[0]["heal"]
     await works.run_job("build.process", artifact_id, again=True)
@@ -116,7 +118,7 @@ async def test_every_chunk_of_a_missing_pack_is_reported(works: JobRunner) -> No
 
     found = await findings(works, artifact_id)
 
-    assert {each["kind"] for each in found} == {"chunk"}
+    assert {finding["kind"] for finding in found} == {"chunk"}
     ((count,),) = await works.store.database.fetch("SELECT count(*) FROM chunk")
     assert len(found) == count
 
@@ -129,7 +131,7 @@ async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
 
     found = await findings(works, artifact_id)
 
-    assert [each["kind"] for each in found] == ["chunk"]
+    assert [finding["kind"] for finding in found] == ["chunk"]
     assert name in found[0]["detail"]
 
 
@@ -140,7 +142,7 @@ async def test_a_manifest_of_another_hand_is_not_believed(works: JobRunner) -> N
 
     found = await findings(works, artifact_id)
 
-    assert [each["kind"] for each in found] == ["manifest"]
+    assert [finding["kind"] for finding in found] == ["manifest"]
 
 
 async def test_an_archive_that_is_not_safe_is_found_by_name_and_rule(works: JobRunner) -> None:
@@ -148,5 +150,5 @@ async def test_an_archive_that_is_not_safe_is_found_by_name_and_rule(works: JobR
 
     found = await findings(works, artifact_id)
 
-    assert [each["kind"] for each in found] == ["archive"]
+    assert [finding["kind"] for finding in found] == ["archive"]
     assert found[0]["detail"].startswith("sub/../../evil: ")

@@ -20,7 +20,7 @@ from countersign.store.releases import blobs
 from countersign.store.releases.processing.process import TYPES
 from tests.store.files import Shop, release
 
-BY_NAME: dict[str, AnyJobType] = {each.name: each for each in TYPES}
+BY_NAME: dict[str, AnyJobType] = {type_.name: type_ for type_ in TYPES}
 EXECUTABLE = b"#!/bin/sh\necho hello\n"
 
 

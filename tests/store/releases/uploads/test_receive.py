@@ -18,7 +18,7 @@ DATA = pattern(1000)
 
 async def staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
-    return [each.upload async for each in shop.store.blobs.staged()]
+    return [blob.upload async for blob in shop.store.blobs.staged()]
 
 
 async def sealed_digests(shop: Shop) -> list[str]:

@@ -74,8 +74,8 @@ def decision(
 
 def in_words(granted_scopes: frozenset[str]) -> str:
     """A list of what the scopes allow, in words."""
-    meanings = (html.translate(scopes.MEANING[each]) for each in scopes.ALL if each in granted_scopes)
-    return "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in meanings) + "</ul>"
+    meanings = (html.translate(scopes.MEANING[scope]) for scope in scopes.ALL if scope in granted_scopes)
+    return "<ul>" + "".join(f"<li>{escape(meaning)}</li>" for meaning in meanings) + "</ul>"
 
 
 def _cannot_allow(missing_scopes: frozenset[str]) -> str:
@@ -103,7 +103,7 @@ def _warnings(advice: FirstTimeWarnings, provider: str) -> str:
     if advice.is_first_provider:
         text = "This is the first request from {provider} for your account."
         firsts.append(html.translate(text, provider=escape(provider)))
-    return "".join(f"<p><strong>{each}</strong></p>" for each in firsts)
+    return "".join(f"<p><strong>{first}</strong></p>" for first in firsts)
 
 
 def digits(code: str) -> Response:

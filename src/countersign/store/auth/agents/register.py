@@ -299,9 +299,9 @@ async def _register_known(
         person = await queries.person(transaction, person_id)
         email = person.email if person else None
         return await _await_person(store, transaction, origin, applicant, email)
-    for each in existing_registrations:
-        if each.scopes == applicant.scopes:
-            return each
+    for existing_registration in existing_registrations:
+        if existing_registration.scopes == applicant.scopes:
+            return existing_registration
     registration, _ = await registrations.add(
         transaction,
         "identity_assertion",

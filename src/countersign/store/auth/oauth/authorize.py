@@ -304,7 +304,7 @@ def _unverified(site: str) -> str:
 
 def connected_agents_page(store: Store, agents: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
     """The page of the agents and clients that can act for a person, with a button to disconnect each."""
-    lines = "".join(_line(each, form_token) for each in agents)
+    lines = "".join(_line(agent, form_token) for agent in agents)
     texts = {"email": escape(email), "store": escape(store.settings.resource_name)}
     content = f"<p>{html.translate('No agents are connected to {email} at {store}.', **texts)}</p>"
     if lines:

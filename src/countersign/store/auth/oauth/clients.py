@@ -92,7 +92,7 @@ def is_registered_uri(uri: str, registered_uris: Sequence[str]) -> bool:
     if uri in registered_uris:
         return True
     portless = _portless(uri)
-    return portless is not None and any(_portless(each) == portless for each in registered_uris)
+    return portless is not None and any(_portless(uri) == portless for uri in registered_uris)
 
 
 def _portless(uri: str) -> tuple[str, str] | None:
@@ -379,7 +379,7 @@ def is_enabled(store: Store, client: Client) -> bool:
 
 def displayed_name(name: str) -> str:
     """A client's name for display: Latin letters without diacritics, digits and a few signs."""
-    letters = (each for each in normalized("NFKD", name) if not unicodedata.combining(each))
+    letters = (character for character in normalized("NFKD", name) if not unicodedata.combining(character))
     return " ".join(_NOT_DISPLAYED.sub(" ", "".join(letters)).split())[:MAX_NAME_LENGTH].rstrip()
 
 

@@ -94,8 +94,8 @@ def _client(entry: ConnectedClient) -> ConnectedAgent:
     client_text, name = f"A client of {entry.organisation}", entry.client
     if entry.redirect_uris:
         # The client's name is not verified, so the title is the site that the person was redirected to.
-        sites = entry.sites or tuple(sorted({clients.lowercase_origin(each) for each in entry.redirect_uris}))
-        name = (", " if entry.sites else " or ").join(urlsplit(each).netloc for each in sites)
+        sites = entry.sites or tuple(sorted({clients.lowercase_origin(uri) for uri in entry.redirect_uris}))
+        name = (", " if entry.sites else " or ").join(urlsplit(site).netloc for site in sites)
         claim = f"calls itself “{entry.client}”" if entry.client else "has no name"
         client_text = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
     return ConnectedAgent(entry.id, name, client_text, entry.scopes, entry.created_at, entry.used_at)

@@ -48,7 +48,7 @@ def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> 
         InvalidTarget: a resource belongs to another service, or its address has a fragment.
     """
     named_resources = [resource] if isinstance(resource, str) else list(resource or ())
-    if not all(is_own_resource(store, each) for each in named_resources):
+    if not all(is_own_resource(store, named_resource) for named_resource in named_resources):
         raise InvalidTarget("the token was asked for another service")
 
 

@@ -60,7 +60,7 @@ async def request_deltas(store: Store, transaction: Transaction, artifact: Ready
     platform, limit = artifact.platform or "", store.settings.delta_history
     earlier_builds = await builds.earlier_builds(transaction, artifact, platform, limit)
     later_builds = await builds.later_builds(transaction, artifact, platform, limit)
-    for pair in [*((each, artifact.id) for each in earlier_builds), *((artifact.id, each) for each in later_builds)]:
+    for pair in [*((each, artifact.id) for each in earlier_builds), *((artifact.id, build) for build in later_builds)]:
         await request_delta(store, transaction, *pair, org_id=artifact.org_id, created_by=created_by)
 
 
@@ -158,7 +158,7 @@ async def _build_files(store: Store, artifact_id: str) -> _BuildFiles:
         raise BuildRemoved("a build of the update was removed")
     manifest = await builds.read_manifest(store, build)
     locations = await builds.chunk_locations(store.database, build.org_id, [chunk.id for chunk in manifest.chunks])
-    return _BuildFiles(manifest, {each.id: each for each in locations})
+    return _BuildFiles(manifest, {location.id: location for location in locations})
 
 
 async def _make_deltas(

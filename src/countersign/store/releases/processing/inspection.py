@@ -215,9 +215,9 @@ class Verification:
         self.result.checked.append("chunks")
         names = [chunk.id for chunk in manifest.chunks]
         locations = await builds.chunk_locations(self._store.database, build.org_id, names)
-        for missing in sorted(set(names) - {each.id for each in locations}):
+        for missing in sorted(set(names) - {location.id for location in locations}):
             self._report(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
-        packs = [list(pack) for _, pack in groupby(locations, key=lambda each: each.pack_sha256)]
+        packs = [list(pack) for _, pack in groupby(locations, key=lambda location: location.pack_sha256)]
         for number, pack in enumerate(packs, 1):
             await self._check_pack(pack)
             await self._work.progress(BYTES_SHARE + CHUNKS_SHARE * number / len(packs))

@@ -109,7 +109,7 @@ def _json(path: str, fields: _Document) -> list[Component]:
 def _spdx(fields: _Document) -> list[Component]:
     """Packages of an SPDX 2.3 document."""
     spdx_packages = msgspec.convert(fields.packages or [], list[_Package])
-    return [_component(each.name, each.versionInfo, None) for each in spdx_packages if each.name]
+    return [_component(package.name, package.versionInfo, None) for package in spdx_packages if package.name]
 
 
 def _npm_lock(fields: _Document) -> list[Component]:
