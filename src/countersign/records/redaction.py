@@ -213,7 +213,7 @@ class _Copies:
             return ERASED
         if view.fields[name] == "masked":
             label = view.model.fields[name].personal
-            return ERASED if masks is None else f"{label}_{masks.tokens([self._id(view, name, copy)])[0]}"
+            return ERASED if masks is None else f"{label}_{masks.numbers([self._id(view, name, copy)])[0]}"
         if not copy.sealed:
             # The texts of a plan are stored separately, and deleted when the plan is decided.
             return WITHHELD if copy.value in self._withheld else self._texts.get(copy.value, ERASED)

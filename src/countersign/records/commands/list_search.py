@@ -201,41 +201,43 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     view = run.view_of(model)
     query = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, command, body))
     record_reader = run.engine.reading(run.caller, view)
-    rows = None
+    rows, length = None, None
     if query.limit is not None and is_deep(run, model, query):
         list_query = ListQuery(record_reader, view.reach(command), query)
         rows = await seek_page(run, list_query, query.offset, query.limit)
     if rows is None:
-        rows = await _rows(run, record_reader, query, statement(run, model, query, command))
-    return await mask_output.masked_records(run, record_reader, rows)
+        rows, length = await _rows(run, record_reader, query, statement(run, model, query, command))
+    return await mask_output.masked_records(run, record_reader, rows, length)
 
 
 async def _rows(
     run: Run, record_reader: RecordReader, query: Query, select_statement: select.SelectStatement, start: int = 0
-) -> list[Row]:
-    """Return the rows of a page, all in memory. In each row the record's columns begin at `start`.
+) -> tuple[list[Row], int | None]:
+    """Return the rows of a page, all in memory, and the number of characters of their texts, or None if no field is
+    long. In each row the record's columns begin at `start`.
 
     Raises:
         BadInput: the rows contain too much text.
     """
     if not record_reader.has_long_texts:
-        return await run.scan(record_reader, select_statement, start)
+        return await run.scan(record_reader, select_statement, start), None
     if query.limit is not None and query.limit <= record_reader.short_page:
         rows = await run.scan(record_reader, select_statement, start)
-        _require_short(record_reader.length(rows, start))
-        return rows
+        length = record_reader.length(rows, start)
+        _require_short(length)
+        return rows, length
     found_rows: list[Row] = []
-    size = 0
+    length = 0
     async with aclosing(run.stream(record_reader, select_statement, start)) as pieces:
         async for rows in pieces:
             found_rows += rows
-            size += record_reader.length(rows, start)
-            _require_short(size)
-    return found_rows
+            length += record_reader.length(rows, start)
+            _require_short(length)
+    return found_rows, length
 
 
-def _require_short(size: int) -> None:
-    if size > MAX_PAGE_BYTES:
+def _require_short(length: int) -> None:
+    if length > MAX_PAGE_BYTES:
         raise BadInput(f"the records are longer than {MAX_PAGE_BYTES >> 20} MiB together: give a smaller limit")
 
 
@@ -265,9 +267,9 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
     record_reader = run.engine.reading(run.caller, view)
     select_statement = select.page_with_total(record_reader, view.reach(command), query, summed)
     first_column = 1 + 3 * len(summed)
-    rows = await _rows(run, record_reader, query, select_statement, first_column)
+    rows, length = await _rows(run, record_reader, query, select_statement, first_column)
     records = await mask_output.masked_records(
-        run, record_reader, [row[first_column:] for row in rows if row[first_column] is not None]
+        run, record_reader, [row[first_column:] for row in rows if row[first_column] is not None], length
     )
     result = SearchResult(records, int(rows[0][0]))
     if "sums" in body:

@@ -15,11 +15,14 @@ _LITERALS = "SELECT text, value_id FROM literal WHERE text IN ({places})"
 _LITERALS_AT_ONCE = 1_000
 
 
-async def masked_records(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> list[Record]:
+async def masked_records(
+    run: Run, record_reader: RecordReader, rows: Sequence[Row], length: int | None = None
+) -> list[Record]:
     """Return the rows as the caller sees them. A masked field becomes a placeholder token. Ordinary text that looks
     like a token becomes a LITERAL token, so everything in a response that looks like a token is one. Other requests can
-    run between batches of long texts."""
-    if not record_reader.has_long_texts or len(rows) == 1:
+    run between batches of long texts. `length` is the number of characters of the texts if it is known."""
+    is_short = length is not None and length <= port.MAX_BYTES and len(rows) <= port.MAX_ROWS
+    if is_short or len(rows) == 1 or not record_reader.has_long_texts:
         return await _masked_records(run, record_reader, rows)
     records: list[Record] = []
     for batch in _batches(record_reader, rows):
@@ -79,7 +82,7 @@ async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
         alias_by_text |= dict(await run.reader.fetch(_LITERALS.format(places=places), *text_batch))
     masks = run.masks
     numbers = (
-        masks.tokens([alias_by_text[text] for text in texts if text in alias_by_text]) if masks is not None else []
+        masks.numbers([alias_by_text[text] for text in texts if text in alias_by_text]) if masks is not None else []
     )
     tokens = dict(zip([text for text in texts if text in alias_by_text], numbers, strict=True))
     # A text that was stored before its label was registered has no id. It gets an invisible character, so that it does

@@ -100,8 +100,8 @@ Record: TypeAlias = msgspec.Struct
 class Masks(Protocol):
     """The interface that converts value ids to the placeholder tokens of one caller and back."""
 
-    def tokens(self, ids: Sequence[int]) -> list[int]:
-        """Return the token numbers of the value ids, in the same order."""
+    def numbers(self, ids: Sequence[int]) -> list[str]:
+        """Return the token numbers of the value ids as decimal texts, in the same order."""
         ...
 
     def value_id(self, number: int) -> int:
@@ -139,6 +139,8 @@ class RecordReader:
         self.shape: Any = _shape(model.name, self.names)
         positions = [(index, model.fields[name]) for index, name in enumerate(model_view.fields, 2)]
         self.masked = tuple((index, field) for index, field in positions if model_view.fields[field.name] == "masked")
+        self._has_aliases = _has_linked(self.masked)
+        self._prefixes = _token_prefixes(self.masked)
         clear = [position for position in positions if position not in self.masked]
         self._conversions = _conversions(clear)
         self.texts = tuple(index for index, field in clear if field.is_folded)
@@ -176,15 +178,16 @@ class RecordReader:
         )
 
     def _expressions(self, scope: Scope) -> Iterable[str]:
+        # All fields share one parameter for the domain.
+        domain = scope.parameters.put(self._domain.id) if self._domain is not None and self._has_aliases else None
         for name, sight in self.view.fields.items():
             field = self.view.model.fields[name]
-            yield scope.value_of(field) if sight == "clear" else self._value_id(scope, field)
+            yield scope.value_of(field) if sight == "clear" else self._value_id(scope, field, domain)
 
-    def _value_id(self, scope: Scope, field: Field) -> str:
+    def _value_id(self, scope: Scope, field: Field, domain: str | None) -> str:
         canonical = column(scope.alias, f"{field.name}__value")
-        if self._domain is None or not field.linked:
+        if domain is None or not field.linked:
             return canonical
-        domain = scope.parameters.put(self._domain.id)
         # Most records never had an alias. A bit in their own row shows this, so they need no lookup.
         return (
             f"CASE WHEN {scope.alias}.changed < {ALIASED} THEN {canonical} ELSE "
@@ -220,7 +223,7 @@ class RecordReader:
         if self.masked:
             if masks is None:
                 raise LookupError("masked fields need a token domain")
-            _mask(converted_rows, self.masked, masks)
+            _mask(converted_rows, self._prefixes, masks)
         for index, _ in self.structures:
             for values in converted_rows:
                 if values[index] is not None:
@@ -243,6 +246,15 @@ class RecordReader:
         return [shape(*values) for values in self.values(rows, masks)]
 
 
+def _has_linked(masked_fields: Iterable[tuple[int, Field]]) -> bool:
+    return any(field.linked for _, field in masked_fields)
+
+
+def _token_prefixes(masked_fields: Iterable[tuple[int, Field]]) -> tuple[tuple[int, str], ...]:
+    """Return the position of each masked field in a row, and the text of its tokens before the number."""
+    return tuple((index, f"{field.personal}_") for index, field in masked_fields)
+
+
 def _has_long_texts(view: ModelView) -> bool:
     return any(view.model.fields[name].is_long for name in view.fields)
 
@@ -257,15 +269,14 @@ def _conversions(positions: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Cal
     return tuple((index, field.show) for index, field in positions if not field.shows_as_stored)
 
 
-def _mask(rows: list[list[Any]], masked_fields: tuple[tuple[int, Field], ...], masks: Masks) -> None:
-    """Replace the value ids in the rows with placeholder tokens, in one batch."""
-    columns = [
-        (index, field.personal, [row for row in rows if row[index] is not None]) for index, field in masked_fields
-    ]
-    numbers = iter(masks.tokens([holder[index] for index, _, holders in columns for holder in holders]))
-    for index, label, holders in columns:
-        for each, number in zip(holders, numbers, strict=False):
-            each[index] = f"{label}_{number}"
+def _mask(rows: list[list[Any]], prefixes: tuple[tuple[int, str], ...], masks: Masks) -> None:
+    """Replace the value ids in the rows with placeholder tokens, in one batch. `prefixes` are the positions of the
+    value ids, each with the text of its tokens before the number."""
+    numbers = iter(masks.numbers([row[index] for index, _ in prefixes for row in rows if row[index] is not None]))
+    for index, prefix in prefixes:
+        for row in rows:
+            if row[index] is not None:
+                row[index] = prefix + next(numbers)
 
 
 @lru_cache(maxsize=4096)

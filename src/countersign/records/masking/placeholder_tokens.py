@@ -170,7 +170,7 @@ def _ones(count: int) -> int:
 
 
 MAX_KNOWN = 16_384
-"""The maximum number of cached token numbers of a domain. They take about 2 MB."""
+"""The maximum number of cached token numbers of a domain. They take about 3 MB."""
 
 MAX_DOMAINS = 128
 
@@ -180,21 +180,21 @@ class DomainMasks:
 
     def __init__(self, domain: Domain) -> None:
         self._permutation = Permutation(domain.key)
-        self._known: dict[int, int] = {}
+        self._known: dict[int, str] = {}
 
-    def tokens(self, ids: Sequence[int]) -> list[int]:
-        """Return the token numbers of the value ids, in the same order."""
+    def numbers(self, ids: Sequence[int]) -> list[str]:
+        """Return the token numbers of the value ids as decimal texts, in the same order."""
         if len(ids) > MAX_BATCH:
             # Do not cache the numbers of a large read, because they would evict frequently used numbers.
-            return self._permutation.encode(ids)
-        known_tokens = self._known
-        new_ids = [id_ for id_ in ids if id_ not in known_tokens]
+            return list(map(str, self._permutation.encode(ids)))
+        known_numbers = self._known
+        new_ids = [value_id for value_id in ids if value_id not in known_numbers]
         if new_ids:
-            if len(known_tokens) >= MAX_KNOWN:
-                known_tokens.clear()
+            if len(known_numbers) >= MAX_KNOWN:
+                known_numbers.clear()
                 new_ids = list(ids)
-            known_tokens.update(zip(new_ids, self._permutation.encode(new_ids), strict=True))
-        return [known_tokens[id_] for id_ in ids]
+            known_numbers.update(zip(new_ids, map(str, self._permutation.encode(new_ids)), strict=True))
+        return [known_numbers[value_id] for value_id in ids]
 
     def value_id(self, number: int) -> int:
         """Return the value id that corresponds to a token number. The number must be below 2^48."""
@@ -213,9 +213,9 @@ class MaskStore:
         if caller.domain is None:
             return None
         # The cache is keyed by the domain with its key, because a domain gets a new key when it is opened again.
-        grammar = self._known.get(caller.domain)
-        if grammar is None:
+        masks = self._known.get(caller.domain)
+        if masks is None:
             if len(self._known) >= MAX_DOMAINS:
                 self._known.clear()
-            grammar = self._known[caller.domain] = DomainMasks(caller.domain)
-        return grammar
+            masks = self._known[caller.domain] = DomainMasks(caller.domain)
+        return masks
