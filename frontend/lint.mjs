@@ -85,7 +85,7 @@ for (const app of APPS) {
   }
 }
 
-for (const each of problems) {
-  console.error(each);
+for (const problem of problems) {
+  console.error(problem);
 }
 process.exitCode = problems.length ? 1 : 0;

@@ -87,8 +87,8 @@ function useWidth() {
 export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, markers = [], countLabel = number, onOpen }: ChartProps) {
   const { box, width } = useWidth();
   const [hoveredIndex, setHoveredIndex] = useState<number | null>(null);
-  const stacked = days.map((_, index) => series.reduce((sum, each) => sum + (each.values[index] ?? 0), 0));
-  const values = series.flatMap((each) => each.values.filter((value): value is number => value !== null));
+  const stacked = days.map((_, index) => series.reduce((sum, oneSeries) => sum + (oneSeries.values[index] ?? 0), 0));
+  const values = series.flatMap((oneSeries) => oneSeries.values.filter((value): value is number => value !== null));
   const marks = ticks(kind === "bars" ? [...stacked, ...values] : values);
   const [lowest = 0, highest = 1] = [marks[0], marks.at(-1)];
   const inner = Math.max(1, width - LEFT - RIGHT);
@@ -156,10 +156,10 @@ export function Chart({ title, days, series, kind, height = 220, format = number
             ) : (
               <line class="at" x1={x(hoveredIndex)} x2={x(hoveredIndex)} y1={top} y2={height - BOTTOM} />
             ))}
-          {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((each) => <Line key={each.name} {...{ x, y }} series={each} />)}
-          {hoveredIndex !== null && kind === "line" && series.map((each) => dotOf(each, hoveredIndex, x, y))}
+          {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((oneSeries) => <Line key={oneSeries.name} {...{ x, y }} series={oneSeries} />)}
+          {hoveredIndex !== null && kind === "line" && series.map((oneSeries) => dotOf(oneSeries, hoveredIndex, x, y))}
           {hoveredIndex !== null && (
-            <Tip x={tipX(x(hoveredIndex), width)} y={top} heading={dayLabel(days[hoveredIndex] ?? "")} rows={series.map((each) => ({ name: each.name, hue: each.hue, value: formatted(each.values[hoveredIndex]) }))} />
+            <Tip x={tipX(x(hoveredIndex), width)} y={top} heading={dayLabel(days[hoveredIndex] ?? "")} rows={series.map((oneSeries) => ({ name: oneSeries.name, hue: oneSeries.hue, value: formatted(oneSeries.values[hoveredIndex]) }))} />
           )}
         </svg>
       )}
@@ -195,7 +195,7 @@ function runs(values: readonly (number | null)[], { x, y }: Scale): [number, num
       segments.at(-1)?.push([x(index), y(value)]);
     }
   });
-  return segments.filter((each) => each.length > 0);
+  return segments.filter((segment) => segment.length > 0);
 }
 
 function pathOf(points: readonly [number, number][]): string {
@@ -264,7 +264,7 @@ function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; r
 
 /** A small line without axes, beside a figure that shows the same. */
 export function Spark({ values, hue = 1 }: { values: readonly (number | null)[]; hue?: number }) {
-  const numbers = values.map((each) => each ?? 0);
+  const numbers = values.map((value) => value ?? 0);
   const [lowest, highest] = [Math.min(...numbers, 0), Math.max(...numbers, 0)];
   const scale = {
     x: (index: number) => (numbers.length < 2 ? 0 : (200 * index) / (numbers.length - 1)),

@@ -77,7 +77,7 @@ export function MarkerTags({ markers, x, countLabel, width }: Props) {
       {groupMarkers(markers, x, countLabel).map((group) => {
         const halfWidth = widthOf(group.markers, countLabel) / 2;
         const leftX = Math.min(Math.max(group.x, halfWidth), width - halfWidth);
-        const titles = group.markers.map((each) => each.title);
+        const titles = group.markers.map((marker) => marker.title);
         return (
           <li
             key={group.x}
@@ -89,7 +89,7 @@ export function MarkerTags({ markers, x, countLabel, width }: Props) {
             onKeyDown={(event) => event.key === "Escape" && setOpenIndex(null)}
           >
             {group.markers.length > 1 ? (
-              <Menu tight label={labelOf(group.markers, countLabel)} items={group.markers.map((each) => ({ label: each.title, does: each.href }))} />
+              <Menu tight label={labelOf(group.markers, countLabel)} items={group.markers.map((marker) => ({ label: marker.title, does: marker.href }))} />
             ) : (
               <a href={group.markers[0]?.href}>
                 {labelOf(group.markers, countLabel)}

@@ -15,12 +15,12 @@ export function ChartTable({ title, days, series, format = number, dayLabel = sh
       keyOf={({ day }) => day}
       columns={[
         { name: "day", label: t("chart.day"), cell: ({ day }) => dayLabel(day) },
-        ...series.map((each) => ({
-          name: each.name,
-          label: each.name,
+        ...series.map((oneSeries) => ({
+          name: oneSeries.name,
+          label: oneSeries.name,
           isNumber: true,
           cell: ({ place }: { place: number }) => {
-            const value = each.values[place];
+            const value = oneSeries.values[place];
             return value === null || value === undefined ? "–" : format(value);
           },
         })),

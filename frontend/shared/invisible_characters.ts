@@ -43,10 +43,10 @@ export function splitInvisible(text: string): Piece[] {
 
 /** The text with the codes in angle brackets, for places that can show only text. */
 export function escapeInvisible(text: string): string {
-  return splitInvisible(text).map((each) => (each.isCode ? `⟨${each.text}⟩` : each.text)).join("");
+  return splitInvisible(text).map((part) => (part.isCode ? `⟨${part.text}⟩` : part.text)).join("");
 }
 
 /** The number of invisible characters in the text. */
 export function countInvisible(text: string): number {
-  return splitInvisible(text).filter((each) => each.isCode).length;
+  return splitInvisible(text).filter((part) => part.isCode).length;
 }

@@ -23,7 +23,7 @@ export const isSheetOpen = signal(false);
 export function registerShortcut(shortcut: Shortcut): () => void {
   shortcuts.value = [...shortcuts.peek(), shortcut];
   return () => {
-    shortcuts.value = shortcuts.peek().filter((each) => each !== shortcut);
+    shortcuts.value = shortcuts.peek().filter((known) => known !== shortcut);
   };
 }
 
@@ -44,11 +44,11 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   const pressed = typedKeys && event.timeStamp - begunAt < PATIENCE_MS ? `${typedKeys} ${event.key}` : event.key;
-  const isBeginning = shortcuts.peek().some((each) => each.run && each.key.startsWith(`${pressed} `));
+  const isBeginning = shortcuts.peek().some((shortcut) => shortcut.run && shortcut.key.startsWith(`${pressed} `));
   typedKeys = isBeginning ? pressed : "";
   begunAt = event.timeStamp;
   // The newest shortcut wins, so that a page can override one of the frame.
-  const shortcut = shortcuts.peek().findLast((each) => each.run && each.key === pressed);
+  const shortcut = shortcuts.peek().findLast((shortcut) => shortcut.run && shortcut.key === pressed);
   if (shortcut?.run) {
     event.preventDefault();
     shortcut.run();

@@ -18,7 +18,7 @@ let lastId = 0;
 /** Show a message for some seconds, longer if it has an undo. The same words are not shown twice. */
 export function showToast(messageText: string, undo?: { label: string; run: () => void }): void {
   const message: Toast = { id: (lastId += 1), message: messageText, ...(undo ? { undo } : {}) };
-  toasts.value = [...toasts.peek().filter((each) => each.message !== messageText), message].slice(-MAX_TOASTS);
+  toasts.value = [...toasts.peek().filter((toast) => toast.message !== messageText), message].slice(-MAX_TOASTS);
   keepFor(message, undo ? UNDO_MS : SHOWN_MS);
 }
 
@@ -28,5 +28,5 @@ function keepFor(message: Toast, ms: number): void {
 }
 
 export function dismissToast(message: Toast): void {
-  toasts.value = toasts.peek().filter((each) => each !== message);
+  toasts.value = toasts.peek().filter((toast) => toast !== message);
 }

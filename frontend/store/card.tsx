@@ -67,7 +67,7 @@ interface ImageProps {
 /** The cover. Its alternative text is empty, because the product's name is beside it. */
 export function CoverImage({ product, sizes, isFirst = false, class: name }: ImageProps) {
   const cover = coverOf(product);
-  const types = [...new Set(cover.srcset.map((each) => each.type))];
+  const types = [...new Set(cover.srcset.map((image) => image.type))];
   const image = (
     <img class={name} src={cover.url} alt="" width={640} height={360} loading={isFirst ? undefined : "lazy"} decoding="async" />
   );
@@ -82,8 +82,8 @@ export function CoverImage({ product, sizes, isFirst = false, class: name }: Ima
           type={type}
           sizes={sizes}
           srcset={cover.srcset
-            .filter((each) => each.type === type)
-            .map((each) => `${each.url} ${each.width}w`)
+            .filter((image) => image.type === type)
+            .map((image) => `${image.url} ${image.width}w`)
             .join(", ")}
         />
       ))}

@@ -51,7 +51,7 @@ export function Facets({ list }: { list: Schemas["ProductList"] | null }) {
   const sinceCounts = countsOf(list, "since");
   const tags = countsOf(list, "tag");
   const chosenTag = query.value.get("tag") ?? "";
-  const total = kinds && Object.values(kinds).reduce((sum, each) => sum + each, 0);
+  const total = kinds && Object.values(kinds).reduce((sum, kind) => sum + kind, 0);
   return (
     <div class="facets">
       <Group title={t("kind")}>
@@ -78,8 +78,8 @@ export function Facets({ list }: { list: Schemas["ProductList"] | null }) {
       </Group>
       {tags && Object.keys(tags).length > 0 && (
         <Group title={t("tags")}>
-          {[...new Set([...Object.keys(tags).slice(0, 8), ...(chosenTag ? [chosenTag] : [])])].map((each) => (
-            <Option key={each} name="tag" value={each} label={each} count={tags[each]} />
+          {[...new Set([...Object.keys(tags).slice(0, 8), ...(chosenTag ? [chosenTag] : [])])].map((tag) => (
+            <Option key={tag} name="tag" value={tag} label={tag} count={tags[tag]} />
           ))}
         </Group>
       )}
@@ -127,20 +127,20 @@ function Option({ name, value, label, count, mark, isOne = false }: OptionProps)
 
 /** The label of a filter's value. */
 function wordsOf(name: Facet, value: string): string {
-  if (name === "kind" && KINDS.some((each) => each === value)) {
+  if (name === "kind" && KINDS.some((kind) => kind === value)) {
     return t(`kinds.${value as "game"}`);
   }
   if (name === "platform" && value in PLATFORMS) {
     return PLATFORMS[value as Platform];
   }
-  if (name === "access" && ACCESS.some((each) => each === value)) {
+  if (name === "access" && ACCESS.some((access) => access === value)) {
     return t(value as "free");
   }
   if (name === "published_since") {
-    const days = DAYS.find((each) => dayBefore(each) === value);
+    const days = DAYS.find((day) => dayBefore(day) === value);
     return days ? t(`since.${days}`) : t("since.day", { day: Number.isNaN(Date.parse(value)) ? value : date(value) });
   }
-  if (name === "channel" && CHANNELS.some((each) => each === value)) {
+  if (name === "channel" && CHANNELS.some((channel) => channel === value)) {
     return t(`channel.${value as "stable"}`);
   }
   return value;

@@ -34,7 +34,7 @@ function load(): void {
 async function readFollowed(): Promise<void> {
   try {
     const { items } = (await api.get("/api/v1/me/follows")).value;
-    followedPublishers.value = new Set(items.filter((each) => each.target.type === "org").map((each) => each.target.slug));
+    followedPublishers.value = new Set(items.filter((item) => item.target.type === "org").map((item) => item.target.slug));
   } catch {
     // The button then offers to follow, which has no effect if the person already follows.
     followedPublishers.value = new Set();

@@ -99,7 +99,7 @@ function Feature({ product }: { product: CatalogItem }) {
  *  the product is, in one sentence. */
 function notesOf(products: readonly Product[], popular: readonly Product[]): readonly string[] {
   const given = new Set<string>();
-  const isPopular = new Set(popular.map((each) => each.id));
+  const isPopular = new Set(popular.map((product) => product.id));
   return products.map((product) => {
     const flag = flagOf(product, CHIP_DAYS);
     const reasons: readonly (readonly [name: string, text: string, isTrue: boolean])[] = [

@@ -33,16 +33,16 @@ function blocks(text: string, Title: "h2" | "h3" | "h4"): ComponentChildren[] {
       lineIndex += 1;
     } else if (line.startsWith("```")) {
       lineIndex += 1;
-      blocks.push(<Code lines={take((each) => !each.startsWith("```"))} />);
+      blocks.push(<Code lines={take((line) => !line.startsWith("```"))} />);
       lineIndex += 1;
     } else if (heading) {
       lineIndex += 1;
       // All headings get the same level, below those of the page.
       blocks.push(<Title>{inline(heading[2] ?? "")}</Title>);
     } else if (ITEM.test(line)) {
-      blocks.push(list(take((each) => ITEM.test(each) || /^\s{2,}\S/.test(each))));
+      blocks.push(list(take((line) => ITEM.test(line) || /^\s{2,}\S/.test(line))));
     } else {
-      blocks.push(paragraph(take((each) => each.trim() !== "" && !ITEM.test(each) && !/^(```|#{1,6}\s)/.test(each))));
+      blocks.push(paragraph(take((line) => line.trim() !== "" && !ITEM.test(line) && !/^(```|#{1,6}\s)/.test(line))));
       // A line that matches nothing above is text. Without this the loop would not end.
       lineIndex += lineIndex < lines.length && lines[lineIndex] === line ? 1 : 0;
     }
@@ -68,7 +68,7 @@ function list(lines: readonly string[]): JSX.Element {
       items.push(`${items.pop() ?? ""} ${line.trim()}`);
     }
   }
-  const children = items.map((each) => <li>{inline(each)}</li>);
+  const children = items.map((item) => <li>{inline(item)}</li>);
   return ITEM.exec(lines[0] ?? "")?.[1] ? <ol>{children}</ol> : <ul>{children}</ul>;
 }
 

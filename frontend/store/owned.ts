@@ -44,7 +44,7 @@ function schedule(): void {
     isScheduled = true;
     setTimeout(() => {
       isScheduled = false;
-      const ids = [...shownIds].filter((each) => !requestedIds.has(each));
+      const ids = [...shownIds].filter((shownId) => !requestedIds.has(shownId));
       for (let start = 0; start < ids.length; start += MAX_IDS) {
         void readOwned(ids.slice(start, start + MAX_IDS));
       }
@@ -54,7 +54,7 @@ function schedule(): void {
 
 async function readOwned(ids: readonly string[]): Promise<void> {
   const person = me.peek();
-  ids.forEach((each) => requestedIds.add(each));
+  ids.forEach((id) => requestedIds.add(id));
   try {
     const answer = (await api.get("/api/v1/me/owned", { query: { ids: ids.join() } })).value;
     if (person === me.peek()) {

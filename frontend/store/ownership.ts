@@ -22,7 +22,7 @@ export async function* ownedProductIds(signal?: AbortSignal): AsyncGenerator<rea
   let cursor: string | undefined;
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const { value, headers } = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, ...aborted });
-    yield value.map((each) => each.id);
+    yield value.map((product) => product.id);
     cursor = nextCursor(headers);
     if (!cursor) {
       return;

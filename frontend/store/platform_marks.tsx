@@ -84,7 +84,7 @@ export function PlatformMark({ platform, label = PLATFORMS[platform] }: { platfo
 /** The marks of several platforms, always in the same order. macOS and iOS share one mark. */
 export function PlatformMarks({ platforms }: { platforms: readonly Platform[] }) {
   const isOnBoth = platforms.includes("macos") && platforms.includes("ios");
-  const shownPlatforms = (Object.keys(PLATFORMS) as Platform[]).filter((each) => platforms.includes(each) && !(isOnBoth && each === "ios"));
+  const shownPlatforms = (Object.keys(PLATFORMS) as Platform[]).filter((platform) => platforms.includes(platform) && !(isOnBoth && platform === "ios"));
   return (
     <span class="marks">
       {shownPlatforms.map((platform) => (

@@ -25,7 +25,7 @@ async function ofEach<Body>(products: readonly Product[], path: string, signal: 
   const bodies: { product: Product; body: Body }[] = [];
   for (let start = 0; start < products.length; start += AT_ONCE) {
     const productBatch = products.slice(start, start + AT_ONCE);
-    const operations = productBatch.map((each) => ({ method: "GET" as const, path: `/products/${each.id}${path}`, body: null, headers: null }));
+    const operations = productBatch.map((product) => ({ method: "GET" as const, path: `/products/${product.id}${path}`, body: null, headers: null }));
     const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
     results.forEach((result, index) => {
       const product = productBatch[index];
@@ -43,7 +43,7 @@ export function PublisherReleases({ products }: { products: readonly Product[] }
     async (signal) => {
       const releasePages = await ofEach<{ items: Release[] }>(products, `/releases?limit=${OF_EACH}`, signal);
       return releasePages
-        .flatMap(({ product, body }) => body.items.filter((each) => each.published_at).map((release) => ({ product, release })))
+        .flatMap(({ product, body }) => body.items.filter((item) => item.published_at).map((release) => ({ product, release })))
         .sort((a, b) => (b.release.published_at ?? "").localeCompare(a.release.published_at ?? ""));
     },
     [products],

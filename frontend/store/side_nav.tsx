@@ -22,7 +22,7 @@ export function SideNav({ label, groups }: { label: string; groups: readonly Sid
   return (
     <nav class="side-nav" aria-label={label}>
       {groups
-        .filter((each) => each.places.length || each.action)
+        .filter((group) => group.places.length || group.action)
         .map(({ title, places, action }) => (
           <div key={title ?? ""} class="side-group">
             {title && <h2>{title}</h2>}

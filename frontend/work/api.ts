@@ -145,7 +145,7 @@ export async function meta(signal?: AbortSignal): Promise<Meta> {
   const answeredMeta = (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
   return {
     ...answeredMeta,
-    modules: answeredMeta.modules.map((each) => ({ ...each, label: inLanguage(each.labels, each.label) })),
+    modules: answeredMeta.modules.map((module) => ({ ...module, label: inLanguage(module.labels, module.label) })),
     models: answeredMeta.models.map((model) => ({
       ...model,
       label: inLanguage(model.labels, model.label),

@@ -70,7 +70,7 @@ effect(() => {
     return undefined;
   }
   const stopFunctions = [pollPendingCount(user), watchVisits(user.caller.name)];
-  return () => stopFunctions.forEach((each) => each());
+  return () => stopFunctions.forEach((stopFunction) => stopFunction());
 });
 void loadCurrentUser();
 addIcons(ICONS);

@@ -24,11 +24,11 @@ const COLUMNS = 7;
 const ENGINE = "base";
 
 export function modelOf(meta: Meta, name: string): Model | undefined {
-  return meta.models.find((each) => each.name === name);
+  return meta.models.find((model) => model.name === name);
 }
 
 export function fieldOf(model: Model | undefined, name: string): Field | undefined {
-  return name === "id" ? ID : model?.fields.find((each) => each.name === name);
+  return name === "id" ? ID : model?.fields.find((field) => field.name === name);
 }
 
 export function mayRun(model: Model, command: string): boolean {
@@ -41,30 +41,30 @@ export function canList(model: Model): boolean {
 
 /** The business models, without the engine's own. */
 export function businessModels(meta: Meta): Model[] {
-  return meta.models.filter((each) => each.module !== ENGINE && canList(each));
+  return meta.models.filter((model) => model.module !== ENGINE && canList(model));
 }
 
 /** The models whose records are parts of this model's records, each with its ref to this model. */
 export function partsOf(meta: Meta, model: Model): [Model, Field][] {
   const listedModels = meta.models.filter(canList);
-  return listedModels.flatMap((each) => each.fields.filter((field) => field.is_part && field.ref === model.name).map((field): [Model, Field] => [each, field]));
+  return listedModels.flatMap((listedModel) => listedModel.fields.filter((field) => field.is_part && field.ref === model.name).map((field): [Model, Field] => [listedModel, field]));
 }
 
 /** The title field, then the other fields that fit in a line. */
 export function defaultColumns(model: Model, maxColumns = COLUMNS): Field[] {
-  const shortFields = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
-  const titleFields = shortFields.filter((each) => each.name === model.shown_as);
-  return [...titleFields, ...shortFields.filter((each) => each.name !== model.shown_as)].slice(0, maxColumns);
+  const shortFields = model.fields.filter((field) => !["longtext", "structure"].includes(field.kind));
+  const titleFields = shortFields.filter((shortField) => shortField.name === model.shown_as);
+  return [...titleFields, ...shortFields.filter((field) => field.name !== model.shown_as)].slice(0, maxColumns);
 }
 
 const LIST_COLUMNS = 8;
 
 /** The columns of a list: title, state, amounts and dates first; then one text, and references. */
 export function listColumns(model: Model): Field[] {
-  const shortFields = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
-  const isFirst = (each: Field) => each.name === model.shown_as;
-  const texts = shortFields.filter((each) => !isFirst(each) && each.kind === "text");
-  const fieldsOfKind = (...kinds: string[]) => shortFields.filter((each) => !isFirst(each) && kinds.includes(each.kind) && each !== workflowField(model));
+  const shortFields = model.fields.filter((field) => !["longtext", "structure"].includes(field.kind));
+  const isFirst = (field: Field) => field.name === model.shown_as;
+  const texts = shortFields.filter((shortField) => !isFirst(shortField) && shortField.kind === "text");
+  const fieldsOfKind = (...kinds: string[]) => shortFields.filter((shortField) => !isFirst(shortField) && kinds.includes(shortField.kind) && shortField !== workflowField(model));
   const state = workflowField(model);
   const orderedFields = [...shortFields.filter(isFirst), ...(state ? [state] : []), ...fieldsOfKind("money"), ...fieldsOfKind("date"), ...texts.slice(0, 1), ...fieldsOfKind("ref", "select"), ...texts.slice(1), ...fieldsOfKind("number", "bool", "moment")];
   return orderedFields.slice(0, LIST_COLUMNS);
@@ -73,19 +73,19 @@ export function listColumns(model: Model): Field[] {
 /** The columns of a row of two lines: title and an amount or date, then one or two facts and the state. */
 export function twoLineColumns(model: Model, columns: readonly Field[]): Field[] {
   const [firstColumn, ...otherColumns] = columns;
-  const state = otherColumns.find((each) => each === workflowField(model)) ?? otherColumns.find((each) => each.kind === "select");
-  const amount = otherColumns.find((each) => each.kind === "money") ?? otherColumns.find((each) => ["date", "number"].includes(each.kind));
-  const remainingColumns = otherColumns.filter((each) => each !== state && each !== amount);
-  const facts = ["text", "ref", "select", "date"].flatMap((kind) => remainingColumns.filter((each) => each.kind === kind)).slice(0, 2);
-  return [firstColumn, amount, ...facts, state].flatMap((each) => each ?? []);
+  const state = otherColumns.find((otherColumn) => otherColumn === workflowField(model)) ?? otherColumns.find((otherColumn) => otherColumn.kind === "select");
+  const amount = otherColumns.find((otherColumn) => otherColumn.kind === "money") ?? otherColumns.find((otherColumn) => ["date", "number"].includes(otherColumn.kind));
+  const remainingColumns = otherColumns.filter((otherColumn) => otherColumn !== state && otherColumn !== amount);
+  const facts = ["text", "ref", "select", "date"].flatMap((kind) => remainingColumns.filter((remainingColumn) => remainingColumn.kind === kind)).slice(0, 2);
+  return [firstColumn, amount, ...facts, state].flatMap((fact) => fact ?? []);
 }
 
 /** The select field that the workflow's actions change: its options include all of their states. */
 export function workflowField(model: Model): Field | undefined {
   if (model.state_field !== undefined) {
-    return model.fields.find((each) => each.name === model.state_field);
+    return model.fields.find((field) => field.name === model.state_field);
   }
-  const states = model.actions.flatMap((each) => [...each.from, ...(each.to ? [each.to] : [])]);
+  const states = model.actions.flatMap((action) => [...action.from, ...(action.to ? [action.to] : [])]);
   const knows = (field: Field) => states.every((state) => field.options?.includes(state));
   return states.length ? model.fields.find(knows) : undefined;
 }
@@ -94,7 +94,7 @@ export function workflowField(model: Model): Field | undefined {
 export function actionsOf(model: Model, record: Row): Action[] {
   const field = workflowField(model);
   const isOpen = (action: Action) => !field || action.from.length === 0 || action.from.includes(String(record[field.name]));
-  return model.actions.filter((each) => model.commands.includes(each.id) && isOpen(each));
+  return model.actions.filter((action) => model.commands.includes(action.id) && isOpen(action));
 }
 
 /** The title of a record, if this person may read it. */

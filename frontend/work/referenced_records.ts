@@ -60,6 +60,6 @@ export function recentIds(model: string): string[] {
 }
 
 export function rememberVisit(model: string, id: string): void {
-  const otherIds = recentIds(model).filter((each) => each !== id);
+  const otherIds = recentIds(model).filter((recentId) => recentId !== id);
   sessionStorage.setItem(`recent:${model}`, JSON.stringify([id, ...otherIds].slice(0, RECENT)));
 }

@@ -36,7 +36,7 @@ export function LoadMore({ busy, onMore }: { busy: boolean; onMore: () => void }
   const loadMore = useRef(onMore);
   loadMore.current = onMore;
   useEffect(() => {
-    const observer = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && loadMore.current(), {
+    const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && loadMore.current(), {
       rootMargin: "400px",
     });
     if (end.current) {

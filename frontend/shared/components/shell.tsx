@@ -131,14 +131,14 @@ export function ShortcutSheet() {
           </tr>
         </thead>
         <tbody>
-          {shortcuts.value.map((each) => (
-            <tr key={each.key + each.does}>
+          {shortcuts.value.map((shortcut) => (
+            <tr key={shortcut.key + shortcut.does}>
               <td>
-                {each.key.split(" ").map((key) => (
+                {shortcut.key.split(" ").map((key) => (
                   <kbd key={key}>{key}</kbd>
                 ))}
               </td>
-              <td>{each.does}</td>
+              <td>{shortcut.does}</td>
             </tr>
           ))}
         </tbody>

@@ -21,7 +21,7 @@ interface Props {
 export function Tabs({ label, tabs, chosen, onChoose }: Props) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const shownTab = tabs.find((each) => each.name === chosen) ?? tabs[0];
+  const shownTab = tabs.find((tab) => tab.name === chosen) ?? tabs[0];
   const keyed = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined || !shownTab) {

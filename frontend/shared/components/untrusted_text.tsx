@@ -4,13 +4,13 @@ import { splitInvisible } from "../invisible_characters";
 export function UntrustedText({ text }: { text: string }) {
   return (
     <bdi>
-      {splitInvisible(text).map((each, index) =>
-        each.isCode ? (
+      {splitInvisible(text).map((part, index) =>
+        part.isCode ? (
           <mark key={index} class="code-point">
-            {each.text}
+            {part.text}
           </mark>
         ) : (
-          each.text
+          part.text
         ),
       )}
     </bdi>

@@ -51,10 +51,10 @@ export function DownloadNow({ product, label, channel = "stable", isIcon = false
 export async function download(product: OwnedProduct, channel = "stable"): Promise<boolean> {
   const values = { id: product.id };
   const releases = (await api.get("/api/v1/products/{id}/releases", { values, query: { limit: 20 } })).value as Release[];
-  const availableReleases = releases.filter((each) => each.status !== "yanked");
-  const release = availableReleases.find((each) => each.channel === channel) ?? availableReleases[0];
+  const availableReleases = releases.filter((release) => release.status !== "yanked");
+  const release = availableReleases.find((release) => release.channel === channel) ?? availableReleases[0];
   const files = release?.artifacts ?? [];
-  const file = files.find((each) => each.platform === currentPlatform) ?? (files.length === 1 ? files.find((each) => !each.platform) : undefined);
+  const file = files.find((file) => file.platform === currentPlatform) ?? (files.length === 1 ? files.find((file) => !file.platform) : undefined);
   if (!release || !file) {
     return false;
   }

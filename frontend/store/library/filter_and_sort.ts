@@ -10,7 +10,7 @@ export const ORDERS = ["", "updated", "title"] as const;
 
 /** The time of its last release, or of its grant if it has no release. */
 function updated(product: OwnedProduct): string {
-  return product.channels.reduce((newest, each) => (each.published_at > newest ? each.published_at : newest), "") || product.granted_at;
+  return product.channels.reduce((newest, channel) => (channel.published_at > newest ? channel.published_at : newest), "") || product.granted_at;
 }
 
 export function filterAndSort(products: readonly OwnedProduct[], typedText: string): OwnedProduct[] {

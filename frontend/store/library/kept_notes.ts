@@ -37,7 +37,7 @@ async function move(id: string, { isHidden, note, collections = [], followed, fe
   if (followed) {
     await api.put("/api/v1/me/follows/product/{id}", { values: { id } });
   }
-  const product = library.peek()?.find((each) => each.id === id);
+  const product = library.peek()?.find((owned) => owned.id === id);
   if (product) {
     await moveToLibrary(product, isHidden === true, note ?? "", collections);
   }

@@ -94,7 +94,7 @@ export function UpdateCard({ product, onOpen }: Props) {
 }
 
 function versionOf(product: OwnedProduct): string {
-  const stable = product.channels.find((each) => each.channel === "stable") ?? product.channels[0];
+  const stable = product.channels.find((channel) => channel.channel === "stable") ?? product.channels[0];
   return stable?.version ?? "";
 }
 

@@ -36,7 +36,7 @@ export async function loadLibrary(abort: AbortSignal): Promise<void> {
     const [page, lists] = await Promise.all([api.get("/api/v1/library", { query, signal: abort }), collectionsRequest]);
     loadedProducts = [...loadedProducts, ...page.value];
     collections.value = lists.value.items;
-    ownedIds.value = new Set([...ownedIds.peek(), ...page.value.map((each) => each.id)]);
+    ownedIds.value = new Set([...ownedIds.peek(), ...page.value.map((product) => product.id)]);
     cursor = nextCursor(page.headers);
     // If the library was loaded before, replace it only when all pages have arrived.
     if (!cursor || loadedProducts.length > (library.peek()?.length ?? 0)) {
@@ -51,7 +51,7 @@ export function collectionsOf(product: OwnedProduct): string[] {
 }
 
 function show(id: string, change: Partial<OwnedProduct>): void {
-  library.value = library.peek()?.map((each) => (each.id === id ? { ...each, ...change } : each)) ?? null;
+  library.value = library.peek()?.map((product) => (product.id === id ? { ...product, ...change } : product)) ?? null;
 }
 
 /** Hide or show a product. If that is refused, a message says so. */
@@ -73,7 +73,7 @@ export async function loadNote({ id }: OwnedProduct): Promise<string | undefined
   do {
     // A search by title does not find a title without a letter or digit.
     const page = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) } });
-    const product = page.value.find((each) => each.id === id);
+    const product = page.value.find((owned) => owned.id === id);
     if (product) {
       return product.note ?? "";
     }
@@ -99,7 +99,7 @@ export async function saveNote(product: OwnedProduct, note: string | null): Prom
 
 /** Create a collection, or return the one with this name. */
 export async function createCollection(name: string): Promise<Collection> {
-  const collection = collections.peek().find((each) => each.name === name);
+  const collection = collections.peek().find((collection) => collection.name === name);
   if (collection) {
     return collection;
   }
@@ -111,14 +111,14 @@ export async function createCollection(name: string): Promise<Collection> {
 /** Rename a collection. */
 export async function renameCollection(id: string, name: string): Promise<void> {
   const renamed = (await api.patch("/api/v1/me/collections/{collection_id}", { values: { collection_id: id }, body: { name } })).value;
-  const otherCollections = collections.peek().filter((each) => each.id !== id);
+  const otherCollections = collections.peek().filter((collection) => collection.id !== id);
   collections.value = [...otherCollections, renamed].sort((a, b) => a.name.localeCompare(b.name));
 }
 
 /** Delete a collection; its products stay in the library. */
 export async function deleteCollection(id: string): Promise<void> {
   await api.delete("/api/v1/me/collections/{collection_id}", { values: { collection_id: id } });
-  collections.value = collections.peek().filter((each) => each.id !== id);
+  collections.value = collections.peek().filter((collection) => collection.id !== id);
 }
 
 /** Set the collections of a product by name. Missing collections are created. */
@@ -133,8 +133,8 @@ export async function putInCollections(product: OwnedProduct, names: readonly st
     const values = (collection_id: string) => ({ values: { collection_id, id: product.id } });
     const path = "/api/v1/me/collections/{collection_id}/items/{id}";
     await Promise.all([
-      ...wantedIds.filter((each) => !previousIds.includes(each)).map((each) => api.put(path, values(each))),
-      ...previousIds.filter((each) => !wantedIds.includes(each)).map((each) => api.delete(path, values(each))),
+      ...wantedIds.filter((id) => !previousIds.includes(id)).map((id) => api.put(path, values(id))),
+      ...previousIds.filter((id) => !wantedIds.includes(id)).map((id) => api.delete(path, values(id))),
     ]);
   } catch (error) {
     show(product.id, { collections: previousIds });

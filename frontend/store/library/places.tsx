@@ -25,7 +25,7 @@ export function Places({ products }: { products: readonly OwnedProduct[] }) {
   const [isNaming, setNaming] = useState(false);
   const { main, ofCollections, more: otherCollections } = placesOf(products);
   const otherPlaces = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...otherCollections];
-  const currentPlace = otherPlaces.find((each) => each.isCurrent);
+  const currentPlace = otherPlaces.find((otherPlace) => otherPlace.isCurrent);
   const create = () => setNaming(true);
   return (
     <>
@@ -56,7 +56,7 @@ export function Places({ products }: { products: readonly OwnedProduct[] }) {
         <Menu
           label={currentPlace ? labelWithCount(currentPlace) : tLibrary("more")}
           items={[
-            ...otherPlaces.map((each) => ({ label: labelWithCount(each), does: each.address, icon: each.icon })),
+            ...otherPlaces.map((place) => ({ label: labelWithCount(place), does: place.address, icon: place.icon })),
             { label: tLibrary("collection.new"), does: create, icon: "plus" },
           ]}
         />
@@ -69,7 +69,7 @@ export function Places({ products }: { products: readonly OwnedProduct[] }) {
 const labelWithCount = ({ label, count }: SidePlace) => `${label} ${number(count ?? 0)}`;
 
 function placesOf(products: readonly OwnedProduct[]): Readonly<Record<"main" | "ofCollections" | "more", readonly SidePlace[]>> {
-  const shownProducts = products.filter((each) => !each.hidden);
+  const shownProducts = products.filter((product) => !product.hidden);
   const count = (isIn: (product: OwnedProduct) => boolean) => shownProducts.filter(isIn).length;
   const currentValue = (name: string) => query.value.get(name) ?? "";
   const isAll = !["kind", "update", "collection", "access", "hidden"].some(currentValue);
@@ -83,12 +83,12 @@ function placesOf(products: readonly OwnedProduct[]): Readonly<Record<"main" | "
   return {
     main: [
       { address: "/library", label: t("all.kinds"), icon: "library", isCurrent: isAll, count: shownProducts.length },
-      placeOf("update", "1", tLibrary("updates"), "download", count((each) => updateOf(each) !== undefined)),
-      ...KINDS.map((kind) => placeOf("kind", kind, t(`kinds.${kind}`), ICON_OF[kind], count((each) => each.kind === kind))),
+      placeOf("update", "1", tLibrary("updates"), "download", count((product) => updateOf(product) !== undefined)),
+      ...KINDS.map((kind) => placeOf("kind", kind, t(`kinds.${kind}`), ICON_OF[kind], count((product) => product.kind === kind))),
     ],
-    ofCollections: collections.value.map(({ id, name }) => placeOf("collection", name, name, "folder", count((each) => each.collections.includes(id)))),
+    ofCollections: collections.value.map(({ id, name }) => placeOf("collection", name, name, "folder", count((product) => product.collections.includes(id)))),
     more: [
-      placeOf("access", "entitled", t("entitled"), "key-round", count((each) => each.access === "entitled")),
+      placeOf("access", "entitled", t("entitled"), "key-round", count((product) => product.access === "entitled")),
       placeOf("hidden", "1", tLibrary("library.hidden"), "eye-off", products.length - shownProducts.length),
     ],
   };

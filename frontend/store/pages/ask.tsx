@@ -217,10 +217,10 @@ function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: bool
     <div class="row small thread">
       {all.length ? (
         <ol aria-label={t("earlier")}>
-          {all.map((each, place) => (
+          {all.map((product, place) => (
             <li key={place}>
               <a href={address(place)} lang="en">
-                {each}
+                {product}
               </a>
             </li>
           ))}
@@ -249,7 +249,7 @@ function Stopped({ onAgain }: { onAgain: () => void }) {
 /** Suggested questions: those of the answer, or else some that the catalog can always answer. */
 function Offers({ answer, isNew, onAsk }: { answer: AskAnswer | null; isNew: boolean; onAsk: (question: string) => void }): ComponentChildren {
   const isEmpty = isNew || (answer?.status === "refused" && !answer.suggestions.length);
-  const questions = isEmpty ? OFFERED.map((each) => t(each)) : (answer?.suggestions ?? []);
+  const questions = isEmpty ? OFFERED.map((question) => t(question)) : (answer?.suggestions ?? []);
   return (
     questions.length > 0 && (
       <section class="offers" aria-labelledby="offers">
@@ -257,10 +257,10 @@ function Offers({ answer, isNew, onAsk }: { answer: AskAnswer | null; isNew: boo
           {t("offers")}
         </h2>
         <div class="row">
-          {questions.map((each) => (
+          {questions.map((question) => (
             // Questions are English in every language of the page.
-            <Button key={each} tight onClick={() => onAsk(each)} lang="en">
-              {each}
+            <Button key={question} tight onClick={() => onAsk(question)} lang="en">
+              {question}
             </Button>
           ))}
         </div>

@@ -103,9 +103,9 @@ function Sort() {
         <option value="" selected={now === ""}>
           {t("sort.title")}
         </option>
-        {orders.map((each) => (
-          <option key={each} value={each} selected={each === now}>
-            {t(`sort.${each}`)}
+        {orders.map((order) => (
+          <option key={order} value={order} selected={order === now}>
+            {t(`sort.${order}`)}
           </option>
         ))}
       </select>
@@ -122,9 +122,9 @@ function View() {
   };
   return (
     <span class="segments" role="group" aria-label={t("view")}>
-      {(["grid", "list"] as const).map((each) => (
-        <button key={each} type="button" aria-pressed={now === each} aria-label={t(`view.${each}`)} onClick={() => choose(each)}>
-          <Icon name={each === "grid" ? "layout-grid" : "list"} />
+      {(["grid", "list"] as const).map((look) => (
+        <button key={look} type="button" aria-pressed={now === look} aria-label={t(`view.${look}`)} onClick={() => choose(look)}>
+          <Icon name={look === "grid" ? "layout-grid" : "list"} />
         </button>
       ))}
     </span>
@@ -173,8 +173,8 @@ function Listed({ first, about }: { first: Products; about: object }) {
   return (
     <>
       <ul class={isList ? "product-rows panel-box" : "cards"}>
-        {items.map((each, place) =>
-          isList ? <ProductRow key={each.id} product={each} /> : <Card key={each.id} product={each} level={2} isFirst={place < 10} />,
+        {items.map((item, place) =>
+          isList ? <ProductRow key={item.id} product={item} /> : <Card key={item.id} product={item} level={2} isFirst={place < 10} />,
         )}
       </ul>
       {problem && <FailureNotice problem={problem} onRetry={next} />}

@@ -51,7 +51,7 @@ function Shown() {
   return (
     <RequestResult of={found}>
       {({ follows, published }) => {
-        const left = follows.filter((each) => !ended.has(keyOf(each)));
+        const left = follows.filter((follow) => !ended.has(keyOf(follow)));
         if (!left.length) {
           return (
             <Empty title={tLibrary("following.none")} icon="heart">
@@ -67,8 +67,8 @@ function Shown() {
                 <section key={day} class="feed-day" aria-label={longDay(new Date(day))}>
                   <h2>{longDay(new Date(day))}</h2>
                   <ul class="panel-box">
-                    {news.map((each) => (
-                      <Entry key={each.product.id} news={each} />
+                    {news.map((newsItem) => (
+                      <Entry key={newsItem.product.id} news={newsItem} />
                     ))}
                   </ul>
                 </section>
@@ -115,10 +115,10 @@ function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: 
     <aside class="panel-box followed" aria-label={tLibrary("followed")}>
       <h2>{tLibrary("followed")}</h2>
       <ul>
-        {follows.map((each) => {
-          const { product, target } = each;
+        {follows.map((follow) => {
+          const { product, target } = follow;
           return (
-            <li key={keyOf(each)}>
+            <li key={keyOf(follow)}>
               {product ? <CoverImage product={product} sizes="64px" /> : <Monogram slug={target.slug} name={target.name} />}
               <span class="grow">
                 <a class="cut" href={`/${product ? "products" : "publishers"}/${target.slug}`}>
@@ -130,7 +130,7 @@ function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: 
                   </a>
                 )}
               </span>
-              <Button tight onClick={() => end(each)}>
+              <Button tight onClick={() => end(follow)}>
                 {tLibrary("following.end")} <span class="hidden-text">{target.name}</span>
               </Button>
             </li>
@@ -146,12 +146,12 @@ function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: 
 function newsOf({ follows, published }: Followed): News[] {
   const news = (product: Product, isNew: boolean): News[] => (product.latest ? [{ product, at: product.latest.published_at, isNew }] : []);
   const own = follows.flatMap(({ product, unseen }) => (product ? news(product, unseen > 0) : []));
-  const known = new Set(own.map((each) => each.product.id));
+  const known = new Set(own.map((follow) => follow.product.id));
   const others = follows
     .filter(({ target }) => target.type === "org")
     .flatMap(({ target, since, unseen }) =>
-      (published[target.slug] ?? []).flatMap((each, place) =>
-        known.has(each.id) ? [] : news(each, place < unseen && (each.latest?.published_at ?? "") > since),
+      (published[target.slug] ?? []).flatMap((release, place) =>
+        known.has(release.id) ? [] : news(release, place < unseen && (release.latest?.published_at ?? "") > since),
       ),
     );
   return [...own, ...others].sort((a, b) => b.at.localeCompare(a.at));
@@ -160,9 +160,9 @@ function newsOf({ follows, published }: Followed): News[] {
 /** Group the news by local day, in the given order. */
 function days(news: readonly News[]): [string, News[]][] {
   const found = new Map<string, News[]>();
-  for (const each of news) {
-    const day = new Date(new Date(each.at).setHours(0, 0, 0, 0)).toISOString();
-    found.set(day, [...(found.get(day) ?? []), each]);
+  for (const newsItem of news) {
+    const day = new Date(new Date(newsItem.at).setHours(0, 0, 0, 0)).toISOString();
+    found.set(day, [...(found.get(day) ?? []), newsItem]);
   }
   return [...found];
 }

@@ -48,7 +48,7 @@ export function Home() {
 }
 
 function Shown({ home }: { home: Schemas["Home"] }) {
-  const shelves = Object.fromEntries(home.shelves.map((each) => [each.id, each]));
+  const shelves = Object.fromEntries(home.shelves.map((shelf) => [shelf.id, shelf]));
   const all = (id: string) => `/browse?${shelves[id]?.query ?? ""}`;
   const mine = useRequest(
     async (signal) =>
@@ -85,22 +85,22 @@ function Shown({ home }: { home: Schemas["Home"] }) {
 
 /** What each part of the page shows: of a shelf, the products that the page shows elsewhere come last. */
 function arranged({ hero, shelves }: Schemas["Home"]) {
-  const items = (id: string): readonly Card[] => shelves.find((each) => each.id === id)?.items ?? [];
+  const items = (id: string): readonly Card[] => shelves.find((shelf) => shelf.id === id)?.items ?? [];
   // These two lists are complete: they have the products that are shown large as well. What the one shows as a time is
   // that of the latest version, which a list by the last change does not sort by.
   const downloaded = items("downloaded").slice(0, PANEL);
-  const known = new Map(shelves.flatMap((each) => each.items).map((each) => [each.id, each]));
+  const known = new Map(shelves.flatMap((shelf) => shelf.items).map((product) => [product.id, product]));
   const updated = newestFirst([...known.values()]).slice(0, PANEL);
-  const shown = new Set([...hero, ...downloaded, ...updated].map((each) => each.id));
+  const shown = new Set([...hero, ...downloaded, ...updated].map((product) => product.id));
   const others = (products: readonly Card[]) => [...products].sort((a, b) => Number(shown.has(a.id)) - Number(shown.has(b.id)));
   const next = (products: readonly Card[]) => {
     const ordered = others(products);
-    ordered.slice(0, ROW).forEach((each) => shown.add(each.id));
+    ordered.slice(0, ROW).forEach((product) => shown.add(product.id));
     return ordered;
   };
   const newest = newestFirst(items("new"));
   const week = newest.filter(({ latest }) => latest && Date.now() - Date.parse(latest.published_at) <= WEEK_MS);
-  const isOfWeek = week.filter((each) => !shown.has(each.id)).length >= ROW;
+  const isOfWeek = week.filter((product) => !shown.has(product.id)).length >= ROW;
   const [fresh, free] = [next(isOfWeek ? week : newest), next(items("free"))];
   const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id))] as const);
   return { fresh, isOfWeek, free, downloaded, updated, kinds, others };
@@ -118,7 +118,7 @@ function Categories() {
     [],
   );
   const count = (facet: string, value: string) =>
-    found.state === "loaded" ? found.value[facet]?.find((each) => each.value === value)?.count : undefined;
+    found.state === "loaded" ? found.value[facet]?.find((option) => option.value === value)?.count : undefined;
   const tiles: readonly (readonly [address: string, label: string, icon: IconName, count: number | undefined])[] = [
     ["kind=game", t("kinds.game"), "gamepad-2", count("kind", "game")],
     ["kind=app", t("kinds.app"), "app-window", count("kind", "app")],

@@ -56,7 +56,7 @@ function Shown() {
   const owned = library.value;
   const [words, setWords] = useState(query.value.get("q") ?? "");
   const [openedId, setOpened] = useState<string | null>(null);
-  const opened = owned?.find((each) => each.id === openedId) ?? null;
+  const opened = owned?.find((product) => product.id === openedId) ?? null;
   const [isSearching, setSearching] = useState(words !== "");
   // On phones the search field is hidden until its button is pressed.
   const find = () => (setSearching(true), setTimeout(() => document.getElementById("find")?.focus()));
@@ -132,13 +132,13 @@ interface SectionsProps {
 
 function Sections({ owned, words, onOpen }: SectionsProps) {
   const fitting = filterAndSort(owned, words);
-  const updates = owned.filter((each) => !each.hidden && updateOf(each));
+  const updates = owned.filter((product) => !product.hidden && updateOf(product));
   const isList = query.value.get("view") === "list";
   const now = (name: string) => query.value.get(name) ?? "";
   const isWhole = !["q", "kind", "update", "collection", "access", "hidden"].some(now);
   const isUpdates = now("update") === "1";
   const [isNaming, setNaming] = useState(false);
-  const collection = collections.value.find((each) => each.name === now("collection"));
+  const collection = collections.value.find((collection) => collection.name === now("collection"));
   useFocusAfterUpdates(updates.length);
   if (isUpdates && updates.length > 0) {
     return <Updates updates={fitting} onOpen={onOpen} />;
@@ -163,15 +163,15 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
           <span class="right row">
             <Order />
             <span class={isList ? "segments" : "segments wide-only"} role="group" aria-label={t("view")}>
-              {(["grid", "list"] as const).map((each) => (
+              {(["grid", "list"] as const).map((look) => (
                 <button
-                  key={each}
+                  key={look}
                   type="button"
-                  aria-pressed={isList === (each === "list")}
-                  aria-label={t(`view.${each}`)}
-                  onClick={() => setQuery({ view: each === "list" ? each : "" })}
+                  aria-pressed={isList === (look === "list")}
+                  aria-label={t(`view.${look}`)}
+                  onClick={() => setQuery({ view: look === "list" ? look : "" })}
                 >
-                  <Icon name={each === "grid" ? "layout-grid" : "list"} />
+                  <Icon name={look === "grid" ? "layout-grid" : "list"} />
                 </button>
               ))}
             </span>
@@ -179,11 +179,11 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
         </div>
         {fitting.length ? (
           <ul class={isList ? "product-rows panel-box" : "cards library-cards"}>
-            {fitting.map((each, place) =>
+            {fitting.map((product, place) =>
               isList ? (
-                <LibraryRow key={each.id} product={each} onOpen={onOpen} />
+                <LibraryRow key={product.id} product={product} onOpen={onOpen} />
               ) : (
-                <LibraryCard key={each.id} product={each} isFirst={place < 10} onOpen={onOpen} />
+                <LibraryCard key={product.id} product={product} isFirst={place < 10} onOpen={onOpen} />
               ),
             )}
           </ul>
@@ -199,7 +199,7 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
 /** The heading above the products, by the address. */
 function nameOfView(): string {
   const now = (name: string) => query.value.get(name) ?? "";
-  const kind = KINDS.find((each) => each === now("kind"));
+  const kind = KINDS.find((kind) => kind === now("kind"));
   const others = [
     [now("collection"), now("collection")],
     [kind, kind && t(`kinds.${kind}`)],
@@ -239,9 +239,9 @@ function Order() {
       value={query.value.get("order") ?? ""}
       onChange={(event) => setQuery({ order: event.currentTarget.value })}
     >
-      {ORDERS.map((each) => (
-        <option key={each} value={each} selected={each === (query.value.get("order") ?? "")}>
-          {tLibrary(`library.order.${each}`)}
+      {ORDERS.map((order) => (
+        <option key={order} value={order} selected={order === (query.value.get("order") ?? "")}>
+          {tLibrary(`library.order.${order}`)}
         </option>
       ))}
     </select>

@@ -46,7 +46,7 @@ function Listed({ first }: { first: Page }) {
   const [more, setMore] = useState<Page[]>([]);
   const [isBusy, setBusy] = useState(false);
   const pages = [first, ...more];
-  const items = pages.flatMap((each) => each.items);
+  const items = pages.flatMap((page) => page.items);
   const cursor = pages.at(-1)?.next_cursor;
   const next = async () => {
     if (!cursor || isBusy) {

@@ -56,12 +56,12 @@ export function Product({ slug }: { slug: string }) {
 }
 
 function Shown({ product, releases }: { product: Detail; releases: Release[] }) {
-  const published = releases.filter((each) => each.status !== "draft");
-  const channels = CHANNELS.filter((each) => published.some((release) => release.channel === each));
+  const published = releases.filter((release) => release.status !== "draft");
+  const channels = CHANNELS.filter((channel) => published.some((release) => release.channel === channel));
   const channel = query.value.get("channel") ?? channels[0] ?? "";
   const offer = useOffer(product, published, channel);
   const known = useBuildFacts(product, offer);
-  const icon = product.media.find((each) => each.kind === "icon");
+  const icon = product.media.find((mediaItem) => mediaItem.kind === "icon");
   const [lead, rest] = leadOf(product.summary);
   return (
     <article class="product-page">
@@ -85,9 +85,9 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
             {product.description ? <Markdown text={product.description} heading="h3" /> : <p class="quiet">{t("about.none")}</p>}
             {product.tags.length > 0 && (
               <ul class="tags" aria-label={t("tags")}>
-                {product.tags.map((each) => (
-                  <li key={each}>
-                    <a href={`/browse?tag=${encodeURIComponent(each)}`}>{tagLabel(each)}</a>
+                {product.tags.map((tag) => (
+                  <li key={tag}>
+                    <a href={`/browse?tag=${encodeURIComponent(tag)}`}>{tagLabel(tag)}</a>
                   </li>
                 ))}
               </ul>

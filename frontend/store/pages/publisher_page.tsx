@@ -29,7 +29,7 @@ const ORDERS = [FIRST, "title", "-downloads_7d"] as const;
 const KINDS = ["game", "app", "tool"] as const;
 
 export function PublisherPage({ slug }: { slug: string }) {
-  const sort = ORDERS.find((each) => each === query.value.get("sort")) ?? FIRST;
+  const sort = ORDERS.find((order) => order === query.value.get("sort")) ?? FIRST;
   const found = useRequest(
     async (signal) => {
       const [publisher, products] = await Promise.all([
@@ -73,8 +73,8 @@ function Shown({ publisher, products, sort }: { publisher: Publisher; products: 
   return (
     <div class="publisher-page">
       <div class="banner" aria-hidden="true">
-        {inBanner(newest).map((each) => (
-          <CoverImage key={each.id} product={each} sizes="430px" isFirst />
+        {inBanner(newest).map((product) => (
+          <CoverImage key={product.id} product={product} sizes="430px" isFirst />
         ))}
       </div>
       <div class="publisher-head">
@@ -146,8 +146,8 @@ function Shown({ publisher, products, sort }: { publisher: Publisher; products: 
 
 /** The first products whose covers have different colours: their covers are the banner. The server picks the same. */
 function inBanner(products: readonly Item[]): Item[] {
-  const byColour = new Map(products.map((each) => [each.cover.color, each] as const).reverse());
-  return products.filter((each) => byColour.get(each.cover.color) === each).slice(0, MAX_IN_BANNER);
+  const byColour = new Map(products.map((product) => [product.cover.color, product] as const).reverse());
+  return products.filter((product) => byColour.get(product.cover.color) === product).slice(0, MAX_IN_BANNER);
 }
 
 /** Four columns where they fill the last row better than five. */
@@ -172,8 +172,8 @@ function Figure({ name, value }: { name: string; value: ComponentChildren }) {
 
 function Listed({ products, sort }: { products: Products; sort: string }) {
   const kind = query.value.get("kind") ?? "";
-  const kinds = KINDS.filter((each) => products.items.some((one) => one.kind === each));
-  const shown = products.items.filter((each) => !kind || each.kind === kind);
+  const kinds = KINDS.filter((kind) => products.items.some((one) => one.kind === kind));
+  const shown = products.items.filter((item) => !kind || item.kind === kind);
   return (
     <>
       <div class="toolbar">
@@ -193,9 +193,9 @@ function Listed({ products, sort }: { products: Products; sort: string }) {
             value={sort}
             onChange={(event) => setQuery({ sort: event.currentTarget.value === FIRST ? "" : event.currentTarget.value })}
           >
-            {ORDERS.map((each) => (
-              <option key={each} value={each} selected={each === sort}>
-                {each === FIRST ? t("publisher.newest") : each === "title" ? t("sort.title") : t(`sort.${each}`)}
+            {ORDERS.map((order) => (
+              <option key={order} value={order} selected={order === sort}>
+                {order === FIRST ? t("publisher.newest") : order === "title" ? t("sort.title") : t(`sort.${order}`)}
               </option>
             ))}
           </select>
@@ -203,8 +203,8 @@ function Listed({ products, sort }: { products: Products; sort: string }) {
       </div>
       {shown.length ? (
         <ul class={columnsFor(shown.length)}>
-          {shown.map((each, place) => (
-            <Card key={each.id} product={each} level={2} isFirst={place < 10} />
+          {shown.map((product, place) => (
+            <Card key={product.id} product={product} level={2} isFirst={place < 10} />
           ))}
         </ul>
       ) : (

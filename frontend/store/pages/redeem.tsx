@@ -90,21 +90,21 @@ function Box() {
     setBusy(true);
     let done: Line[] = codes.slice(0, MOST).map((code) => ({ code, state: "waiting", products: [] }));
     setLines(done);
-    const had = done.every((each) => tries.current.has(each.code)) ? new Set<string>() : await library();
+    const had = done.every((entry) => tries.current.has(entry.code)) ? new Set<string>() : await library();
     for (const [place, { code }] of done.entries()) {
       const tried = tries.current.get(code) ?? { key: crypto.randomUUID(), had };
       tries.current.set(code, tried);
       const line = await one(code, tried);
-      done = done.map((each, at) => (at === place ? line : each));
+      done = done.map((entry, at) => (at === place ? line : entry));
       setLines(done);
       if (line.state instanceof Problem && isTemporary(line.state)) {
         const why = line.state;
-        setLines(done.map((each) => (each.state === "waiting" ? { ...each, state: why } : each)));
+        setLines(done.map((entry) => (entry.state === "waiting" ? { ...entry, state: why } : entry)));
         break;
       }
     }
     // Keep the codes that can be tried again unchanged.
-    keep(done.filter(({ state }) => state === "waiting" || (state instanceof Problem && isTemporary(state))).map((each) => each.code).join("\n"));
+    keep(done.filter(({ state }) => state === "waiting" || (state instanceof Problem && isTemporary(state))).map((entry) => entry.code).join("\n"));
     setBusy(false);
   };
   return (
@@ -144,8 +144,8 @@ function Box() {
       <div aria-live="polite">
         {lines.length > 0 && (
           <ul class="results" aria-label={t("redeem.results")}>
-            {lines.map((each) => (
-              <Result key={each.code} line={each} />
+            {lines.map((line) => (
+              <Result key={line.code} line={line} />
             ))}
           </ul>
         )}
@@ -175,10 +175,10 @@ function Result({ line }: { line: Line }) {
           <SignInAgain problem={state} />
         </span>
       )}
-      {line.products.map((each) => (
-        <span key={each.id} class="redeemed">
-          <CoverImage product={each} sizes="96px" />
-          <a href={`/products/${each.slug}`}>{each.title}</a>
+      {line.products.map((product) => (
+        <span key={product.id} class="redeemed">
+          <CoverImage product={product} sizes="96px" />
+          <a href={`/products/${product.slug}`}>{product.title}</a>
         </span>
       ))}
     </li>
@@ -201,7 +201,7 @@ async function library(): Promise<ReadonlySet<string>> {
   const all = new Set<string>();
   try {
     for await (const ids of ownedProductIds()) {
-      ids.forEach((each) => all.add(each));
+      ids.forEach((id) => all.add(id));
     }
   } catch {
     return new Set();
@@ -216,7 +216,7 @@ async function one(code: string, { key, had }: Try): Promise<Line> {
     ownedIds.value = new Set([...ownedIds.peek(), ...ids]);
     const products = await Promise.all(ids.map(async (id) => (await api.get("/api/v1/products/{id}", { values: { id } })).value));
     // A repeated code gets the first answer; a new code for owned products gets `already_owned`.
-    const isOld = ids.every((each) => had.has(each));
+    const isOld = ids.every((id) => had.has(id));
     return { code, state: value.already_owned ? "owned" : isOld ? "before" : "redeemed", products };
   } catch (error) {
     return { code, state: error instanceof Problem ? error : new Problem(0, { detail: String(error) }), products: [] };

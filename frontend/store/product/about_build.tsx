@@ -117,7 +117,7 @@ function Missing({ known: { signed, components } }: { known: BuildFacts }) {
     t("build.no.scan"),
     t("build.no.provenance"),
     components === null && t("build.no.parts"),
-  ].filter((each) => each !== false);
+  ].filter((row) => row !== false);
   return (
     <Fact icon="info" title={t("build.missing", { facts: joinWords(missing, "disjunction") })} isMissing>
       {components === "owners" ? t("build.parts.owners") : t("build.compare")}

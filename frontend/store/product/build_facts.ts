@@ -17,7 +17,7 @@ const NOTHING: BuildFacts = { signed: null, components: null };
 
 /** The prepared update to the file's build from an earlier version, if there is one. */
 export function updateTo(release: Schemas["Release"] | undefined, file: Schemas["Artifact"] | undefined): Schemas["UpdateSize"] | undefined {
-  return file && release?.updates?.find((each) => each.platform === file.platform);
+  return file && release?.updates?.find((update) => update.platform === file.platform);
 }
 
 /** The facts about the offered build; null until they are known. Those of another channel or version are never returned. */

@@ -22,14 +22,14 @@ export function Files({ id }: { id: string }) {
         const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform));
         return files.length ? (
           <ul class="file-links">
-            {files.map((each) => (
-              <li key={each.id}>
-                <a href={`/api/v1/artifacts/${each.id}`} download onClick={() => release && void recordDownload(id, release, each.platform)}>
-                  {each.filename}
+            {files.map((file) => (
+              <li key={file.id}>
+                <a href={`/api/v1/artifacts/${file.id}`} download onClick={() => release && void recordDownload(id, release, file.platform)}>
+                  {file.filename}
                 </a>{" "}
                 <span class="small quiet">
-                  {release?.version} · {each.platform ? `${PLATFORMS[each.platform]} · ` : ""}
-                  {size(each.size)}
+                  {release?.version} · {file.platform ? `${PLATFORMS[file.platform]} · ` : ""}
+                  {size(file.size)}
                 </span>
               </li>
             ))}

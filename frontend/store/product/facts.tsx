@@ -22,7 +22,7 @@ interface Props {
 }
 
 export function Facts({ product, offer: { release, file }, releases }: Props) {
-  const first = product.latest?.first_published_at ?? releases.map((each) => each.published_at ?? "").filter(Boolean).sort()[0];
+  const first = product.latest?.first_published_at ?? releases.map((release) => release.published_at ?? "").filter(Boolean).sort()[0];
   const names = new Intl.DisplayNames(language, { type: "language" });
   return (
     <>
@@ -44,7 +44,7 @@ export function Facts({ product, offer: { release, file }, releases }: Props) {
         {product.license && <Fact name={t("license")}>{product.license === "proprietary" ? t("license.proprietary") : product.license}</Fact>}
         {product.languages?.length > 0 && (
           <Fact name={t("languages")}>
-            <Languages names={product.languages.map((each) => names.of(each) ?? each)} />
+            <Languages names={product.languages.map((language) => names.of(language) ?? language)} />
           </Fact>
         )}
         {product.homepage && (

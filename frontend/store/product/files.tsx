@@ -36,9 +36,9 @@ export function Files({ product, offer: { release, files, isOwned }, known }: Pr
         )}
       </div>
       <ul>
-        {files.map((each) => (
-          <li key={each.id}>
-            <FileDetails file={each} isOwned={isOwned === true} />
+        {files.map((file) => (
+          <li key={file.id}>
+            <FileDetails file={file} isOwned={isOwned === true} />
           </li>
         ))}
       </ul>

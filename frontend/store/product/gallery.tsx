@@ -14,9 +14,9 @@ type Media = Schemas["Media"];
 
 /** Videos first. The cover is included only if there is nothing else. */
 function shownOf(media: readonly Media[]): readonly Media[] {
-  const [videos, pictures] = [media.filter((each) => each.kind === "video"), media.filter((each) => each.kind === "screenshot")];
+  const [videos, pictures] = [media.filter((mediaItem) => mediaItem.kind === "video"), media.filter((mediaItem) => mediaItem.kind === "screenshot")];
   const found = [...videos, ...pictures];
-  return found.length ? found : media.filter((each) => each.kind === "cover");
+  return found.length ? found : media.filter((mediaItem) => mediaItem.kind === "cover");
 }
 
 export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
@@ -64,16 +64,16 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
       </div>
       {shown.length > 1 && (
         <ul class="thumbs">
-          {shown.map((each, place) => (
-            <li key={each.id}>
-              <button type="button" aria-current={place === at ? "true" : undefined} aria-label={each.alt} onClick={() => choose(place)}>
-                {each.kind === "video" ? (
+          {shown.map((item, place) => (
+            <li key={item.id}>
+              <button type="button" aria-current={place === at ? "true" : undefined} aria-label={item.alt} onClick={() => choose(place)}>
+                {item.kind === "video" ? (
                   <>
-                    <Still product={product} video={each} isFirst={place === 0} sizes="160px" />
+                    <Still product={product} video={item} isFirst={place === 0} sizes="160px" />
                     <Icon name="play" />
                   </>
                 ) : (
-                  <img src={each.url} alt="" loading="lazy" {...sized(each)} />
+                  <img src={item.url} alt="" loading="lazy" {...sized(item)} />
                 )}
               </button>
             </li>
@@ -122,7 +122,7 @@ function lengthOf({ duration }: Media): string {
   const seconds = Math.max(1, Math.round(duration));
   const [hours, rest] = [Math.floor(seconds / 3600), seconds % 3600];
   const parts = [...(hours ? [hours] : []), Math.floor(rest / 60), rest % 60];
-  return parts.map((each, place) => (place ? String(each).padStart(2, "0") : String(each))).join(":");
+  return parts.map((part, place) => (place ? String(part).padStart(2, "0") : String(part))).join(":");
 }
 
 function sized({ width, height }: Media) {

@@ -49,11 +49,11 @@ function placeOf({ platform }: File): number {
 
 export function useOffer(product: Detail, releases: readonly Release[], channel: string): Offer {
   const asked = useOwnsProduct(product);
-  const inChannel = releases.filter((each) => each.channel === channel);
-  const release = inChannel.find((each) => each.status !== "yanked");
+  const inChannel = releases.filter((release) => release.channel === channel);
+  const release = inChannel.find((candidate) => candidate.status !== "yanked");
   const isHere = (file: File) => Number(file.platform === currentPlatform);
   const files = (release?.artifacts ?? [])
-    .filter((each) => each.status === "ready")
+    .filter((artifact) => artifact.status === "ready")
     .sort((a, b) => isHere(b) - isHere(a) || placeOf(a) - placeOf(b));
   const isOwned = ownedIds.value.has(product.id) || asked;
   const first = inChannel[0];
@@ -62,7 +62,7 @@ export function useOffer(product: Detail, releases: readonly Release[], channel:
     release,
     withdrawn: first?.status === "yanked" ? first : undefined,
     files,
-    file: files.find((each) => each.platform === currentPlatform) ?? files.find((each) => !each.platform),
+    file: files.find((file) => file.platform === currentPlatform) ?? files.find((file) => !file.platform),
     isOwned,
   };
 }
@@ -93,7 +93,7 @@ function useEarlierVersion({ product, offer }: Props): string | undefined {
     { keepsPrevious: true },
   );
   const here = downloadedHere.value[product.id]?.[offer.channel];
-  const mine = updates.state === "loaded" ? updates.value.find((each) => each.id === product.id) : undefined;
+  const mine = updates.state === "loaded" ? updates.value.find((update) => update.id === product.id) : undefined;
   const had = mine?.update?.channel === offer.channel ? mine.installed_version : isInLibrary ? undefined : here;
   return had && offer.release && had !== offer.release.version ? had : undefined;
 }

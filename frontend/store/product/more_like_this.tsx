@@ -17,8 +17,8 @@ export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] })
         (await api.get("/api/v1/products", { query: { kind, sort: "-downloads_7d", limit: MOST, ...about }, signal })).value.items;
       const near = tag ? await like({ tag }) : [];
       const others = near.length < MOST ? await like({}) : [];
-      const all = [...near, ...others].filter((each) => each.id !== product.id);
-      return all.filter((each, place) => all.findIndex(({ id }) => id === each.id) === place).slice(0, MOST);
+      const all = [...near, ...others].filter((candidate) => candidate.id !== product.id);
+      return all.filter((candidate, place) => all.findIndex(({ id }) => id === candidate.id) === place).slice(0, MOST);
     },
     [product.id],
   );

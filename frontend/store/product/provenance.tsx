@@ -100,5 +100,5 @@ function Hash({ text, of }: { text: string; of: string }) {
 
 /** Decode the signed statement: JSON in UTF-8 in base64. */
 export function statementOf({ payload }: Schemas["Envelope"]): Statement {
-  return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(payload), (each) => each.charCodeAt(0)))) as Statement;
+  return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(payload), (character) => character.charCodeAt(0)))) as Statement;
 }

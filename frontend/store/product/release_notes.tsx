@@ -28,7 +28,7 @@ interface Props {
 
 export function ReleaseNotes({ product, releases, channels, channel, offer }: Props) {
   const [isWhole, setWhole] = useState(false);
-  const found = releases.filter((each) => each.channel === channel);
+  const found = releases.filter((release) => release.channel === channel);
   const shown = isWhole ? found : found.slice(0, SHOWN);
   return (
     <section aria-labelledby="releases">
@@ -36,9 +36,9 @@ export function ReleaseNotes({ product, releases, channels, channel, offer }: Pr
         <h2 id="releases">{t("notes")}</h2>
         {channels.length > 1 && (
           <div class="segments" role="group" aria-label={t("channel")}>
-            {channels.map((each) => (
-              <button key={each} type="button" aria-pressed={each === channel} onClick={() => setQuery({ channel: each })}>
-                {t(`channel.${each}` as "channel.stable")}
+            {channels.map((name) => (
+              <button key={name} type="button" aria-pressed={name === channel} onClick={() => setQuery({ channel: name })}>
+                {t(`channel.${name}` as "channel.stable")}
               </button>
             ))}
           </div>
@@ -46,8 +46,8 @@ export function ReleaseNotes({ product, releases, channels, channel, offer }: Pr
       </div>
       {found.length ? (
         <ol class="releases">
-          {shown.map((each) => (
-            <Entry key={each.version} product={product} release={each} isOwned={offer.isOwned === true} isLatest={each === offer.release} />
+          {shown.map((release) => (
+            <Entry key={release.version} product={product} release={release} isOwned={offer.isOwned === true} isLatest={release === offer.release} />
           ))}
         </ol>
       ) : (
@@ -67,7 +67,7 @@ interface EntryProps {
 
 function Entry({ product, release, isOwned, isLatest }: EntryProps) {
   const files = release.artifacts ?? [];
-  const file = files.find((each) => each.platform === currentPlatform) ?? files[0];
+  const file = files.find((file) => file.platform === currentPlatform) ?? files[0];
   const update = updateTo(release, file);
   return (
     <li class={isLatest ? "release latest" : "release"}>
@@ -104,7 +104,7 @@ function Entry({ product, release, isOwned, isLatest }: EntryProps) {
           <Table
             caption={`${product.title} ${release.version}`}
             rows={[...files].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform))}
-            keyOf={(each) => each.id}
+            keyOf={(file) => file.id}
             columns={fileColumns(product, release, isOwned)}
           />
         </details>

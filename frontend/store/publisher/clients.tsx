@@ -41,21 +41,21 @@ export function Clients({ org }: { org: string }) {
             <Table
               caption={t("clients.of", { org })}
               rows={rows}
-              keyOf={(each) => each.client_id}
+              keyOf={(row) => row.client_id}
               columns={[
-                { name: "name", label: t("name"), cell: (each) => each.name },
-                { name: "id", label: t("client.id"), cell: (each) => <code>{each.client_id}</code> },
-                { name: "scopes", label: t("scopes"), cell: (each) => each.scopes.join(", ") },
-                { name: "since", label: t("since"), cell: (each) => date(each.created_at) },
+                { name: "name", label: t("name"), cell: (row) => row.name },
+                { name: "id", label: t("client.id"), cell: (row) => <code>{row.client_id}</code> },
+                { name: "scopes", label: t("scopes"), cell: (row) => row.scopes.join(", ") },
+                { name: "since", label: t("since"), cell: (row) => date(row.created_at) },
                 {
                   name: "remove",
                   label: t("remove"),
-                  cell: (each) => (
+                  cell: (row) => (
                     <span class="row">
-                      <Button look="risky" tight onClick={() => remove(each.client_id)}>
-                        {t("remove")} <span class="hidden-text">{each.name}</span>
+                      <Button look="risky" tight onClick={() => remove(row.client_id)}>
+                        {t("remove")} <span class="hidden-text">{row.name}</span>
                       </Button>
-                      <Curl method="DELETE" path={urlFor("/api/v1/org/clients", {}, { org, client_id: each.client_id })} />
+                      <Curl method="DELETE" path={urlFor("/api/v1/org/clients", {}, { org, client_id: row.client_id })} />
                     </span>
                   ),
                 },

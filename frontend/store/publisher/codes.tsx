@@ -26,7 +26,7 @@ export function Codes({ org }: { org: string }) {
   const request = useRequest(
     async (signal) => {
       const rows = (await api.get("/api/v1/codes", { query: { org, limit: 100 }, signal })).value;
-      return { rows, named: await productsById(new Set(rows.flatMap((each) => each.products)), signal) };
+      return { rows, named: await productsById(new Set(rows.flatMap((row) => row.products)), signal) };
     },
     [org],
     { keepsPrevious: true },
@@ -41,16 +41,16 @@ export function Codes({ org }: { org: string }) {
             <Table
               caption={t("codes.batches")}
               rows={rows}
-              keyOf={(each) => each.batch_id}
+              keyOf={(row) => row.batch_id}
               columns={[
-                { name: "created", label: t("issued"), cell: (each) => date(each.created_at) },
-                { name: "kind", label: t("codes.kind"), cell: (each) => t(each.kind === "promo" ? "promo" : "license") },
-                { name: "products", label: t("issue.products"), cell: (each) => <ProductTitles products={each.products.map((id) => named.get(id))} /> },
-                { name: "count", label: t("codes"), cell: (each) => number(each.count), isNumber: true },
-                { name: "uses", label: t("codes.used"), cell: (each) => <UsedCodes of={each} /> },
-                { name: "until", label: t("until"), cell: (each) => (each.expires_at ? date(each.expires_at) : "–") },
-                { name: "status", label: t("status"), cell: (each) => <Chip tone={each.status === "active" ? "good" : "bad"}>{t(each.status === "active" ? "active" : "revoked")}</Chip> },
-                { name: "revoke", label: t("revoke"), cell: (each) => each.status === "active" && <EndBatch of={each} onEnd={setBatchToRevoke} /> },
+                { name: "created", label: t("issued"), cell: (row) => date(row.created_at) },
+                { name: "kind", label: t("codes.kind"), cell: (row) => t(row.kind === "promo" ? "promo" : "license") },
+                { name: "products", label: t("issue.products"), cell: (row) => <ProductTitles products={row.products.map((id) => named.get(id))} /> },
+                { name: "count", label: t("codes"), cell: (row) => number(row.count), isNumber: true },
+                { name: "uses", label: t("codes.used"), cell: (row) => <UsedCodes of={row} /> },
+                { name: "until", label: t("until"), cell: (row) => (row.expires_at ? date(row.expires_at) : "–") },
+                { name: "status", label: t("status"), cell: (row) => <Chip tone={row.status === "active" ? "good" : "bad"}>{t(row.status === "active" ? "active" : "revoked")}</Chip> },
+                { name: "revoke", label: t("revoke"), cell: (row) => row.status === "active" && <EndBatch of={row} onEnd={setBatchToRevoke} /> },
               ]}
             />
           ) : (
@@ -64,7 +64,7 @@ export function Codes({ org }: { org: string }) {
 }
 
 function ProductTitles({ products }: { products: readonly (Product | undefined)[] }) {
-  const knownProducts = products.flatMap((each) => (each ? [each] : []));
+  const knownProducts = products.flatMap((product) => (product ? [product] : []));
   return (
     <ul class="facts-list">
       {knownProducts.map((product) => (

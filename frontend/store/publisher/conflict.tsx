@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function Conflict({ ownInput, serverInput, onMine, onTheirs }: Props) {
-  const names = (Object.keys(serverInput) as (keyof ProductInput)[]).filter((each) => fieldText(ownInput[each]) !== fieldText(serverInput[each]));
+  const names = (Object.keys(serverInput) as (keyof ProductInput)[]).filter((name) => fieldText(ownInput[name]) !== fieldText(serverInput[name]));
   return (
     <section class="summary stack" role="alert">
       <h2>{t("conflict")}</h2>
@@ -22,11 +22,11 @@ export function Conflict({ ownInput, serverInput, onMine, onTheirs }: Props) {
       <Table
         caption={t("conflict.differs")}
         rows={names}
-        keyOf={(each) => each}
+        keyOf={(name) => name}
         columns={[
-          { name: "field", label: t("field"), cell: (each) => each },
-          { name: "mine", label: t("mine"), cell: (each) => fieldText(ownInput[each]) },
-          { name: "theirs", label: t("theirs"), cell: (each) => fieldText(serverInput[each]) },
+          { name: "field", label: t("field"), cell: (name) => name },
+          { name: "mine", label: t("mine"), cell: (name) => fieldText(ownInput[name]) },
+          { name: "theirs", label: t("theirs"), cell: (name) => fieldText(serverInput[name]) },
         ]}
       />
       <div class="row">

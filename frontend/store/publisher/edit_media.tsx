@@ -51,7 +51,7 @@ export function EditMedia({ product, reload }: { product: Detail; reload: () => 
           name="kind"
           label={t("media.kind")}
           value={kind}
-          options={KINDS.map((each) => [each, t(`media.${each}`)] as const)}
+          options={KINDS.map((kind) => [kind, t(`media.${kind}`)] as const)}
           onChange={(value) => setKind(value as Kind)}
         />
         <TextField
@@ -60,7 +60,7 @@ export function EditMedia({ product, reload }: { product: Detail; reload: () => 
           help={t("alt.help")}
           value={alt}
           required
-          fault={problem?.faults.find((each) => each.field === "alt")?.detail}
+          fault={problem?.faults.find((fault) => fault.field === "alt")?.detail}
           onInput={(event) => setAlt(event.currentTarget.value)}
         />
         <FileDrop hint={isBusy ? t("uploading") : t("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />

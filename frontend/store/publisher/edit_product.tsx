@@ -76,7 +76,7 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
             name="status"
             label={t("status")}
             value={value.status ?? product.status}
-            options={(["draft", "public", "archived"] as const).map((each) => [each, tStore(`status.${each}`)])}
+            options={(["draft", "public", "archived"] as const).map((status) => [status, tStore(`status.${status}`)])}
             onChange={(status) => setValue({ ...value, status: status as ProductState["product"]["status"] })}
           />
           <Button type="submit" look="strong" busy={isBusy}>

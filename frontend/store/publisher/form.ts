@@ -38,7 +38,7 @@ export function idempotencyHeader(): Record<string, string> {
 
 /** The error of a field, or of a part of it. */
 export function faultOfField(problem: Problem | null, field: string): string | undefined {
-  return problem?.faults.find((each) => each.field.split("/")[0] === field)?.detail;
+  return problem?.faults.find((fault) => fault.field.split("/")[0] === field)?.detail;
 }
 
 /** Check that required fields are filled in. `fields` maps names to labels and values.
@@ -55,8 +55,8 @@ export function requireFields(fields: Record<string, readonly [label: string, va
 
 /** Translate the errors of all fields. The problem stays unchanged if one of its rules is unknown to the page. */
 export function inPlainWords(problem: Problem): Problem {
-  const faults = problem.faults.map((each) => ({ parameter: each.field.split("/")[0], detail: plainDetail(each) }));
-  if (!faults.length || faults.some((each) => each.detail === null)) {
+  const faults = problem.faults.map((fault) => ({ parameter: fault.field.split("/")[0], detail: plainDetail(fault) }));
+  if (!faults.length || faults.some((fault) => fault.detail === null)) {
     return problem;
   }
   return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors: faults }, problem.retryAfterS);

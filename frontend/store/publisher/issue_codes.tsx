@@ -108,7 +108,7 @@ function ProductPicker({ org, chosen, onChange }: { org: string; chosen: readonl
           <input
             type="checkbox"
             checked={chosen.includes(slug)}
-            onChange={(event) => onChange(event.currentTarget.checked ? [...chosen, slug] : chosen.filter((each) => each !== slug))}
+            onChange={(event) => onChange(event.currentTarget.checked ? [...chosen, slug] : chosen.filter((other) => other !== slug))}
           />
           {title}
         </label>

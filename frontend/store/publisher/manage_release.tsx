@@ -70,7 +70,7 @@ function LoadedRelease({ product, release, previousRelease, reload }: ReleaseDat
 
 async function fetchRelease(slug: string, version: string, signal: AbortSignal): Promise<ReleaseData> {
   const [{ product }, releases] = await Promise.all([fetchProductState(slug, signal), allReleases(slug, signal)]);
-  const release = releases.find((each) => each.version === version);
+  const release = releases.find((release) => release.version === version);
   if (!release) {
     throw new Problem(404, {});
   }

@@ -7,15 +7,15 @@ type File = NonNullable<Release["artifacts"]>[number];
 /** Whether all announced files have arrived, and there is one, or none is needed. */
 export function areFilesUploaded(release: Release): boolean {
   const files = release.artifacts ?? [];
-  return files.length ? files.every((each) => each.status === "ready") : Boolean(release.notes_only);
+  return files.length ? files.every((file) => file.status === "ready") : Boolean(release.notes_only);
 }
 
 /** The files that block publication: those of platforms without an accepted file, or all if none is accepted. */
 export function blockingFiles(release: Release, jobs: JobStates): readonly File[] {
   const files = release.artifacts ?? [];
-  const accepted = new Set(files.filter((each) => jobs[each.id] === "completed").map((each) => each.platform));
-  const isNeeded = (each: File) => !accepted.size || each.platform !== null;
-  return files.filter((each) => isNeeded(each) && !accepted.has(each.platform));
+  const accepted = new Set(files.filter((file) => jobs[file.id] === "completed").map((file) => file.platform));
+  const isNeeded = (file: File) => !accepted.size || file.platform !== null;
+  return files.filter((file) => isNeeded(file) && !accepted.has(file.platform));
 }
 
 export function areFilesAccepted(release: Release, jobs: JobStates): boolean {

@@ -22,7 +22,7 @@ export function OrgChoice({ name }: { name: string }) {
       name="org"
       label={t("org")}
       value={currentOrg()}
-      options={ownOrgs.map((each) => [each, each] as const)}
+      options={ownOrgs.map((ownOrg) => [ownOrg, ownOrg] as const)}
       onChange={(value) => setQuery({ org: value }, { replaces: false })}
     />
   );

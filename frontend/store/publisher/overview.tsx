@@ -41,7 +41,7 @@ export function Overview() {
 
 function ChosenTab() {
   const org = currentOrg();
-  const chosenTab = tabsOf(org).find((each) => each === query.value.get("tab")) ?? "products";
+  const chosenTab = tabsOf(org).find((tab) => tab === query.value.get("tab")) ?? "products";
   return (
     <PublisherArea org={org} current={chosenTab}>
       {/* The analytics have their controls beside their heading. */}

@@ -36,7 +36,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
     />
   );
   const check = (name: Platform, isOn: boolean) =>
-    setFields({ platforms: isOn ? [...value.platforms, name] : value.platforms.filter((each) => each !== name) });
+    setFields({ platforms: isOn ? [...value.platforms, name] : value.platforms.filter((other) => other !== name) });
   const submit = (event: Event) => {
     event.preventDefault();
     onSend();
@@ -53,7 +53,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           name="kind"
           label={tStore("kind")}
           value={value.kind}
-          options={(["game", "app", "tool"] as const).map((each) => [each, tStore(`kind.${each}`)])}
+          options={(["game", "app", "tool"] as const).map((kind) => [kind, tStore(`kind.${kind}`)])}
           onChange={(kind) => setFields({ kind: kind as ProductInput["kind"] })}
         />
         <fieldset id="platforms" tabIndex={-1} aria-describedby={faultOfField(problem, "platforms") ? "platforms-fault" : undefined}>
@@ -112,7 +112,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           help={t("tags.help")}
           value={(value.tags ?? []).join(", ")}
           fault={faultOfField(problem, "tags")}
-          onInput={(event) => setFields({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
+          onInput={(event) => setFields({ tags: event.currentTarget.value.split(",").map((part) => part.trim()) })}
         />
         {text("license")}
         {text("homepage")}

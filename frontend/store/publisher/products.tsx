@@ -31,7 +31,7 @@ export function Products({ org }: { org: string }) {
 function ProductRows({ org, firstPage }: { org: string; firstPage: Page }) {
   const [pages, setPages] = useState<readonly Page[]>([firstPage]);
   const { isBusy, problem, run } = useSubmit();
-  const rows = pages.flatMap((each) => each.items);
+  const rows = pages.flatMap((page) => page.items);
   const nextCursor = pages.at(-1)?.next ?? null;
   const loadMore = () => void run(async () => setPages([...pages, await fetchPage(org, nextCursor)]));
   if (!rows.length) {
@@ -107,9 +107,9 @@ async function fetchPage(org: string, cursor: string | null, signal?: AbortSigna
   if (!items.length) {
     return { items: [], next: null };
   }
-  const operations = items.map((each) => ({ method: "GET" as const, path: `/products/${each.id}`, body: null, headers: null }));
+  const operations = items.map((item) => ({ method: "GET" as const, path: `/products/${item.id}`, body: null, headers: null }));
   const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, ...aborted })).value;
   // Omit products that were deleted in between.
-  const products = results.filter((each) => each.status === 200).map((each) => each.body as unknown as Detail);
+  const products = results.filter((result) => result.status === 200).map((result) => result.body as unknown as Detail);
   return { items: products, next: next_cursor };
 }

@@ -26,7 +26,7 @@ const TABS: readonly { name: AreaTab; icon: IconName; isOrganisation?: boolean }
 
 /** The tabs that the person may open. Only owners may open others than the products. */
 export function tabsOf(org: string): readonly AreaTab[] {
-  return ["products", ...(isOwnerOf(org) ? TABS.map((each) => each.name) : [])];
+  return ["products", ...(isOwnerOf(org) ? TABS.map((tab) => tab.name) : [])];
 }
 
 export function tabLabel(name: AreaTab): string {
@@ -58,7 +58,7 @@ export function PublisherArea({ org, current, isFixed = false, children }: Props
     count: countOf(name),
   });
   const placesFor = (isOrganisation: boolean) =>
-    TABS.filter((each) => tabs.includes(each.name) && Boolean(each.isOrganisation) === isOrganisation).map((each) => placeOf(each.name, each.icon));
+    TABS.filter((tab) => tabs.includes(tab.name) && Boolean(tab.isOrganisation) === isOrganisation).map((tab) => placeOf(tab.name, tab.icon));
   const profile: SidePlace = { address: `/publishers/${encodeURIComponent(org)}`, label: t("profile"), icon: "building-2", isCurrent: false };
   const groups = [
     { places: [placeOf("products", "package"), ...placesFor(false), profile] },

@@ -27,7 +27,7 @@ type Channel = Schemas["Promotion"]["channel"];
 export function ReleaseActions({ product, release, previousRelease, reload }: Props) {
   const [openDialog, setOpenDialog] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
-  const otherChannels = CHANNELS.filter((each) => each !== release.channel);
+  const otherChannels = CHANNELS.filter((channel) => channel !== release.channel);
   const [channel, setChannel] = useState<Channel>(otherChannels[0] ?? "stable");
   const { isBusy, problem, run } = useSubmit();
   const values = { id: product.id, version: release.version };
@@ -102,7 +102,7 @@ export function ReleaseActions({ product, release, previousRelease, reload }: Pr
           name="channel"
           label={t("promote.to")}
           value={channel}
-          options={otherChannels.map((each) => [each, each] as const)}
+          options={otherChannels.map((otherChannel) => [otherChannel, otherChannel] as const)}
           onChange={(value) => setChannel(value as Channel)}
         />
         {problem && <FailureNotice problem={problem} />}

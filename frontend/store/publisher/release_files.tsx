@@ -15,13 +15,13 @@ export function FileTable({ release }: { release: Release }) {
     <Table
       caption={t("files.of", { version: release.version })}
       rows={files}
-      keyOf={(each) => each.id}
+      keyOf={(file) => file.id}
       columns={[
-        { name: "file", label: tStore("file"), cell: (each) => <a href={`/api/v1/artifacts/${each.id}`} download>{each.filename}</a> },
-        { name: "platform", label: tStore("platform"), cell: (each) => each.platform && PLATFORMS[each.platform] },
-        { name: "size", label: tStore("size"), cell: (each) => size(each.size), isNumber: true },
-        { name: "status", label: t("status"), cell: (each) => <FileStatus of={each.status} /> },
-        { name: "sha256", label: "SHA-256", cell: (each) => <code class="hash">{each.sha256}</code> },
+        { name: "file", label: tStore("file"), cell: (file) => <a href={`/api/v1/artifacts/${file.id}`} download>{file.filename}</a> },
+        { name: "platform", label: tStore("platform"), cell: (file) => file.platform && PLATFORMS[file.platform] },
+        { name: "size", label: tStore("size"), cell: (file) => size(file.size), isNumber: true },
+        { name: "status", label: t("status"), cell: (file) => <FileStatus of={file.status} /> },
+        { name: "sha256", label: "SHA-256", cell: (file) => <code class="hash">{file.sha256}</code> },
       ]}
     />
   ) : (

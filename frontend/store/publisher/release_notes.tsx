@@ -61,7 +61,7 @@ export function ReleaseNotes({ product, release, typing, isUnsaved, reload, onSa
             name="channel"
             label={tStore("channel")}
             value={value.channel}
-            options={CHANNELS.map((each) => [each, each] as const)}
+            options={CHANNELS.map((channel) => [channel, channel] as const)}
             onChange={(channel) => change({ ...value, channel: channel as Release["channel"] })}
           />
         </div>

@@ -32,7 +32,7 @@ export function ReleaseSteps({ product, release, reload }: Props) {
   const [jobs, setJobs] = useState<JobStates>({});
   // The step at the start. It stays while the person works, even if another step is completed meanwhile.
   const [firstStep] = useState<Step>(() => (!areFilesUploaded(release) ? "files" : release.notes_only ? "review" : "checks"));
-  const step = STEPS.find((each) => each === query.value.get("step")) ?? firstStep;
+  const step = STEPS.find((step) => step === query.value.get("step")) ?? firstStep;
   const [hasUploaded, setUploaded] = useState(false);
   const isChecking = useRef(false);
   isChecking.current ||= hasUploaded || step === "checks" || step === "review";

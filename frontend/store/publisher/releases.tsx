@@ -30,7 +30,7 @@ export function Releases({ product }: { product: Detail }) {
     (signal) => allReleases(product.id, signal),
     [product.id],
   );
-  const addressOf = (each: Release) => `/publisher/products/${product.slug}/releases/${encodeURIComponent(each.version)}`;
+  const addressOf = (release: Release) => `/publisher/products/${product.slug}/releases/${encodeURIComponent(release.version)}`;
   return (
     <div class="stack">
       <NewRelease product={product} />
@@ -40,14 +40,14 @@ export function Releases({ product }: { product: Detail }) {
             <Table
               caption={tStore("releases")}
               rows={rows}
-              keyOf={(each) => each.version}
+              keyOf={(row) => row.version}
               columns={[
-                { name: "version", label: t("version"), cell: (each) => <a href={addressOf(each)}>{each.version}</a> },
-                { name: "channel", label: tStore("channel"), cell: (each) => each.channel },
-                { name: "status", label: t("status"), cell: (each) => <ReleaseStatus of={each} /> },
-                { name: "published", label: tStore("published"), cell: (each) => each.published_at && date(each.published_at) },
-                { name: "former", label: t("roll.back.title"), cell: (each) => <RollBackLink of={previousRelease(each, rows)} at={addressOf(each)} /> },
-                { name: "files", label: t("files"), cell: (each) => each.artifacts?.length ?? 0, isNumber: true },
+                { name: "version", label: t("version"), cell: (row) => <a href={addressOf(row)}>{row.version}</a> },
+                { name: "channel", label: tStore("channel"), cell: (row) => row.channel },
+                { name: "status", label: t("status"), cell: (row) => <ReleaseStatus of={row} /> },
+                { name: "published", label: tStore("published"), cell: (row) => row.published_at && date(row.published_at) },
+                { name: "former", label: t("roll.back.title"), cell: (row) => <RollBackLink of={previousRelease(row, rows)} at={addressOf(row)} /> },
+                { name: "files", label: t("files"), cell: (row) => row.artifacts?.length ?? 0, isNumber: true },
               ]}
             />
           ) : (
@@ -64,14 +64,14 @@ export async function allReleases(id: string, signal: AbortSignal): Promise<Rele
   // Request drafts first: a release that is published in between is then in at least one of the answers.
   const drafts = (await api.get("/api/v1/products/{id}/drafts", { values: { id }, signal })).value as Release[];
   const publishedReleases = (await api.get("/api/v1/products/{id}/releases", { values: { id }, signal })).value as Release[];
-  const versions = new Set(publishedReleases.map((each) => each.version));
-  return [...drafts.filter((each) => !versions.has(each.version)), ...publishedReleases];
+  const versions = new Set(publishedReleases.map((publishedRelease) => publishedRelease.version));
+  return [...drafts.filter((draft) => !versions.has(draft.version)), ...publishedReleases];
 }
 
 /** The release that customers get if this one is yanked; undefined unless this one is the newest of its channel. */
 export function previousRelease(release: Release, releases: readonly Release[]): Release | undefined {
   // In the order in which customers get them: newest first.
-  const availableReleases = releases.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
+  const availableReleases = releases.filter((other) => other.channel === release.channel && other.status !== "draft" && other.status !== "yanked");
   return availableReleases[0]?.version === release.version ? availableReleases[1] : undefined;
 }
 
@@ -126,7 +126,7 @@ function NewRelease({ product }: { product: Detail }) {
           name="channel"
           label={tStore("channel")}
           value={value.channel}
-          options={CHANNELS.map((each) => [each, each] as const)}
+          options={CHANNELS.map((channel) => [channel, channel] as const)}
           onChange={(channel) => setValue({ ...value, channel: channel as ReleaseInput["channel"] })}
         />
         <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultOfField(problem, "notes")}>

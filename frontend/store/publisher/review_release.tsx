@@ -29,24 +29,24 @@ interface Props {
 /** What is missing, and the step where it is done. */
 function missing({ release, jobs, isUnsaved }: Pick<Props, "release" | "jobs" | "isUnsaved">): [Step, string][] {
   const files = release.artifacts ?? [];
-  const unready = files.filter((each) => each.status !== "ready");
-  const unchecked = blockingFiles(release, jobs).filter((each) => !unready.includes(each));
-  const names = (files: readonly { filename: string }[]) => files.map((each) => each.filename).join(", ");
+  const unready = files.filter((file) => file.status !== "ready");
+  const unchecked = blockingFiles(release, jobs).filter((blockingFile) => !unready.includes(blockingFile));
+  const names = (files: readonly { filename: string }[]) => files.map((file) => file.filename).join(", ");
   const checks: [Step, string | false][] = [
     ["files", !files.length && !release.notes_only && t("publish.empty")],
     ["files", unready.length > 0 && t("publish.unready", { files: names(unready) })],
     ["checks", unchecked.length > 0 && t("review.unchecked", { files: names(unchecked) })],
     ["notes", isUnsaved && t("notes.unsaved")],
   ];
-  return checks.filter((each): each is [Step, string] => each[1] !== false);
+  return checks.filter((check): check is [Step, string] => check[1] !== false);
 }
 
 export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onStep }: Props) {
   const { isBusy, problem, run } = useSubmit();
   const files = release.artifacts ?? [];
   const lacks = missing({ release, jobs, isUnsaved });
-  const platforms = [...new Set(files.flatMap((each) => (each.platform ? [PLATFORMS[each.platform] ?? each.platform] : [])))];
-  const bytes = files.reduce((sum, each) => sum + each.size, 0);
+  const platforms = [...new Set(files.flatMap((file) => (file.platform ? [PLATFORMS[file.platform] ?? file.platform] : [])))];
+  const bytes = files.reduce((sum, file) => sum + file.size, 0);
   const facts: [string, string][] = [
     [t("version"), release.version],
     [tStore("channel"), release.channel],

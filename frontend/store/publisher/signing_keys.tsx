@@ -38,15 +38,15 @@ export function SigningKeys({ org }: { org: string }) {
             <Table
               caption={t("signing.of", { org })}
               rows={[...keys].reverse()}
-              keyOf={(each) => each.keyid}
+              keyOf={(key) => key.keyid}
               columns={[
-                { name: "key", label: t("signing.key"), cell: (each) => <code class="hash">{each.keyid}</code> },
+                { name: "key", label: t("signing.key"), cell: (key) => <code class="hash">{key.keyid}</code> },
                 {
                   name: "state",
                   label: t("status"),
-                  cell: (each) => (each === keys.at(-1) ? <Chip tone="good">{t("signing.current")}</Chip> : <Chip>{t("signing.former")}</Chip>),
+                  cell: (key) => (key === keys.at(-1) ? <Chip tone="good">{t("signing.current")}</Chip> : <Chip>{t("signing.former")}</Chip>),
                 },
-                { name: "copy", label: t("signing.public"), cell: (each) => <CopyButton text={each.public} of={t("signing.public.of", { key: each.keyid.slice(0, 12) })} /> },
+                { name: "copy", label: t("signing.public"), cell: (key) => <CopyButton text={key.public} of={t("signing.public.of", { key: key.keyid.slice(0, 12) })} /> },
               ]}
             />
           ) : (

@@ -57,7 +57,7 @@ function StatisticsPanels({ numbers, range }: { numbers: Numbers; range: Statist
                 {number(now.total)}
                 <Change now={now.total} before={now.previous.total} days={range.days} />
               </b>
-              <Spark values={now.points.map((each) => each.value)} />
+              <Spark values={now.points.map((point) => point.value)} />
             </button>
           </li>
         );
@@ -113,7 +113,7 @@ function shortTitle(title: string): string {
 /** The releases of the time, each at the point that its day belongs to; the product is named where there are several. */
 function markersOf({ markers }: Stats, days: readonly string[], products: readonly Product[], range: StatisticsRange): ChartMarker[] {
   return markers.map(({ at, product, version }) => {
-    const title = products.find((each) => each.slug === product)?.title ?? product;
+    const title = products.find((entry) => entry.slug === product)?.title ?? product;
     return {
       index: Math.max(0, days.findLastIndex((day) => day <= at.slice(0, 10))),
       label: range.product ? version : `${shortTitle(title)} ${version}`,

@@ -64,7 +64,7 @@ export async function fetchStatistics(org: string, range: StatisticsRange, signa
   const series = SERIES.map((metric, index) => [metric, { now: answers[2 * index], before: answers[2 * index + 1] }]);
   return {
     series: Object.fromEntries(series) as Statistics["series"],
-    products: { now: groups(0), before: new Map(groups(1).map((each) => [each.key, each.total ?? 0])) },
+    products: { now: groups(0), before: new Map(groups(1).map((group) => [group.key, group.total ?? 0])) },
     platforms: groups(2),
   };
 }
@@ -79,7 +79,7 @@ export async function fetchReleaseDownloads(
 ): Promise<readonly ReleaseDownloads[]> {
   const productBatch = products.slice(0, AT_ONCE);
   const answers = await batch<Stats>(
-    productBatch.map((each) => pathOf(org, { from, to, product: each.key, by: "release", step: "month" })),
+    productBatch.map((entry) => pathOf(org, { from, to, product: entry.key, by: "release", step: "month" })),
     signal,
   );
   const topProducts = answers
@@ -88,11 +88,11 @@ export async function fetchReleaseDownloads(
     )
     .sort((a, b) => b.downloads - a.downloads)
     .slice(0, count);
-  const slugs = [...new Set(topProducts.map((each) => each.slug))];
+  const slugs = [...new Set(topProducts.map((topProduct) => topProduct.slug))];
   const lists = await batch<{ items: readonly Schemas["Release"][] }>(
     slugs.map((slug) => `/products/${slug}/releases?limit=${MAX_RELEASES}`),
     signal,
   );
-  const dates = new Map(lists.flatMap(({ items }, index) => items.map((each) => [`${slugs[index]} ${each.version}`, each.published_at ?? undefined] as const)));
-  return topProducts.map((each) => ({ ...each, publishedAt: dates.get(`${each.slug} ${each.version}`) }));
+  const dates = new Map(lists.flatMap(({ items }, index) => items.map((item) => [`${slugs[index]} ${item.version}`, item.published_at ?? undefined] as const)));
+  return topProducts.map((product) => ({ ...product, publishedAt: dates.get(`${product.slug} ${product.version}`) }));
 }

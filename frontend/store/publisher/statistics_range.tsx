@@ -55,8 +55,8 @@ export function currentRange(): StatisticsRange {
   const isValid = isDay(from) && isDay(to) && from <= to && to <= dayBefore(0) && daysBetween(from, to) <= MAX_DAYS;
   const range = isValid ? { from, to } : { from: dayBefore(DEFAULT_DAYS), to: dayBefore(1) };
   const days = daysBetween(range.from, range.to);
-  const step = STEPS.find((each) => each === parameters.get("step")) ?? (days <= DAILY_DAYS ? "day" : "week");
-  const metric = METRICS.find((each) => each === parameters.get("metric")) ?? "downloads";
+  const step = STEPS.find((step) => step === parameters.get("step")) ?? (days <= DAILY_DAYS ? "day" : "week");
+  const metric = METRICS.find((metric) => metric === parameters.get("metric")) ?? "downloads";
   return { ...range, days, step, metric, product: parameters.get("product") ?? "" };
 }
 

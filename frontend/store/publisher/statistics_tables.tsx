@@ -89,7 +89,7 @@ function ByProduct({ numbers, range, products }: Props) {
                     {label}
                   </a>
                 </th>
-                <td class="wide-only quiet">{products.find((each) => each.slug === key)?.latest?.version}</td>
+                <td class="wide-only quiet">{products.find((product) => product.slug === key)?.latest?.version}</td>
                 <td class="number">{number(value ?? 0)}</td>
                 <td class="wide-only stats-bar">
                   <Bar share={(value ?? 0) / largestTotal} />
@@ -145,8 +145,8 @@ interface Row {
 
 /** Rows with a name, a bar and a number. The headings are only for screen readers. */
 function Bars({ of, heads, rows }: { of: string; heads: readonly string[]; rows: readonly Row[] }) {
-  const hasDetail = rows.some((each) => each.detail);
-  const hasNote = rows.some((each) => each.note);
+  const hasDetail = rows.some((row) => row.detail);
+  const hasNote = rows.some((row) => row.note);
   return rows.length ? (
     <table class="table stats-table" aria-label={of}>
       <thead class="hidden-text">
@@ -213,7 +213,7 @@ const LAST_HUE = 6;
 function ByPlatform({ numbers }: Props) {
   const { total } = numbers.series.downloads.now;
   const rows = numbers.platforms;
-  const largestTotal = Math.max(...rows.map((each) => each.total ?? 0), 1);
+  const largestTotal = Math.max(...rows.map((row) => row.total ?? 0), 1);
   return (
     <Panel id="by-platform" title={t("stats.by.platform")}>
       <Bars

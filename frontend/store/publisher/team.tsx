@@ -38,19 +38,19 @@ export function Team({ org }: { org: string }) {
             <Table
               caption={t("members.of", { org })}
               rows={rows}
-              keyOf={(each) => each.email}
+              keyOf={(row) => row.email}
               columns={[
-                { name: "email", label: t("email"), cell: (each) => each.email },
-                { name: "role", label: t("role"), cell: (each) => t(`role.${each.role as Role}`) },
-                { name: "since", label: t("since"), cell: (each) => date(each.since) },
+                { name: "email", label: t("email"), cell: (row) => row.email },
+                { name: "role", label: t("role"), cell: (row) => t(`role.${row.role as Role}`) },
+                { name: "since", label: t("since"), cell: (row) => date(row.since) },
                 {
                   name: "remove",
                   label: t("remove"),
                   // People cannot remove themselves, because they could not return.
-                  cell: (each) =>
-                    each.email !== me.value?.email && (
-                      <Button look="risky" tight onClick={() => setLeaving(each.email)}>
-                        {t("remove")} <span class="hidden-text">{each.email}</span>
+                  cell: (row) =>
+                    row.email !== me.value?.email && (
+                      <Button look="risky" tight onClick={() => setLeaving(row.email)}>
+                        {t("remove")} <span class="hidden-text">{row.email}</span>
                       </Button>
                     ),
                 },
@@ -134,7 +134,7 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
         name="role"
         label={t("role")}
         value={role}
-        options={ROLES.map((each) => [each, t(`role.${each}`)] as const)}
+        options={ROLES.map((role) => [role, t(`role.${role}`)] as const)}
         onChange={(value) => setRole(value as Role)}
       />
       <div class="row">

@@ -34,12 +34,12 @@ export function UploadFiles({ product, release, reload }: Props) {
   const [platform, setPlatform] = useState<Platform | "">("");
   const [items, setItems] = useState<readonly Item[]>([]);
   const uploads = useRef(new Map<File, AbortController>());
-  useEffect(() => () => uploads.current.forEach((each) => each.abort()), []);
+  useEffect(() => () => uploads.current.forEach((upload) => upload.abort()), []);
   const change = (file: File, changes: Partial<Item>) =>
-    setItems((had) => had.map((each) => (each.file === file ? { ...each, ...changes } : each)));
+    setItems((had) => had.map((item) => (item.file === file ? { ...item, ...changes } : item)));
   const arrived = (file: File, sentBytes: number) =>
     setItems((had) =>
-      had.map((each) => (each.file === file ? { ...each, sent: sentBytes, began: each.began ?? { at: performance.now(), sent: sentBytes } } : each)),
+      had.map((item) => (item.file === file ? { ...item, sent: sentBytes, began: item.began ?? { at: performance.now(), sent: sentBytes } } : item)),
     );
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${release.version}${platform && ` --platform ${platform}`}`;
   const begin = async (file: File) => {
@@ -73,12 +73,12 @@ export function UploadFiles({ product, release, reload }: Props) {
         onChange={(value) => setPlatform(value as Platform | "")}
       />
       <FileDrop hint={t("drop")} onFiles={add} />
-      {items.filter((shownItem) => !isThere(shownItem, release)).map((each) => (
+      {items.filter((shownItem) => !isThere(shownItem, release)).map((item) => (
         <UploadItem
-          key={`${each.file.name} ${each.file.lastModified}`}
-          item={each}
-          onRetry={() => void begin(each.file)}
-          pause={() => uploads.current.get(each.file)?.abort()}
+          key={`${item.file.name} ${item.file.lastModified}`}
+          item={item}
+          onRetry={() => void begin(item.file)}
+          pause={() => uploads.current.get(item.file)?.abort()}
         />
       ))}
       <FileTable release={release} />
@@ -117,7 +117,7 @@ function UploadItem({ item, onRetry, pause }: { item: Item; onRetry: () => void;
 
 /** Whether the uploaded file is in the table of the release's files. */
 function isThere({ state }: Item, release: Release): boolean {
-  return typeof state === "object" && "artifact" in state && Boolean(release.artifacts?.some((each) => each.id === state.artifact));
+  return typeof state === "object" && "artifact" in state && Boolean(release.artifacts?.some((artifact) => artifact.id === state.artifact));
 }
 
 /** The speed of this attempt, and the remaining time; null until bytes have been sent. */

@@ -46,25 +46,25 @@ export function Usage({ org }: { org: string }) {
 
 /** The most downloaded versions, with bars relative to the first. */
 function DownloadTable({ rows }: { rows: Numbers["downloaded"] }) {
-  const maxDownloads = Math.max(1, ...rows.map((each) => each.downloads));
+  const maxDownloads = Math.max(1, ...rows.map((row) => row.downloads));
   return rows.length ? (
     <Table
       caption={t("usage.versions")}
       rows={rows}
-      keyOf={(each) => `${each.product} ${each.version} ${each.platform}`}
+      keyOf={(row) => `${row.product} ${row.version} ${row.platform}`}
       columns={[
         {
           name: "version",
           label: t("version"),
-          cell: (each) => (
-            <a href={`/publisher/products/${each.product}/releases/${encodeURIComponent(each.version)}`}>
-              {each.product} {each.version}
+          cell: (row) => (
+            <a href={`/publisher/products/${row.product}/releases/${encodeURIComponent(row.version)}`}>
+              {row.product} {row.version}
             </a>
           ),
         },
-        { name: "platform", label: tStore("platform"), cell: (each) => nameOf(each.platform) },
-        { name: "number", label: t("usage.downloads"), cell: (each) => number(each.downloads), isNumber: true },
-        { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={each.downloads / maxDownloads} /> },
+        { name: "platform", label: tStore("platform"), cell: (row) => nameOf(row.platform) },
+        { name: "number", label: t("usage.downloads"), cell: (row) => number(row.downloads), isNumber: true },
+        { name: "bar", label: t("usage.bar"), cell: (row) => <Bar share={row.downloads / maxDownloads} /> },
       ]}
     />
   ) : (
@@ -77,17 +77,17 @@ function nameOf(platform: string | null): string {
 }
 
 function UsageNumbers({ value }: { value: Numbers }) {
-  const maxCount = Math.max(1, ...COUNTED_NUMBERS.map((each) => value[each]));
+  const maxCount = Math.max(1, ...COUNTED_NUMBERS.map((countedNumber) => value[countedNumber]));
   return (
     <>
       <Table
         caption={t("usage")}
         rows={COUNTED_NUMBERS}
-        keyOf={(each) => each}
+        keyOf={(countedNumber) => countedNumber}
         columns={[
-          { name: "what", label: t("usage.what"), cell: (each) => t(`usage.${each}`) },
+          { name: "what", label: t("usage.what"), cell: (countedNumber) => t(`usage.${countedNumber}`) },
           { name: "number", label: t("usage.number"), cell: (each) => number(value[each]), isNumber: true },
-          { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={value[each] / maxCount} /> },
+          { name: "bar", label: t("usage.bar"), cell: (number) => <Bar share={value[number] / maxCount} /> },
         ]}
       />
       <p>{t("usage.stored", { size: size(value.stored_bytes) })}</p>

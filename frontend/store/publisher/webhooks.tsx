@@ -52,24 +52,24 @@ export function Webhooks({ org }: { org: string }) {
             <Table
               caption={t("webhook.of", { org })}
               rows={rows}
-              keyOf={(each) => each.id}
+              keyOf={(row) => row.id}
               columns={[
-                { name: "url", label: t("webhook.url"), cell: (each) => <span class="written">{each.url}</span> },
-                { name: "types", label: t("webhook.types"), cell: (each) => each.types?.join(", ") ?? t("webhook.all") },
-                { name: "state", label: t("status"), cell: (each) => <WebhookState of={each} /> },
+                { name: "url", label: t("webhook.url"), cell: (row) => <span class="written">{row.url}</span> },
+                { name: "types", label: t("webhook.types"), cell: (row) => row.types?.join(", ") ?? t("webhook.all") },
+                { name: "state", label: t("status"), cell: (row) => <WebhookState of={row} /> },
                 {
                   name: "actions",
                   label: t("webhook.actions"),
-                  cell: (each) => (
+                  cell: (row) => (
                     <span class="row">
-                      <Button tight onClick={() => ping(each)}>
-                        {t("webhook.ping")} <span class="hidden-text">{each.url}</span>
+                      <Button tight onClick={() => ping(row)}>
+                        {t("webhook.ping")} <span class="hidden-text">{row.url}</span>
                       </Button>
-                      <Button tight onClick={() => rotate(each)}>
-                        {t("webhook.rotate")} <span class="hidden-text">{each.url}</span>
+                      <Button tight onClick={() => rotate(row)}>
+                        {t("webhook.rotate")} <span class="hidden-text">{row.url}</span>
                       </Button>
-                      <Button tight look="risky" onClick={() => setWebhookToRemove(each)}>
-                        {t("remove")} <span class="hidden-text">{each.url}</span>
+                      <Button tight look="risky" onClick={() => setWebhookToRemove(row)}>
+                        {t("remove")} <span class="hidden-text">{row.url}</span>
                       </Button>
                     </span>
                   ),

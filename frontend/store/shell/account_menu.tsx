@@ -73,7 +73,7 @@ export function AccountMenu() {
 /** Two letters of the name before the @, on a colour derived from the name. */
 export function Avatar({ name }: { name: string }) {
   const nameParts = name.split("@")[0]?.split(/[._+-]+/).filter(Boolean) ?? [];
-  const letters = (nameParts.length > 1 ? nameParts.map((each) => each[0]).join("") : (nameParts[0] ?? "")).slice(0, 2).toUpperCase();
-  const sum = [...name].reduce((total, each) => total + (each.codePointAt(0) ?? 0), 0);
+  const letters = (nameParts.length > 1 ? nameParts.map((namePart) => namePart[0]).join("") : (nameParts[0] ?? "")).slice(0, 2).toUpperCase();
+  const sum = [...name].reduce((total, character) => total + (character.codePointAt(0) ?? 0), 0);
   return <span class={`avatar m a${(sum % PALETTE_SIZE) + 1}`} data-letters={letters} />;
 }

@@ -135,7 +135,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevo
 }
 
 function isSomething({ read, write, remove }: ModelPermissions): boolean {
-  return [read, write, remove].some((each) => each !== "no");
+  return [read, write, remove].some((answer) => answer !== "no");
 }
 
 function lifeOf(token: AgentToken): string {
@@ -147,16 +147,16 @@ function lifeOf(token: AgentToken): string {
 
 function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: AgentToken; history: AgentHistory }) {
   const since = new Date(Date.now() - DAY_MS).toISOString();
-  const recent = calls.filter((each) => each.at >= since);
-  const waiting = plans.filter((each) => each.state === "pending").length;
-  const refused = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((each) => each.result === "refused").length : null);
-  const times = recent.flatMap((each) => each.ms ?? []).toSorted((a, b) => a - b);
+  const recent = calls.filter((call) => call.at >= since);
+  const waiting = plans.filter((plan) => plan.state === "pending").length;
+  const refused = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((visit) => visit.result === "refused").length : null);
+  const times = recent.flatMap((visit) => visit.ms ?? []).toSorted((a, b) => a - b);
   const slow = times[Math.floor(times.length * 0.95)];
-  const changes = calls.filter((each) => each.result === "done");
+  const changes = calls.filter((call) => call.result === "done");
   return (
     <div class="tiles">
       {knowsCalls(meta) && <KeyFigure label={t("tile.calls")} value={number(token.calls_24h ?? recent.length)} note={slow !== undefined && t("tile.p95", { n: number(Math.round(slow)) })} />}
-      {(canReadAudit(meta) || knowsCalls(meta)) && <KeyFigure label={t("tile.changes")} value={number(changes.length)} note={t("tile.day", { n: number(changes.filter((each) => each.at >= since).length) })} />}
+      {(canReadAudit(meta) || knowsCalls(meta)) && <KeyFigure label={t("tile.changes")} value={number(changes.length)} note={t("tile.day", { n: number(changes.filter((change) => change.at >= since).length) })} />}
       <KeyFigure label={t("tile.proposals")} value={number(plans.length)} note={decidedNote(plans)} href={waiting > 0 ? "/approvals" : undefined} />
       {refused !== null && <KeyFigure label={t("tile.refused")} value={number(refused)} note={refused > 0 ? <span class="bad">{refusedTools(recent)}</span> : t("tile.refused.none")} />}
     </div>
@@ -165,7 +165,7 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
 
 /** The number of its proposals in each state, such as "2 waiting, 1 approved". */
 function decidedNote(plans: AgentHistory["plans"]): string {
-  const count = (state: string) => plans.filter((each) => each.state === state).length;
+  const count = (state: string) => plans.filter((plan) => plan.state === state).length;
   const [waiting, approved, rejected] = [count("pending"), count("executed"), count("rejected")];
   const parts = [
     waiting > 0 && plural(waiting, t("tile.waiting.one"), t("tile.waiting")),
@@ -177,7 +177,7 @@ function decidedNote(plans: AgentHistory["plans"]): string {
 
 /** The names of refused tools, the latest first. */
 function refusedTools(calls: readonly Call[]): string {
-  return [...new Set(calls.filter((each) => each.result === "refused").map((each) => each.tool))].slice(0, 2).join(", ");
+  return [...new Set(calls.filter((call) => call.result === "refused").map((call) => call.tool))].slice(0, 2).join(", ");
 }
 
 function PerDay({ calls, days: count }: { calls: readonly Call[]; days: number }) {
@@ -186,7 +186,7 @@ function PerDay({ calls, days: count }: { calls: readonly Call[]; days: number }
   return (
     <Widget title={title} end={<span class="quiet end">{t("days", { n: number(count) })}</span>}>
       <div class="widget-chart">
-        <Chart title={title} kind="line" height={150} days={days.map((each) => each.day)} series={[{ name: t("calls"), values: days.map((each) => each.count), hue: 1, hasArea: true }]} />
+        <Chart title={title} kind="line" height={150} days={days.map((day) => day.day)} series={[{ name: t("calls"), values: days.map((day) => day.count), hue: 1, hasArea: true }]} />
       </div>
     </Widget>
   );

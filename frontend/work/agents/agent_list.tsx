@@ -29,15 +29,15 @@ export function AgentList({ meta, tokens, lastUsed, chosen }: Props) {
   return (
     <nav class="agent-list" aria-label={t("known")}>
       <ul>
-        {tokens.map((each) => (
-          <li key={each.id}>
-            <a class="agent" href={`/agents?agent=${encodeURIComponent(each.id)}`} aria-current={each.id === chosen ? "true" : undefined}>
+        {tokens.map((token) => (
+          <li key={token.id}>
+            <a class="agent" href={`/agents?agent=${encodeURIComponent(token.id)}`} aria-current={token.id === chosen ? "true" : undefined}>
               <AgentAvatar size="m" />
               <span class="grow">
-                <span class="agent-label cut">{each.label}</span>
-                <span class="agent-for cut">{t("for", { person: personOf(meta, each) })}</span>
+                <span class="agent-label cut">{token.label}</span>
+                <span class="agent-for cut">{t("for", { person: personOf(meta, token) })}</span>
               </span>
-              <LastUsed token={each} at={lastUsed.get(each.id)} />
+              <LastUsed token={token} at={lastUsed.get(token.id)} />
             </a>
           </li>
         ))}

@@ -35,7 +35,7 @@ export function allows(scopes: readonly string[], id: string): boolean {
 }
 
 export function listOf(text: string | null | undefined): string[] {
-  return (text ?? "").split(",").map((each) => each.trim()).filter(Boolean);
+  return (text ?? "").split(",").map((part) => part.trim()).filter(Boolean);
 }
 
 /** The models and commands that no scope includes. The service refuses a scope that names one of them. */
@@ -53,7 +53,7 @@ export function isGrantable(id: string): boolean {
 /** The person's commands that the token allows. */
 export function commandsOf(meta: Meta, token: AgentToken): ReadonlySet<string> {
   const scopes = listOf(token.scopes);
-  return new Set(meta.models.flatMap((model) => model.commands.filter((each) => isGrantable(each) && allows(scopes, each))));
+  return new Set(meta.models.flatMap((model) => model.commands.filter((command) => isGrantable(command) && allows(scopes, command))));
 }
 
 /** The id of the signed-in person. People who may not list others may read their own record. */
@@ -62,9 +62,9 @@ export async function ownUser(meta: Meta, tokens: readonly AgentToken[], signal:
   if (user && mayRun(user, "list")) {
     return ownId(meta, signal);
   }
-  const ids = [...new Set(tokens.map((each) => each.user))];
+  const ids = [...new Set(tokens.map((token) => token.user))];
   const found = await Promise.all(ids.map((id) => run<Row>("user", "get", { id }, signal).catch(() => null)));
-  return found.find((each) => each?.value["username"] === meta.caller.name)?.value.id;
+  return found.find((user) => user?.value["username"] === meta.caller.name)?.value.id;
 }
 
 /** Whether an agent may use a command: "yes", it "proposes", it reads records whose name is "masked", or that are "partly"
@@ -82,19 +82,19 @@ const READS = ["get", "list", "search"];
 
 /** The permissions for each model. Models without a permitted command come last. */
 export function permissionsOf(meta: Meta, known: readonly Command[], chosen: ReadonlySet<string>, unmasked: readonly string[] = []): ModelPermissions[] {
-  const waits = new Set(known.filter((each) => each.needs_approval).map((each) => each.id));
+  const waits = new Set(known.filter((command) => command.needs_approval).map((command) => command.id));
   const rated = (ids: readonly string[]): Permission => {
-    const allowed = ids.filter((each) => chosen.has(each));
-    return allowed.length === 0 ? "no" : allowed.every((each) => waits.has(each)) ? "proposes" : "yes";
+    const allowed = ids.filter((id) => chosen.has(id));
+    return allowed.length === 0 ? "no" : allowed.every((id) => waits.has(id)) ? "proposes" : "yes";
   };
   const all = meta.models.map((model): ModelPermissions => {
     const id = (command: string) => `${model.name}.${command}`;
-    const writes = model.commands.filter((each) => !isReadCommand(each) && each !== id("delete"));
-    const masked = model.fields.filter((each) => each.masked || (each.is_personal && !unmasked.includes(id(each.name))));
+    const writes = model.commands.filter((command) => !isReadCommand(command) && command !== id("delete"));
+    const masked = model.fields.filter((field) => field.masked || (field.is_personal && !unmasked.includes(id(field.name))));
     const read = rated(READS.map(id));
     const clear = masked.some((each) => each.name === model.shown_as) ? "masked" : masked.length > 0 ? "partly" : "yes";
     return { model, read: read === "yes" ? clear : read, write: rated(writes), remove: rated([id("delete")]) };
   });
   const isNothing = (each: ModelPermissions) => each.read === "no" && each.write === "no" && each.remove === "no";
-  return [...all.filter((each) => !isNothing(each)), ...all.filter((each) => isNothing(each) && each.model.module !== "base")];
+  return [...all.filter((row) => !isNothing(row)), ...all.filter((row) => isNothing(row) && row.model.module !== "base")];
 }

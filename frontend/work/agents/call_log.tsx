@@ -26,9 +26,9 @@ interface Props {
 export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
   const [result, setResult] = useState<CallResult | "">("");
   const [most, setMost] = useState(SHOWN);
-  const results = (["read", "done", "proposed", "refused"] as const).filter((each) => calls.some((call) => call.result === each));
-  const shownCalls = calls.filter((each) => !result || each.result === result);
-  const hasTimes = calls.some((each) => each.ms !== null);
+  const results = (["read", "done", "proposed", "refused"] as const).filter((result) => calls.some((call) => call.result === result));
+  const shownCalls = calls.filter((call) => !result || call.result === result);
+  const hasTimes = calls.some((call) => call.ms !== null);
   const link = canReadAudit(meta) ? { href: `/audit?token=${encodeURIComponent(token)}`, label: t("log.audit") } : undefined;
   const title = t(knowsCalls(meta) ? "log" : canReadAudit(meta) ? "log.changes" : "log.proposals");
   return (
@@ -76,19 +76,19 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
                 </tr>
               </thead>
               <tbody>
-                {shownCalls.slice(0, most).map((each) => (
-                  <tr key={each.id}>
-                    <td class="quiet">{each.href ? <a href={each.href}>{timeOf(each.at)}</a> : timeOf(each.at)}</td>
+                {shownCalls.slice(0, most).map((call) => (
+                  <tr key={call.id}>
+                    <td class="quiet">{call.href ? <a href={call.href}>{timeOf(call.at)}</a> : timeOf(call.at)}</td>
                     <td>
-                      <code>{each.tool}</code>
+                      <code>{call.tool}</code>
                     </td>
                     <td class="wide-only log-on">
-                      <Target meta={meta} call={each} />
+                      <Target meta={meta} call={call} />
                     </td>
                     <td>
-                      <Chip tone={TONES[each.result]}>{t(`result.${each.result}`)}</Chip>
+                      <Chip tone={TONES[call.result]}>{t(`result.${call.result}`)}</Chip>
                     </td>
-                    {hasTimes && <td class="number quiet wide-only">{each.ms === null ? "" : t("log.ms", { n: number(Math.round(each.ms)) })}</td>}
+                    {hasTimes && <td class="number quiet wide-only">{call.ms === null ? "" : t("log.ms", { n: number(Math.round(call.ms)) })}</td>}
                   </tr>
                 ))}
               </tbody>

@@ -26,7 +26,7 @@ const MOST = 500;
 /** Whether this person may read the audit log with its tokens. */
 export function canReadAudit(meta: Meta): boolean {
   const audit = modelOf(meta, "audit_entry");
-  return audit !== undefined && canList(audit) && audit.fields.some((each) => each.name === "agent_token");
+  return audit !== undefined && canList(audit) && audit.fields.some((field) => field.name === "agent_token");
 }
 
 /** Whether the service lists every call, including reads and refused calls. */
@@ -100,7 +100,7 @@ export async function loadHistory(meta: Meta, token: AgentToken, known: AgentHis
   if (logged) {
     return { ...logged, plans };
   }
-  const calls = [...entries.filter((each) => !each.command?.startsWith("plan.")).map(ofEntry), ...plans.map(ofPlan)];
+  const calls = [...entries.filter((entry) => !entry.command?.startsWith("plan.")).map(ofEntry), ...plans.map(ofPlan)];
   return { calls: calls.toSorted((a, b) => b.at.localeCompare(a.at)), plans, cursor: 0 };
 }
 
@@ -113,15 +113,15 @@ export async function loadLastUsed(meta: Meta, tokens: readonly AgentToken[], si
       lastUses.set(id, at);
     }
   };
-  tokens.forEach((each) => each.last_used_at && note(each.id, each.last_used_at));
-  if (tokens.some((each) => each.last_used_at !== undefined) || tokens.length === 0) {
+  tokens.forEach((token) => token.last_used_at && note(token.id, token.last_used_at));
+  if (tokens.some((token) => token.last_used_at !== undefined) || tokens.length === 0) {
     return lastUses;
   }
-  const ids = tokens.map((each) => each.id);
+  const ids = tokens.map((token) => token.id);
   const plan = modelOf(meta, "plan");
   const [entries, plans] = await Promise.all([canReadAudit(meta) ? entriesOf(ids, signal) : [], plan && canList(plan) ? plansOf(ids, signal) : []]);
-  entries.forEach((each) => note(each.agent_token, each.at));
-  plans.forEach((each) => note(each["agent_token"], each.proposed_at));
+  entries.forEach((entry) => note(entry.agent_token, entry.at));
+  plans.forEach((plan) => note(plan["agent_token"], plan.proposed_at));
   return lastUses;
 }
 
@@ -131,7 +131,7 @@ const DAY_MS = 86_400_000;
 export function callsPerDay(calls: readonly Call[], days: number, now_ms: number): { day: string; count: number }[] {
   const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
   const counts = new Map<string, number>();
-  calls.forEach((each) => counts.set(each.at.slice(0, 10), (counts.get(each.at.slice(0, 10)) ?? 0) + 1));
+  calls.forEach((call) => counts.set(call.at.slice(0, 10), (counts.get(call.at.slice(0, 10)) ?? 0) + 1));
   return Array.from({ length: days }, (_, place) => {
     const day = dayOf(now_ms - (days - 1 - place) * DAY_MS);
     return { day, count: counts.get(day) ?? 0 };

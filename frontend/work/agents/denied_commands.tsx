@@ -24,9 +24,9 @@ interface DeniedModel {
 /** The commands of the business models that the person may use and the agent may not, those with a high risk first. */
 export function deniedCommands(meta: Meta, chosen: ReadonlySet<string>): DeniedModel[] {
   return meta.models
-    .filter((each) => each.module !== "base")
+    .filter((model) => model.module !== "base")
     .map((model) => ({ model, total: model.commands.length, commands: deniedOf(model, chosen) }))
-    .filter((each) => each.commands.length > 0)
+    .filter((group) => group.commands.length > 0)
     .toSorted((one, other) => one.model.plural.localeCompare(other.model.plural));
 }
 
@@ -35,7 +35,7 @@ function deniedOf(model: Model, chosen: ReadonlySet<string>): DeniedCommand[] {
   return model.commands
     .filter((id) => !chosen.has(id))
     .map((id) => {
-      const details = model.command_details?.find((each) => each.id === id);
+      const details = model.command_details?.find((commandDetail) => commandDetail.id === id);
       return { id, label: inLanguage(details?.labels, id), risk: details?.risk };
     })
     .toSorted((one, other) => rank(one) - rank(other));
@@ -50,14 +50,14 @@ export function DeniedCommands({ denied }: { denied: readonly DeniedModel[] }) {
             <summary>
               <strong class="cut">{model.plural}</strong>
               <span class="quiet cut">{commands.length === total ? t("denied.all") : t("denied.some", { n: number(commands.length), of: number(total) })}</span>
-              <HighRisk count={commands.filter((each) => each.risk === "high").length} />
+              <HighRisk count={commands.filter((command) => command.risk === "high").length} />
               <Icon name="chevron-down" size="s" />
             </summary>
             <ul>
-              {commands.map((each) => (
-                <li key={each.id} title={each.id}>
-                  <span>{each.label}</span>
-                  <RiskChip risk={each.risk} />
+              {commands.map((command) => (
+                <li key={command.id} title={command.id}>
+                  <span>{command.label}</span>
+                  <RiskChip risk={command.risk} />
                 </li>
               ))}
             </ul>

@@ -29,7 +29,7 @@ type Preset = (typeof PRESETS)[number];
 function scopes(meta: Meta, chosen: ReadonlySet<string>): string[] {
   return meta.models.flatMap((model) => {
     const grantable = model.commands.filter(isGrantable);
-    const found = grantable.filter((each) => chosen.has(each));
+    const found = grantable.filter((id) => chosen.has(id));
     return found.length > 0 && found.length === grantable.length ? [`${model.name}.*`] : found;
   });
 }
@@ -45,8 +45,8 @@ function lifeDays(like: AgentToken | undefined): number {
 
 /** The commands of a preset, for the business models. */
 function presetCommands(meta: Meta, known: readonly Command[], preset: Preset): ReadonlySet<string> {
-  const worked = new Set(meta.models.filter((each) => each.module !== "base").map((each) => each.name));
-  const ids = known.map((each) => each.id).filter((id) => isGrantable(id) && worked.has(id.split(".")[0] ?? ""));
+  const worked = new Set(meta.models.filter((model) => model.module !== "base").map((model) => model.name));
+  const ids = known.map((command) => command.id).filter((id) => isGrantable(id) && worked.has(id.split(".")[0] ?? ""));
   return new Set(preset === "assistant" ? ids : ids.filter(isReadCommand));
 }
 
@@ -141,7 +141,7 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
                 ))}
               </fieldset>
               {like && <Lifetime days={days} initialDays={lifeDays(like)} onChange={setDays} />}
-              {preset === "custom" && <Scopes meta={meta} commands={known.filter((each) => isGrantable(each.id))} chosen={chosen} onChoose={setChosen} />}
+              {preset === "custom" && <Scopes meta={meta} commands={known.filter((command) => isGrantable(command.id))} chosen={chosen} onChoose={setChosen} />}
             </div>
             <div class="agent-column">
               <Widget title={t("may")}>
@@ -176,5 +176,5 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
 /** The choice of the lifetime, which includes the one that was chosen at first. */
 function Lifetime({ days, initialDays, onChange }: { days: string; initialDays: number; onChange: (days: string) => void }) {
   const choices = [...new Set([...LIVES_DAYS, initialDays])].toSorted((one, other) => one - other);
-  return <SelectField name="life" label={t("life")} value={days} onChange={onChange} options={choices.map((each) => [String(each), plural(each, t("days.one"), t("days"))])} />;
+  return <SelectField name="life" label={t("life")} value={days} onChange={onChange} options={choices.map((choice) => [String(choice), plural(choice, t("days.one"), t("days"))])} />;
 }

@@ -22,9 +22,9 @@ export function PermissionMatrix({ rows }: { rows: readonly ModelPermissions[] }
           {rows.map(({ model, read, write, remove }) => (
             <tr key={model.name}>
               <th scope="row">{model.plural}</th>
-              {[read, write, remove].map((each, place) => (
+              {[read, write, remove].map((answer, place) => (
                 <td key={place}>
-                  <Mark of={each} />
+                  <Mark of={answer} />
                 </td>
               ))}
             </tr>

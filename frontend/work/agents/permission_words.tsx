@@ -21,13 +21,13 @@ interface Props {
 export function PermissionWords({ meta, rows, unmasked }: Props) {
   const named = (isIncluded: (row: ModelPermissions) => boolean) => joinWords(rows.filter(isIncluded).map(({ model }) => nounOf(model.plural)));
   const lines: { icon: IconName; key: "reads" | "changes" | "proposes" | "masks" | "closed"; of: string }[] = [
-    { icon: "eye", key: "reads", of: named((each) => DONE.includes(each.read)) },
-    { icon: "pencil", key: "changes", of: named((each) => DONE.includes(each.write) || DONE.includes(each.remove)) },
-    { icon: "inbox", key: "proposes", of: named((each) => each.write === "proposes" || each.remove === "proposes") },
+    { icon: "eye", key: "reads", of: named((row) => DONE.includes(row.read)) },
+    { icon: "pencil", key: "changes", of: named((row) => DONE.includes(row.write) || DONE.includes(row.remove)) },
+    { icon: "inbox", key: "proposes", of: named((row) => row.write === "proposes" || row.remove === "proposes") },
     { icon: "lock", key: "masks", of: maskedFields(meta, rows, unmasked) },
-    { icon: "x", key: "closed", of: named((each) => each.read === "no" && each.write === "no" && each.remove === "no") },
+    { icon: "x", key: "closed", of: named((row) => row.read === "no" && row.write === "no" && row.remove === "no") },
   ];
-  const sentences = lines.filter((each) => each.of);
+  const sentences = lines.filter((line) => line.of);
   return sentences.length === 0 ? null : (
     <ul class="may-words">
       {sentences.map(({ icon, key, of }) => (
@@ -44,10 +44,10 @@ export function PermissionWords({ meta, rows, unmasked }: Props) {
 
 /** The labels of the personal fields of what the agent reads that it sees as placeholders. */
 function maskedFields(meta: Meta, rows: readonly ModelPermissions[], unmasked: readonly string[]): string {
-  const read = rows.filter((each) => DONE.includes(each.read)).map(({ model }) => model.name);
+  const read = rows.filter((row) => DONE.includes(row.read)).map(({ model }) => model.name);
   const fields = meta.models
     .filter((model) => read.includes(model.name))
-    .flatMap((model) => model.fields.filter((each) => each.masked || (each.is_personal && !unmasked.includes(`${model.name}.${each.name}`))));
-  const labels = [...new Set(fields.map((each) => nounOf(each.label)))];
+    .flatMap((model) => model.fields.filter((field) => field.masked || (field.is_personal && !unmasked.includes(`${model.name}.${field.name}`))));
+  const labels = [...new Set(fields.map((field) => nounOf(field.label)))];
   return joinWords(labels.length > MOST_FIELDS ? [...labels.slice(0, MOST_FIELDS), t("words.more")] : labels);
 }

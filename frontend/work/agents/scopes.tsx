@@ -24,7 +24,7 @@ export function Scopes({ meta, commands, chosen, onChoose }: Props) {
       <legend>{t("scopes")}</legend>
       <p class="small quiet">{t("scopes.help")}</p>
       {meta.models.map((model) => (
-        <OfModel key={model.name} {...{ model, chosen }} commands={commands.filter((each) => each.id.startsWith(`${model.name}.`))} onPut={put} />
+        <OfModel key={model.name} {...{ model, chosen }} commands={commands.filter((command) => command.id.startsWith(`${model.name}.`))} onPut={put} />
       ))}
     </fieldset>
   );
@@ -38,7 +38,7 @@ interface OfModelProps {
 }
 
 function OfModel({ model, commands, chosen, onPut }: OfModelProps) {
-  const ids = commands.map((each) => each.id);
+  const ids = commands.map((command) => command.id);
   if (ids.length === 0) {
     return null;
   }
@@ -56,15 +56,15 @@ function OfModel({ model, commands, chosen, onPut }: OfModelProps) {
         {t("all", { model: model.plural })}
       </label>
       {[true, false].map((reads) => {
-        const some = commands.filter((each) => isReadCommand(each.id) === reads);
+        const some = commands.filter((command) => isReadCommand(command.id) === reads);
         return some.length === 0 ? null : (
           <div key={String(reads)} class="stack tight">
             <h3 class="small">{t(reads ? "reads" : "writes")}</h3>
-            {some.map((each) => (
-              <label key={each.id} class="row tick">
-                <input type="checkbox" checked={chosen.has(each.id)} onChange={(event) => onPut([each.id], event.currentTarget.checked)} />
-                <code>{each.id}</code> <span class="small quiet">{each.description}</span>
-                {each.needs_approval && <Chip tone="warn">{t("proposes")}</Chip>}
+            {some.map((command) => (
+              <label key={command.id} class="row tick">
+                <input type="checkbox" checked={chosen.has(command.id)} onChange={(event) => onPut([command.id], event.currentTarget.checked)} />
+                <code>{command.id}</code> <span class="small quiet">{command.description}</span>
+                {command.needs_approval && <Chip tone="warn">{t("proposes")}</Chip>}
               </label>
             ))}
           </div>

@@ -21,14 +21,14 @@ interface Props {
 
 export function TokenAccess({ meta, chosen, unmasked = [] }: Props) {
   const rows = meta.models.flatMap((model): AccessRow[] => {
-    const commands = model.commands.filter((each) => !chosen || chosen.has(each)).map((each) => each.slice(model.name.length + 1));
+    const commands = model.commands.filter((command) => !chosen || chosen.has(command)).map((command) => command.slice(model.name.length + 1));
     return commands.length ? [{ model, commands }] : [];
   });
-  const named = (fields: Field[]) => fields.map((each) => each.label).join(", ") || "–";
+  const named = (fields: Field[]) => fields.map((field) => field.label).join(", ") || "–";
   const isMasked = (model: Model, field: Field) => field.masked || (chosen !== undefined && field.is_personal === true && !unmasked.includes(`${model.name}.${field.name}`));
   const fields: Column<AccessRow>[] = [
-    { name: "clear", label: t("sees.clear"), cell: ({ model }) => named(model.fields.filter((each) => !isMasked(model, each))) },
-    { name: "masked", label: t("sees.masked"), cell: ({ model }) => named(model.fields.filter((each) => isMasked(model, each))) },
+    { name: "clear", label: t("sees.clear"), cell: ({ model }) => named(model.fields.filter((field) => !isMasked(model, field))) },
+    { name: "masked", label: t("sees.masked"), cell: ({ model }) => named(model.fields.filter((field) => isMasked(model, field))) },
   ];
   return (
     <div class="stack">

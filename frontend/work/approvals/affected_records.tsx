@@ -37,7 +37,7 @@ export function AffectedRecords({ meta, plan }: { meta: Meta; plan: Plan }) {
         <CurrentRecord key={`${record.model.name}/${record.id}`} {...{ meta, plan, affected: record }} />
       ))}
       {shownRecords.length > MAX_RECORDS && <p class="quiet">{t("now.more", { n: number(shownRecords.length - MAX_RECORDS) })}</p>}
-      {shownRecords.some((each) => !each.isPartAdded) && <p class="small quiet">{t("now.bound")}</p>}
+      {shownRecords.some((shownRecord) => !shownRecord.isPartAdded) && <p class="small quiet">{t("now.bound")}</p>}
     </section>
   );
 }
@@ -56,7 +56,7 @@ export function affectedRecordsOf(meta: Meta, plan: Plan): AffectedRecord[] {
       records.set(`${name}/${id}`, { model, id, isPartAdded });
     }
   };
-  const isCreated = (key: string) => plan.diff.every((each) => `${each.model}/${each.id}` !== key || each.before === null);
+  const isCreated = (key: string) => plan.diff.every((change) => `${change.model}/${change.id}` !== key || change.before === null);
   add(plan.target?.model ?? "", plan.command.endsWith(".create") ? null : plan.target?.id, false);
   for (const { model, id } of plan.diff) {
     if (!isCreated(`${model}/${id}`)) {

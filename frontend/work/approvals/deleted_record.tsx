@@ -31,7 +31,7 @@ export function DeletedRecord({ meta, model, changes }: Props) {
         meta={meta}
         headings={[t("field"), t("diff.now"), t("diff.after")]}
         emptyText={t("nothing.remains")}
-        changes={canFold && !isWhole ? changes.filter((each) => tellingValues.has(each)) : changes}
+        changes={canFold && !isWhole ? changes.filter((change) => tellingValues.has(change)) : changes}
       />
       {canFold && (
         <button type="button" class="more-fields" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
@@ -73,5 +73,5 @@ function tellingOf(model: Model | undefined, changes: readonly Change[]): Readon
     firstField(({ ref }) => ref === "user"),
     ...changes,
   ];
-  return new Set(tellingFields.filter((each) => each !== undefined).filter((each, index, fields) => fields.indexOf(each) === index).slice(0, MAX_FOLDED_FIELDS));
+  return new Set(tellingFields.filter((tellingField) => tellingField !== undefined).filter((tellingField, index, fields) => fields.indexOf(tellingField) === index).slice(0, MAX_FOLDED_FIELDS));
 }

@@ -11,7 +11,7 @@ import type { Plan } from "./plan";
 export function editPageOf(meta: Meta, plan: Plan): { address: string; draftKey: string | null } | null {
   const [name = "", command = ""] = plan.command.split(".");
   const model = modelOf(meta, name);
-  const isOne = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size === 1;
+  const isOne = new Set(plan.diff.map((change) => `${change.model}/${change.id}`)).size === 1;
   if (!model || !isOne || !mayRun(model, command === "create" ? "create" : "update")) {
     return null;
   }

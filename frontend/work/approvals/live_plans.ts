@@ -19,8 +19,8 @@ export const problem = signal<Problem | null>(null);
 
 /** Replace these plans in the list. */
 export function updatePlans(changedPlans: readonly Plan[]): void {
-  const byId = new Map((plans.peek() ?? []).map((each) => [each.id, each]));
-  changedPlans.forEach((each) => byId.set(each.id, each));
+  const byId = new Map((plans.peek() ?? []).map((plan) => [plan.id, plan]));
+  changedPlans.forEach((changedPlan) => byId.set(changedPlan.id, changedPlan));
   plans.value = [...byId.values()].sort((a, b) => (a.proposed_at < b.proposed_at ? 1 : -1));
 }
 

@@ -39,19 +39,19 @@ export interface Plan extends Row {
 /** The commands of a plan, one for each step. A plan proposed as several commands has several steps. */
 export function commandsOf({ command, input }: Plan): string[] {
   const steps = (input as { steps?: { command?: unknown }[] } | null)?.steps;
-  return command === "plan.propose" && Array.isArray(steps) ? steps.map((each) => String(each.command)) : [command];
+  return command === "plan.propose" && Array.isArray(steps) ? steps.map((step) => String(step.command)) : [command];
 }
 
 /** The command that all steps of the plan run, or null if they run different ones. */
 export function onlyCommand(plan: Plan): string | null {
   const [firstCommand = plan.command, ...otherCommands] = commandsOf(plan);
-  return otherCommands.every((each) => each === firstCommand) ? firstCommand : null;
+  return otherCommands.every((otherCommand) => otherCommand === firstCommand) ? firstCommand : null;
 }
 
 /** A key that is equal for plans that do the same to different records: same agent, command and values. */
 export function similarityKey(plan: Plan): string {
   const changes = plan.diff.map(({ model, field, after }) => [model, field, after]);
-  const isDeletionOnly = plan.diff.every((each) => each.after === null);
+  const isDeletionOnly = plan.diff.every((change) => change.after === null);
   return JSON.stringify([plan.state, isStale(plan), plan.agent, plan.command, plan.why, isDeletionOnly ? null : changes]);
 }
 

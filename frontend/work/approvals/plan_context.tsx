@@ -22,10 +22,10 @@ const KNOWN_REASONS = ["deletes", "bulk", "personal_data", "access_rights", "out
 
 export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
   const risk = riskOf(meta, plan);
-  const reasons = riskReasons(meta, plan).filter((each) => KNOWN_REASONS.includes(each));
+  const reasons = riskReasons(meta, plan).filter((riskReason) => KNOWN_REASONS.includes(riskReason));
   const firstRecord = affectedRecordsOf(meta, plan)[0];
   const isDecidable = plan.state === "pending" && !isStale(plan) && !isExpired(plan, now_ms);
-  const hasApproved = plan.approvals.some((each) => each.name === meta.caller.name);
+  const hasApproved = plan.approvals.some((approval) => approval.name === meta.caller.name);
   return (
     <aside class="plan-context" aria-label={t("risk")}>
       <section>
@@ -102,7 +102,7 @@ function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan
   }
   const title = <RecordTitle model={model} recordRef={{ model: name, id }} isBare />;
   const planFields = plan.diff.filter((each) => each.model === name && each.id === id).map((each) => each.field);
-  const shownFields = new Set([model.shown_as, ...planFields.filter((each) => !isDeletion(plan) || !isIdentifying(model, each))]);
+  const shownFields = new Set([model.shown_as, ...planFields.filter((planField) => !isDeletion(plan) || !isIdentifying(model, planField))]);
   const { lastChange, related } = historyRequest.state === "loaded" ? historyRequest.value : NO_HISTORY;
   return (
     <>
@@ -154,13 +154,13 @@ async function loadHistory(model: Model, id: string, signal: AbortSignal): Promi
   const [entries, related] = await Promise.all([historyEntries, relatedRequest]);
   return {
     lastChange: entries?.value.toSorted((entry, otherEntry) => otherEntry.at.localeCompare(entry.at))[0],
-    related: (related?.value ?? []).filter((each) => each.count > 0),
+    related: (related?.value ?? []).filter((entry) => entry.count > 0),
   };
 }
 
 function AgentRecord({ plan, agent, now_ms }: { plan: Plan; agent: string; now_ms: number }) {
-  const agentPlans = (plans.value ?? []).filter((each) => each.agent === agent && now_ms - Date.parse(each.proposed_at) < PERIOD_MS);
-  const count = (state: string) => number(agentPlans.filter((each) => each.state === state).length);
+  const agentPlans = (plans.value ?? []).filter((plan) => plan.agent === agent && now_ms - Date.parse(plan.proposed_at) < PERIOD_MS);
+  const count = (state: string) => number(agentPlans.filter((agentPlan) => agentPlan.state === state).length);
   return (
     <section>
       <h3>{t("agent")}</h3>

@@ -120,12 +120,12 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
         {records.map(([key, differences]) => {
           const firstDifference = differences[0];
           const model = modelOf(meta, firstDifference?.model ?? "");
-          const isNew = differences.every((each) => each.before === null);
+          const isNew = differences.every((difference) => difference.before === null);
           const label = model?.label ?? firstDifference?.model ?? "";
           return (
             <div key={key} class="record-changes">
               {records.length > 1 && <h4>{isNew || !firstDifference ? t("step.new", { model: label }) : <RecordTitle {...{ model, recordRef: firstDifference }} />}</h4>}
-              {isDeletion(plan) && differences.every((each) => each.after === null) ? (
+              {isDeletion(plan) && differences.every((difference) => difference.after === null) ? (
                 <DeletedRecord {...{ meta, model }} changes={changesOf(model, differences)} />
               ) : (
                 <Changes meta={meta} headings={[t("field"), t("diff.now"), t("diff.after")]} changes={changesOf(model, differences)} />
@@ -156,15 +156,15 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
 
 /** What a deletion takes away, in a sentence: the records that it names, and those that go along. */
 function deletionText(meta: Meta, plan: Plan, count: number): string {
-  const ownKeys = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
-  const alsoDeleted = (plan.affected ?? []).filter((each) => each.change === "deleted" && !ownKeys.has(`${each.model}/${each.id}`));
+  const ownKeys = new Set(plan.diff.map((change) => `${change.model}/${change.id}`));
+  const alsoDeleted = (plan.affected ?? []).filter((record) => record.change === "deleted" && !ownKeys.has(`${record.model}/${record.id}`));
   const records = ownKeys.size * count;
   if (records > 1 || alsoDeleted.length === 0) {
     return records > 1 ? t("irreversible.deletes", { n: number(records) }) : t("irreversible.delete");
   }
-  const names = [...new Set(alsoDeleted.map((each) => each.model))];
+  const names = [...new Set(alsoDeleted.map((record) => record.model))];
   const counts = names.map((name) => {
-    const n = alsoDeleted.filter((each) => each.model === name).length;
+    const n = alsoDeleted.filter((record) => record.model === name).length;
     const model = modelOf(meta, name);
     return `${number(n)} ${nounOf((n === 1 ? model?.label : model?.plural) ?? name)}`;
   });
@@ -174,8 +174,8 @@ function deletionText(meta: Meta, plan: Plan, count: number): string {
 /** The effects on other records: by the names of the records if the API sends them, or else in words. */
 function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
   // The API names the records of the proposal itself first.
-  const ownKeys = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
-  const otherRecords = (plan.affected ?? []).filter((each) => !ownKeys.has(`${each.model}/${each.id}`));
+  const ownKeys = new Set(plan.diff.map((change) => `${change.model}/${change.id}`));
+  const otherRecords = (plan.affected ?? []).filter((record) => !ownKeys.has(`${record.model}/${record.id}`));
   if (plan.effects.length === 0 && otherRecords.length === 0) {
     return null;
   }
@@ -221,7 +221,7 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
 
 /** The most important date of a record: its due date, or else its first date. */
 function AffectedDate({ model, id }: { model: Model | undefined; id: string }) {
-  const field = model?.fields.find((each) => each.kind === "date" && !each.masked);
+  const field = model?.fields.find((field) => field.kind === "date" && !field.masked);
   const day = field && model && mayRun(model, "list") && referencedRecord(model, id).value?.[field.name];
   return day ? <>, {date(String(day))}</> : null;
 }

@@ -18,7 +18,7 @@ export function PlanFilter({ meta, plans }: { meta: Meta; plans: readonly Plan[]
   const models = [...new Set(plans.map((plan) => plan.command.split(".")[0] ?? ""))];
   const agents = [...new Set(plans.map((plan) => plan.agent ?? ""))].filter(Boolean);
   const allOption = [["", t("filter.all")]] as const;
-  const isFiltered = ["agent", "model", "age"].some((each) => query.value.get(each));
+  const isFiltered = ["agent", "model", "age"].some((name) => query.value.get(name));
   const field = (name: "agent" | "model" | "age", options: readonly (readonly [string, string])[]) => (
     <SelectField name={name} label={t(`filter.${name}`)} value={query.value.get(name) ?? ""} onChange={(newValue) => setQuery({ [name]: newValue, plan: "" })} options={[...allOption, ...options]} />
   );
@@ -39,9 +39,9 @@ export function PlanFilter({ meta, plans }: { meta: Meta; plans: readonly Plan[]
         <a class="own-link" href="/approvals?state=own" onClick={() => setOpen(false)}>
           {t("own")}
         </a>
-        {field("agent", agents.map((each) => [each, escapeInvisible(each)] as const))}
-        {field("model", models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const))}
-        {field("age", Object.keys(AGE_FILTERS).map((each) => [each, t(`age.${each}` as "age.day")] as const))}
+        {field("agent", agents.map((agent) => [agent, escapeInvisible(agent)] as const))}
+        {field("model", models.map((model) => [model, modelOf(meta, model)?.plural ?? model] as const))}
+        {field("age", Object.keys(AGE_FILTERS).map((age) => [age, t(`age.${age}` as "age.day")] as const))}
       </div>
     </Popover>
   );

@@ -31,7 +31,7 @@ export function PlanList({ meta, groups, current, now_ms, onChoose, onOpen }: Pr
           <section key={risk}>
             <h2 class="risk-head">
               {t(`risk.${risk}`)}
-              <span>{number(riskGroups.reduce((sum, each) => sum + each.length, 0))}</span>
+              <span>{number(riskGroups.reduce((sum, riskGroup) => sum + riskGroup.length, 0))}</span>
             </h2>
             <ul>
               {riskGroups.map((group) => {

@@ -17,7 +17,7 @@ function commandPartsOf(meta: Meta, plan: Plan) {
   const id = onlyCommand(plan) ?? plan.command;
   const [name = "", command = ""] = id.split(".");
   const model = modelOf(meta, name);
-  const generalCommand = GENERAL_COMMANDS.find((each) => each === command);
+  const generalCommand = GENERAL_COMMANDS.find((generalCommand) => generalCommand === command);
   return { id, model, command, general: generalCommand, noun: nounOf(model?.label ?? name), nouns: nounOf(model?.plural ?? name) };
 }
 
@@ -30,8 +30,8 @@ export function kindOf(meta: Meta, plan: Plan): string {
   if (generalCommand) {
     return t(`kind.${generalCommand}`);
   }
-  const details = model?.command_details?.find((each) => each.id === id);
-  const action = model?.actions.find((each) => each.id === id);
+  const details = model?.command_details?.find((commandDetail) => commandDetail.id === id);
+  const action = model?.actions.find((action) => action.id === id);
   const commandText = command.replaceAll("_", " ");
   return inLanguage(details?.verb, action?.label ?? escapeInvisible(commandText.charAt(0).toUpperCase() + commandText.slice(1)));
 }
@@ -46,7 +46,7 @@ export function phraseOf(meta: Meta, plan: Plan, groupSize = 1): string {
   if (count > 1) {
     return t(`phrase.${generalCommand}.many`, { n: number(count), model: nouns });
   }
-  const fields = plan.diff.map((each) => each.field);
+  const fields = plan.diff.map((change) => change.field);
   const field = generalCommand === "update" && fields.length === 1 ? fieldOf(model, fields[0] ?? "") : undefined;
   return field ? t("phrase.field", { field: nounOf(field.label) }) : t(`phrase.${generalCommand}`, { model: noun });
 }
@@ -56,7 +56,7 @@ export function PlanSentence({ meta, plan, count = 1 }: { meta: Meta; plan: Plan
   const { model, general: generalCommand, noun } = commandPartsOf(meta, plan);
   const target = targetOf(plan);
   if (isCreation(plan) && generalCommand === "create") {
-    const ownChanges = plan.diff.filter((each) => each.model === target.model && each.id === target.id);
+    const ownChanges = plan.diff.filter((change) => change.model === target.model && change.id === target.id);
     return <NewRecordTitle {...{ meta, model, changes: ownChanges }} name={target.model} />;
   }
   if (count > 1 || commandsOf(plan).length > 1 || !target.id) {

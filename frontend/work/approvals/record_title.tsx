@@ -47,9 +47,9 @@ export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
   if (!model) {
     return null;
   }
-  const otherCount = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size - 1;
-  const ownChanges = plan.diff.filter((each) => each.model === model && each.id === id);
-  const isDeleted = ownChanges.every((each) => each.after === null);
+  const otherCount = new Set(plan.diff.map((change) => `${change.model}/${change.id}`)).size - 1;
+  const ownChanges = plan.diff.filter((change) => change.model === model && change.id === id);
+  const isDeleted = ownChanges.every((ownChange) => ownChange.after === null);
   const isNew = isCreation(plan);
   return (
     <>
@@ -71,8 +71,8 @@ export function targetOf(plan: Plan): { model: string; id: string } {
 /** Whether the first record of the plan is a new one. */
 export function isCreation(plan: Plan): boolean {
   const { model, id } = targetOf(plan);
-  const ownChanges = plan.diff.filter((each) => each.model === model && each.id === id);
-  return ownChanges.length > 0 && ownChanges.every((each) => each.before === null) && plan.target?.id !== id;
+  const ownChanges = plan.diff.filter((change) => change.model === model && change.id === id);
+  return ownChanges.length > 0 && ownChanges.every((ownChange) => ownChange.before === null) && plan.target?.id !== id;
 }
 
 /** A new record: its amount, and the record that it is a part of or refers to first; without those, its title. */
@@ -103,7 +103,7 @@ export function NewRecordTitle({ meta, model, name, changes }: { meta: Meta; mod
 /** An existing record. If it has no title, the record that it refers to first is shown. */
 function ExistingRecordTitle({ meta, model, recordRef }: { meta: Meta; model: Model | undefined; recordRef: Pick<Difference, "model" | "id"> }) {
   const record = model && referencedRecord(model, recordRef.id).value;
-  const ref = record && !record[model.shown_as] ? model.fields.find((each) => each.kind === "ref" && record[each.name]) : undefined;
+  const ref = record && !record[model.shown_as] ? model.fields.find((field) => field.kind === "ref" && record[field.name]) : undefined;
   return (
     <>
       <RecordTitle {...{ model, recordRef }} isBare />
@@ -120,5 +120,5 @@ function ExistingRecordTitle({ meta, model, recordRef }: { meta: Meta; model: Mo
 /** The title of a record that may no longer exist: the plan that deletes it contains the title. */
 function plannedTitleOf(model: Model, id: string): unknown {
   const differences = (plans.value ?? []).flatMap((plan) => plan.diff);
-  return differences.find((each) => each.model === model.name && each.id === id && each.field === model.shown_as)?.before;
+  return differences.find((difference) => difference.model === model.name && difference.id === id && difference.field === model.shown_as)?.before;
 }

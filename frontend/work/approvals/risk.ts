@@ -7,11 +7,11 @@ export const RISKS: readonly Risk[] = ["high", "medium", "low"];
 const BULK_LIMIT = 20;
 
 function recordCountOf(plan: Plan): number {
-  return new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size;
+  return new Set(plan.diff.map((change) => `${change.model}/${change.id}`)).size;
 }
 
 export function isDeletion(plan: Plan): boolean {
-  return commandsOf(plan).every((each) => each.endsWith(".delete"));
+  return commandsOf(plan).every((command) => command.endsWith(".delete"));
 }
 
 /** The reasons for the risk, as keys of texts. */
@@ -23,8 +23,8 @@ export function riskReasons(meta: Meta, plan: Plan): string[] {
   return [
     ...(isDeletion(plan) ? ["deletes"] : []),
     ...(recordCountOf(plan) > BULK_LIMIT ? ["bulk"] : []),
-    ...(model?.actions.some((each) => each.id === plan.command) ? ["state_change"] : []),
-    ...(plan.diff.some((each) => fieldOf(modelOf(meta, each.model), each.field)?.kind === "money") ? ["money_field"] : []),
+    ...(model?.actions.some((action) => action.id === plan.command) ? ["state_change"] : []),
+    ...(plan.diff.some((change) => fieldOf(modelOf(meta, change.model), change.field)?.kind === "money") ? ["money_field"] : []),
   ];
 }
 
@@ -39,5 +39,5 @@ export function riskOf(meta: Meta, plan: Plan): Risk {
 /** Whether another command can undo it. */
 export function isReversible(meta: Meta, plan: Plan): boolean {
   const details = modelOf(meta, plan.command.split(".")[0] ?? "")?.command_details;
-  return plan.reversible ?? details?.find((each) => each.id === plan.command)?.reversible ?? !isDeletion(plan);
+  return plan.reversible ?? details?.find((detail) => detail.id === plan.command)?.reversible ?? !isDeletion(plan);
 }

@@ -78,11 +78,11 @@ function TamperedEntries({ checked }: { checked: CheckResult }) {
         <Table
           caption={t("check.faults")}
           rows={faults}
-          keyOf={(each) => String(each.lane)}
+          keyOf={(fault) => String(fault.lane)}
           columns={[
-            { name: "what", label: t("check.what"), cell: (each) => t(`fault.${each.what}`) },
-            { name: "lane", label: t("lane"), cell: (each) => (each.lane === null ? "–" : number(each.lane)), isNumber: true },
-            { name: "number", label: t("number"), cell: (each) => (each.number === null ? "–" : number(each.number)), isNumber: true },
+            { name: "what", label: t("check.what"), cell: (fault) => t(`fault.${fault.what}`) },
+            { name: "lane", label: t("lane"), cell: (fault) => (fault.lane === null ? "–" : number(fault.lane)), isNumber: true },
+            { name: "number", label: t("number"), cell: (fault) => (fault.number === null ? "–" : number(fault.number)), isNumber: true },
             { name: "id", label: t("entry"), cell: ({ id }) => (id ? <a href={`/audit/${encodeURIComponent(id)}`}>{id}</a> : "–") },
           ]}
         />

@@ -27,10 +27,10 @@ const FACTS = 1;
 export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: Props) {
   const card = useRef<HTMLLIElement>(null);
   const title = titleOf(model, row);
-  const filledFields = listColumns(model).slice(1).filter((each) => each !== field && row[each.name] !== null && row[each.name] !== "");
-  const amount = filledFields.find((each) => each.kind === "money");
-  const person = filledFields.find((each) => each.ref === "user");
-  const facts = filledFields.filter((each) => each !== amount && each !== person && ["date", "ref", "text"].includes(each.kind)).slice(0, FACTS);
+  const filledFields = listColumns(model).slice(1).filter((column) => column !== field && row[column.name] !== null && row[column.name] !== "");
+  const amount = filledFields.find((filledField) => filledField.kind === "money");
+  const person = filledFields.find((filledField) => filledField.ref === "user");
+  const facts = filledFields.filter((filledField) => filledField !== amount && filledField !== person && ["date", "ref", "text"].includes(filledField.kind)).slice(0, FACTS);
   const keyed = (event: KeyboardEvent) => {
     if (event.key.toLowerCase() === "m" && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
@@ -61,7 +61,7 @@ export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: P
         {person && <Value meta={meta} field={person} value={row[person.name]} isCell />}
       </span>
       {states.length > 0 && (
-        <Menu label={t("move.of", { name: title })} opener={<Icon name="ellipsis" size="s" />} items={states.map((each) => ({ label: optionLabel(field, each), does: () => onMove(each) }))} />
+        <Menu label={t("move.of", { name: title })} opener={<Icon name="ellipsis" size="s" />} items={states.map((state) => ({ label: optionLabel(field, state), does: () => onMove(state) }))} />
       )}
     </li>
   );

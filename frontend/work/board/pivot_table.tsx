@@ -24,8 +24,8 @@ const MAX_OPTIONS = 12;
 
 /** The fields with few known values, which can be the columns. */
 export function pivotFields(model: Model, field: Field): Field[] {
-  const hasFewOptions = (each: Field) => each.kind === "bool" || (each.kind === "select" && (each.options?.length ?? 0) < MAX_OPTIONS);
-  return model.fields.filter((each) => each !== field && !each.masked && hasFewOptions(each));
+  const hasFewOptions = (field: Field) => field.kind === "bool" || (field.kind === "select" && (field.options?.length ?? 0) < MAX_OPTIONS);
+  return model.fields.filter((other) => other !== field && !other.masked && hasFewOptions(other));
 }
 
 /** Represents an empty field. */
@@ -75,17 +75,17 @@ export function PivotTable({ meta, model, field, by }: { meta: Meta; model: Mode
     isNumber: true,
     cell: (line) => (line.counts[index] ? <a href={address(line, option)}>{number(line.counts[index] ?? 0)}</a> : number(0)),
   });
-  const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0);
+  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
   return (
     <RequestResult of={countsRequest}>
       {(groups) => {
         const rows = lines(groups);
-        const usedColumns = columnOptions.map((option, index) => ({ option, place: index })).filter(({ place }) => rows.some((each) => each.counts[place]));
+        const usedColumns = columnOptions.map((option, index) => ({ option, place: index })).filter(({ place }) => rows.some((row) => row.counts[place]));
         return (
           <Table
             caption={t("pivot", { model: model.plural, field: field.label, by: by.label })}
             rows={rows}
-            keyOf={(each) => JSON.stringify(each.value)}
+            keyOf={(row) => JSON.stringify(row.value)}
             columns={[
               {
                 name: "value",

@@ -44,7 +44,7 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
     return null;
   }
   const columns = pivotFields(model, field);
-  const columnField = columns.find((each) => each.name === columnName);
+  const columnField = columns.find((column) => column.name === columnName);
   const title = t("figures", { model: model.plural, field: field.label });
   return (
     <div class="figure stack" role="group" aria-labelledby={`figure-${model.name}`}>
@@ -59,7 +59,7 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
         label={t("field")}
         value={name}
         onChange={setName}
-        options={fields.map((each) => [each.name, each.label])}
+        options={fields.map((field) => [field.name, field.label])}
       />
       {columns.length > 0 && (
         <SelectField
@@ -67,7 +67,7 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
           label={t("across")}
           value={columnField?.name ?? ""}
           onChange={setColumnName}
-          options={[["", t("across.none")], ...columns.map((each) => [each.name, each.label] as const)]}
+          options={[["", t("across.none")], ...columns.map((column) => [column.name, column.label] as const)]}
         />
       )}
       {columnField ? (
@@ -81,10 +81,10 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
               <Table
                 caption={title}
                 rows={groups}
-                keyOf={(each) => String(each.value)}
+                keyOf={(group) => String(group.value)}
                 columns={[
-                  { name: "value", label: t("value"), cell: (each) => <ValueName {...{ meta, field, value: each.value }} /> },
-                  { name: "count", label: t("number"), cell: (each) => number(each.count), isNumber: true },
+                  { name: "value", label: t("value"), cell: (group) => <ValueName {...{ meta, field, value: group.value }} /> },
+                  { name: "count", label: t("number"), cell: (group) => number(group.count), isNumber: true },
                 ]}
               />
             ) : (
@@ -102,7 +102,7 @@ function ValueName({ meta, field, value }: { meta: Meta; field: Field; value: un
 }
 
 function Bars({ meta, model, field, groups }: { meta: Meta; model: Model; field: Field; groups: readonly Group[] }) {
-  const maxCount = Math.max(1, ...groups.map((each) => each.count));
+  const maxCount = Math.max(1, ...groups.map((group) => group.count));
   const address = (value: unknown) => {
     const condition = value === null ? { field: field.name, op: "is_null", value: true } : { field: field.name, op: "eq", value };
     return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([condition]))}`;

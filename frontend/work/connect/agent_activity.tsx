@@ -15,7 +15,7 @@ const MAX_SHOWN = 50;
 
 export function AgentActivity({ meta, token }: { meta: Meta; token: Row }) {
   const audit = modelOf(meta, "audit_entry");
-  const canRead = audit !== undefined && canList(audit) && audit.fields.some((each) => each.name === "agent_token");
+  const canRead = audit !== undefined && canList(audit) && audit.fields.some((field) => field.name === "agent_token");
   return (
     <section class="stack" aria-labelledby="calls">
       <h2 id="calls">{t(canRead ? "calls" : "calls.plans")}</h2>
@@ -42,10 +42,10 @@ function Audited({ meta, token }: { meta: Meta; token: Row }) {
             <Table
               caption={t("calls")}
               rows={value}
-              keyOf={(each) => each.id}
+              keyOf={(entry) => entry.id}
               columns={[
-                { name: "at", label: tAudit("at"), cell: (each) => <a href={linkTo(each)}>{dateTime(each.at)}</a> },
-                { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
+                { name: "at", label: tAudit("at"), cell: (entry) => <a href={linkTo(entry)}>{dateTime(entry.at)}</a> },
+                { name: "command", label: tAudit("command"), cell: (entry) => <code>{entry.command}</code> },
                 { name: "record", label: tAudit("model"), cell: record },
               ]}
             />
@@ -71,11 +71,11 @@ function ProposedBy({ token }: { token: Row }) {
           <Table
             caption={t("calls.plans")}
             rows={value}
-            keyOf={(each) => each.id}
+            keyOf={(plan) => plan.id}
             columns={[
-              { name: "at", label: tAudit("at"), cell: (each) => <a href={`/approvals?plan=${encodeURIComponent(each.id)}`}>{dateTime(each.proposed_at)}</a> },
-              { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
-              { name: "state", label: t("state"), cell: (each) => each.state },
+              { name: "at", label: tAudit("at"), cell: (plan) => <a href={`/approvals?plan=${encodeURIComponent(plan.id)}`}>{dateTime(plan.proposed_at)}</a> },
+              { name: "command", label: tAudit("command"), cell: (plan) => <code>{plan.command}</code> },
+              { name: "state", label: t("state"), cell: (plan) => plan.state },
             ]}
           />
         )

@@ -13,12 +13,12 @@ export function ClientSetup({ isNarrow = false }: { isNarrow?: boolean }) {
   if (!isNarrow) {
     return <ClientTabs label={t("clients")} clients={allClients} />;
   }
-  return <ClientTabs label={t("clients")} clients={allClients.filter((each) => each.isFirst)} more={allClients.filter((each) => !each.isFirst)} />;
+  return <ClientTabs label={t("clients")} clients={allClients.filter((client) => client.isFirst)} more={allClients.filter((client) => !client.isFirst)} />;
 }
 
 function ClientTabs({ label, clients, more }: { label: string; clients: readonly ClientSettings[]; more?: readonly ClientSettings[] }) {
   const [chosenName, setChosenName] = useState("");
-  const tabs = clients.map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }));
+  const tabs = clients.map((client) => ({ name: client.name.replaceAll(" ", "-"), label: client.name, content: () => <Settings client={client} /> }));
   const otherClients = more && { name: "more", label: t("clients.more"), content: () => <ClientTabs label={t("clients.others")} clients={more} /> };
   return <Tabs {...{ label, chosen: chosenName }} onChoose={setChosenName} tabs={otherClients ? [...tabs, otherClients] : tabs} />;
 }

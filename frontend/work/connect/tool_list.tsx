@@ -45,11 +45,11 @@ export function ToolList() {
           <Table
             caption={t("live")}
             rows={tools}
-            keyOf={(each) => each.name}
+            keyOf={(tool) => tool.name}
             columns={[
-              { name: "name", label: t("tool"), cell: (each) => <code>{each.name}</code> },
-              { name: "does", label: t("does"), cell: (each) => each.description ?? each.title ?? "" },
-              { name: "kind", label: t("kind"), cell: (each) => <Kind tool={each} /> },
+              { name: "name", label: t("tool"), cell: (tool) => <code>{tool.name}</code> },
+              { name: "does", label: t("does"), cell: (tool) => tool.description ?? tool.title ?? "" },
+              { name: "kind", label: t("kind"), cell: (tool) => <Kind tool={tool} /> },
             ]}
           />
         </>

@@ -13,11 +13,11 @@ const t = translator("dashboard");
 
 /** What the tiles of a kind can be made of, for a model. */
 function measuresFor(kind: TileKind, model: Model): Measure[] {
-  return measuresOf(model).filter((each) => kind !== "bars" || each.fn === "count");
+  return measuresOf(model).filter((measure) => kind !== "bars" || measure.fn === "count");
 }
 
 function fieldsFor(kind: TileKind, model: Model): Field[] {
-  return kind === "bars" ? partFields(model) : kind === "bar" ? countedFields(model).filter((each) => each.kind === "select") : [];
+  return kind === "bars" ? partFields(model) : kind === "bar" ? countedFields(model).filter((countedField) => countedField.kind === "select") : [];
 }
 
 function isPossible(kind: TileKind, model: Model): boolean {
@@ -69,12 +69,12 @@ function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
   const [fieldName, setFieldName] = useState("");
   const [title, setTitle] = useState("");
   const [text, setText] = useState("");
-  const models = allModels.filter((each) => isPossible(kind, each));
-  const model = models.find((each) => each.name === modelName) ?? models[0];
+  const models = allModels.filter((model) => isPossible(kind, model));
+  const model = models.find((model) => model.name === modelName) ?? models[0];
   const measures = model && ["kpi", "line", "bars"].includes(kind) ? measuresFor(kind, model) : [];
   const measure = measures[Number(measureIndex)] ?? measures[0];
   const fields = model ? fieldsFor(kind, model) : [];
-  const field = fields.find((each) => each.name === fieldName) ?? fields[0];
+  const field = fields.find((field) => field.name === fieldName) ?? fields[0];
   const add = (event: SubmitEvent) => {
     event.preventDefault();
     const tile: StoredTile = kind === "text" ? { kind, text } : model && measure ? measureTile(kind, model, measure) : { kind, model: model?.name ?? null };
@@ -82,10 +82,10 @@ function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
   };
   return (
     <form id="add-tile" class="stack" onSubmit={add}>
-      <SelectField name="tile-kind" label={t("kind")} value={kind} onChange={(value) => setKind(value as TileKind)} options={kinds.map((each) => [each, t(`kind.${each}`)])} />
-      {kind !== "text" && model && <SelectField name="tile-model" label={t("records")} value={model.name} onChange={setModelName} options={models.map((each) => [each.name, each.plural])} />}
-      {measure && <SelectField name="tile-measure" label={t("measure")} value={String(measures.indexOf(measure))} onChange={setMeasureIndex} options={measures.map((each, index) => [String(index), measureName(each)])} />}
-      {kind !== "text" && field && <SelectField name="tile-field" label={t("by")} value={field.name} onChange={setFieldName} options={fields.map((each) => [each.name, each.label])} />}
+      <SelectField name="tile-kind" label={t("kind")} value={kind} onChange={(value) => setKind(value as TileKind)} options={kinds.map((kind) => [kind, t(`kind.${kind}`)])} />
+      {kind !== "text" && model && <SelectField name="tile-model" label={t("records")} value={model.name} onChange={setModelName} options={models.map((model) => [model.name, model.plural])} />}
+      {measure && <SelectField name="tile-measure" label={t("measure")} value={String(measures.indexOf(measure))} onChange={setMeasureIndex} options={measures.map((measure, index) => [String(index), measureName(measure)])} />}
+      {kind !== "text" && field && <SelectField name="tile-field" label={t("by")} value={field.name} onChange={setFieldName} options={fields.map((field) => [field.name, field.label])} />}
       {kind === "text" && <TextField name="tile-text" label={t("text")} value={text} maxLength={2000} required onInput={(event) => setText(event.currentTarget.value)} />}
       <TextField name="tile-title" label={t("tile.title")} help={t("tile.title.help")} value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
     </form>

@@ -52,14 +52,14 @@ export function BoardSelect({ boards, savedDashboards, currentBoard }: { boards:
 /** The address of another dashboard, with the same period and owner. */
 export function addressWith(parameters: Readonly<Record<string, string>>): string {
   const newQuery = new URLSearchParams(query.value);
-  ["board", "dashboard", "edit"].forEach((each) => newQuery.delete(each));
+  ["board", "dashboard", "edit"].forEach((name) => newQuery.delete(name));
   Object.entries(parameters).forEach(([key, value]) => newQuery.set(key, value));
   return `/dashboard?${newQuery}`;
 }
 
 /** The owner field of a dashboard's records. */
 export function ownerOf(meta: Meta, model: Model): Field | undefined {
-  return ownedModels(meta).find((each) => each.model === model)?.owner;
+  return ownedModels(meta).find((ownedModel) => ownedModel.model === model)?.owner;
 }
 
 interface ChoicesProps {
@@ -140,7 +140,7 @@ function PeriodSelect({ name }: { name: string }) {
 }
 
 function OwnerSelect({ meta, models }: { meta: Meta; models: readonly Model[] }) {
-  const hasOwner = models.some((each) => ownerOf(meta, each));
+  const hasOwner = models.some((model) => ownerOf(meta, model));
   const people = useRequest(async (signal) => (hasOwner ? (await run<Row[]>("user", "list", { limit: MOST_PEOPLE }, signal)).value : []), [hasOwner]);
   const user = modelOf(meta, "user");
   return hasOwner && user && people.state === "loaded" ? (

@@ -25,7 +25,7 @@ export interface Series {
 
 /** The date field of a measure. */
 export function dateOf(model: Model, measure: Measure): Field | undefined {
-  const dateField = measure.date ? fieldOf(model, measure.date) : model.fields.find((each) => each.kind === "date");
+  const dateField = measure.date ? fieldOf(model, measure.date) : model.fields.find((field) => field.kind === "date");
   return dateField && dateField.kind === "date" && !dateField.masked ? dateField : undefined;
 }
 
@@ -93,7 +93,7 @@ async function loadValues({ model, measure, period, filter, by }: SeriesRequest,
     }
     return [...sums].map(([at, value]) => ({ at, value }));
   };
-  const total = (points: readonly Point[]) => points.reduce((sum, each) => sum + (each.value ?? 0), 0);
+  const total = (points: readonly Point[]) => points.reduce((sum, point) => sum + (point.value ?? 0), 0);
   const [points, earlierPoints] = [pointsOf(period), pointsOf(periodBefore(period))];
   return { points, total: total(points), groups: [], previous: { points: earlierPoints, total: total(earlierPoints) }, names: {} };
 }

@@ -50,7 +50,7 @@ export function newTile(tile: StoredTile): Tile {
 
 /** The allowed width that is nearest to the tile's stored width. */
 export function widthOf({ kind, w = DEFAULT_WIDTHS[kind] }: StoredTile): number {
-  return WIDTHS.reduce((nearest, each) => (Math.abs(each - w) < Math.abs(nearest - w) ? each : nearest), COLUMNS);
+  return WIDTHS.reduce((nearest, width) => (Math.abs(width - w) < Math.abs(nearest - w) ? width : nearest), COLUMNS);
 }
 
 /** Parse stored tiles, and sort them by row and column. */
@@ -84,7 +84,7 @@ export function movedTile(tiles: readonly Tile[], fromIndex: number, toIndex: nu
 
 /** The allowed width that is `steps` sizes larger (or smaller, if negative), at most the largest (smallest) one. */
 export function nextWidth(tile: StoredTile, steps: number): number {
-  const widthIndex = WIDTHS.findIndex((each) => each === widthOf(tile));
+  const widthIndex = WIDTHS.findIndex((width) => width === widthOf(tile));
   return WIDTHS[Math.max(0, Math.min(WIDTHS.length - 1, widthIndex + steps))] ?? COLUMNS;
 }
 
@@ -94,7 +94,7 @@ export function measureOf(meta: Meta, tile: StoredTile): Measure | undefined {
   const { fn = "count", field = null, date } = tile;
   const isSame = (each: Measure) => each.fn === fn && each.field === (field || null) && (!date || each.date === date);
   const measures = model ? measuresOf(model).filter(isSame) : [];
-  return measures.find((each) => hasFilterOf(tile, each)) ?? measures.find((each) => !each.filter?.length) ?? measures[0];
+  return measures.find((measure) => hasFilterOf(tile, measure)) ?? measures.find((measure) => !measure.filter?.length) ?? measures[0];
 }
 
 function hasFilterOf(tile: StoredTile, measure: Measure): boolean {
@@ -113,14 +113,14 @@ export function measureTile(kind: TileKind, model: Model, { fn, field, date, fil
 /** The fields to count records by. The workflow's state field comes first, or else the first select field. */
 export function countedFields(model: Model): Field[] {
   const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
-  const groupField = workflowField(model) ?? fields.find((each) => each.kind === "select");
-  return groupField ? [groupField, ...fields.filter((each) => each !== groupField)] : fields;
+  const groupField = workflowField(model) ?? fields.find((field) => field.kind === "select");
+  return groupField ? [groupField, ...fields.filter((field) => field !== groupField)] : fields;
 }
 
 /** The select fields, except the workflow's state field, by which a time series can be broken down. */
 export function partFields(model: Model): Field[] {
   const state = workflowField(model);
-  return mayRun(model, "series") ? model.fields.filter((each) => each.kind === "select" && !each.masked && each !== state) : [];
+  return mayRun(model, "series") ? model.fields.filter((field) => field.kind === "select" && !field.masked && field !== state) : [];
 }
 
 const MOST_FIGURES = 4;
@@ -145,31 +145,31 @@ export function defaultTiles(models: readonly Model[]): Tile[] {
   const { model } = firstMeasure;
   const state = workflowField(model);
   const states: StoredTile[] = state && mayRun(model, "count_by") ? [{ kind: "bar", model: model.name, by: state.name }] : [];
-  const figureTiles = firstMeasures.map((each): StoredTile => ({ ...measureTile("kpi", each.model, each.measure), w: COLUMNS / firstMeasures.length }));
+  const figureTiles = firstMeasures.map((firstMeasure): StoredTile => ({ ...measureTile("kpi", firstMeasure.model, firstMeasure.measure), w: COLUMNS / firstMeasures.length }));
   const line = { ...measureTile("line", model, firstMeasure.measure), w: states.length > 0 ? 8 : COLUMNS };
   const lower = [...partTiles(model, allMeasures), ...listTiles(model)];
-  const widenedTiles = lower.map((each) => ({ ...each, w: COLUMNS / lower.length }));
+  const widenedTiles = lower.map((tile) => ({ ...tile, w: COLUMNS / lower.length }));
   return [...figureTiles, line, ...states, ...widenedTiles, ...counts].map(newTile);
 }
 
 /** The field that a pivot counts by at first. For the model of the first figure, it is the first user field,
  *  because a state tile usually shows the states of that model. */
 function pivotStart(model: Model, stateModel: Model | undefined): Pick<StoredTile, "by"> {
-  const person = countedFields(model).find((each) => each.ref === "user");
+  const person = countedFields(model).find((countedField) => countedField.ref === "user");
   return model === stateModel && person ? { by: person.name } : {};
 }
 
 /** One tile for each field that breaks down a count over time, up to a maximum. The fields of `firstModel` come first. */
 function partTiles(firstModel: Model, measures: readonly { model: Model; measure: Measure }[]): StoredTile[] {
   const countMeasures = measures.filter(({ measure }) => measure.fn === "count").toSorted((one, other) => Number(other.model === firstModel) - Number(one.model === firstModel));
-  const models = new Map(countMeasures.map((each) => [each.model.name, each]));
+  const models = new Map(countMeasures.map((countMeasure) => [countMeasure.model.name, countMeasure]));
   return [...models.values()]
     .flatMap(({ model, measure }) => partFields(model).map((field): StoredTile => ({ ...measureTile("bars", model, measure), by: field.name })))
     .slice(0, MOST_PARTS);
 }
 
 function listTiles(model: Model): StoredTile[] {
-  const hasOrder = workflowField(model) !== undefined || model.fields.some((each) => each.kind === "money" && !each.masked);
+  const hasOrder = workflowField(model) !== undefined || model.fields.some((field) => field.kind === "money" && !field.masked);
   return mayRun(model, "list") && hasOrder ? [{ kind: "list", model: model.name }] : [];
 }
 

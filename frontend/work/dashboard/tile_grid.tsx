@@ -37,7 +37,7 @@ export function TileGrid({ tiles, onChange, ...viewProps }: Props) {
   };
   const resize = (index: number, w: number) => {
     setAnnouncement(t(`width.${w}` as "width.3"));
-    onChange?.(tiles.map((each, tileIndex) => (tileIndex === index ? { ...each, w } : each)));
+    onChange?.(tiles.map((tile, tileIndex) => (tileIndex === index ? { ...tile, w } : tile)));
   };
   const remove = (index: number) => {
     focusedKey.current = (tiles[index + 1] ?? tiles[index - 1])?.key ?? null;
@@ -54,7 +54,7 @@ export function TileGrid({ tiles, onChange, ...viewProps }: Props) {
     return event.key === "Delete" ? remove(index) : undefined;
   };
   const handleDragOver = (event: DragEvent, index: number) => {
-    const draggedIndex = tiles.findIndex((each) => each.key === draggedKey);
+    const draggedIndex = tiles.findIndex((tile) => tile.key === draggedKey);
     if (draggedIndex >= 0) {
       event.preventDefault();
       if (draggedIndex !== index) {

@@ -62,7 +62,7 @@ export function Kpi({ model, title, period, measure, series }: TileProps & { mea
       <p class="kpi-value">
         {headline(series.total, model, measure)} {measure.ahead ? <LastDay {...{ period, measure }} /> : <Change {...{ measure, series }} />}
       </p>
-      <Spark values={series.points.map((each) => each.value)} />
+      <Spark values={series.points.map((point) => point.value)} />
     </section>
   );
 }
@@ -103,9 +103,9 @@ export function OverTime(props: TileProps & { measure: Measure; series: Series }
   const format = formatOf(model, measure);
   const name = measureName(measure);
   const title = props.title ?? t(`per.${period.step}`, { name });
-  const days = series.points.map((each) => each.at);
+  const days = series.points.map((point) => point.at);
   const lines: ChartSeries[] = [
-    { name, values: series.points.map((each) => each.value), hue: 1, hasArea: true },
+    { name, values: series.points.map((point) => point.value), hue: 1, hasArea: true },
     { name: t("previous"), values: days.map((_, index) => series.previous.points[index]?.value ?? null), hue: 6, isDashed: true },
   ];
   const chart = { title, days, series: lines, kind: "line", height: isNarrow.value ? 210 : 264, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
@@ -132,13 +132,13 @@ export function StackedBars(props: TileProps & { measure: Measure; by: Field }) 
     <Widget title={title} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
       <RequestResult of={seriesRequest}>
         {(series) => {
-          const days = series.points.map((each) => each.at);
-          const namedGroups = series.groups.filter((each) => each.key !== null);
+          const days = series.points.map((point) => point.at);
+          const namedGroups = series.groups.filter((group) => group.key !== null);
           const shownGroups = namedGroups.slice(0, MOST_PARTS);
-          const bars: ChartSeries[] = shownGroups.map((each, index) => ({ name: nameOf(by, each.key), values: each.points.map((point) => point.value), hue: index + 1 }));
-          const otherGroups = series.groups.filter((each) => !shownGroups.includes(each));
+          const bars: ChartSeries[] = shownGroups.map((shownGroup, index) => ({ name: nameOf(by, shownGroup.key), values: shownGroup.points.map((point) => point.value), hue: index + 1 }));
+          const otherGroups = series.groups.filter((group) => !shownGroups.includes(group));
           if (otherGroups.length > 0) {
-            bars.push({ name: t(namedGroups.length > MOST_PARTS ? "others" : "none"), values: days.map((_, index) => otherGroups.reduce((sum, each) => sum + (each.points[index]?.value ?? 0), 0)), hue: 6 });
+            bars.push({ name: t(namedGroups.length > MOST_PARTS ? "others" : "none"), values: days.map((_, index) => otherGroups.reduce((sum, otherGroup) => sum + (otherGroup.points[index]?.value ?? 0), 0)), hue: 6 });
           }
           const chart = { title, days, series: bars, kind: "bars", height: isNarrow.value ? 216 : 246, dayLabel: labelOf(period) } as const;
           return isTable ? (
@@ -179,15 +179,15 @@ async function loadStates(model: Model, state: Field, money: Field | undefined, 
 
 /** The present number of records in each state, with their amounts or else their share. */
 export function States({ model, filter, title, state }: TileProps & { state: Field }) {
-  const money = mayRun(model, "search") ? model.fields.find((each) => each.kind === "money" && !each.masked) : undefined;
+  const money = mayRun(model, "search") ? model.fields.find((field) => field.kind === "money" && !field.masked) : undefined;
   const statesRequest = useRequest((signal) => loadStates(model, state, money, filter, signal), [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   return (
     <Widget title={title ?? t("states", { models: model.plural, field: nounOf(state.label) })}>
       <RequestResult of={statesRequest}>
         {({ counts, amounts }) => {
-          const countOf = (value: string) => counts.find((each) => each.value === value)?.count ?? 0;
-          const largest = Math.max(1, ...counts.map((each) => each.count));
-          const total = counts.reduce((sum, each) => sum + each.count, 0);
+          const countOf = (value: string) => counts.find((count) => count.value === value)?.count ?? 0;
+          const largest = Math.max(1, ...counts.map((count) => count.count));
+          const total = counts.reduce((sum, count) => sum + count.count, 0);
           const endedPart = endedShare(state, countOf);
           return (
             <>
@@ -216,7 +216,7 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
 function endedShare(state: Field, countOf: (value: string) => number): { value: string; share: number } | null {
   const optionsWithTone = (tone: string) => (state.options ?? []).filter((each) => optionTone(state, each) === tone);
   const [[goodOption, ...otherGoodOptions], badOptions] = [optionsWithTone("good"), optionsWithTone("bad")];
-  const endedCount = [goodOption ?? "", ...badOptions].reduce((sum, each) => sum + countOf(each), 0);
+  const endedCount = [goodOption ?? "", ...badOptions].reduce((sum, badOption) => sum + countOf(badOption), 0);
   return goodOption && otherGoodOptions.length === 0 && badOptions.length > 0 && endedCount > 0 ? { value: goodOption, share: countOf(goodOption) / endedCount } : null;
 }
 
@@ -241,8 +241,8 @@ function nameOfReferenced(meta: Meta, field: Field, id: string): string {
 
 /** The open records with the largest amounts, or those that are due next. */
 export function LargestRecords({ meta, model, filter, ...listProps }: TileProps) {
-  const money = model.fields.find((each) => each.kind === "money" && !each.masked);
-  const dueDateField = model.fields.find((each) => each.kind === "date" && !each.masked);
+  const money = model.fields.find((field) => field.kind === "money" && !field.masked);
+  const dueDateField = model.fields.find((field) => field.kind === "date" && !field.masked);
   const state = workflowField(model);
   const conditions = [...filter, ...isOpen(state)];
   const orderField = money ?? dueDateField;
@@ -250,7 +250,7 @@ export function LargestRecords({ meta, model, filter, ...listProps }: TileProps)
   const recordsRequest = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   const title = listProps.title ?? t(money ? "largest" : "next", { models: nounOf(model.plural) });
   // Of records with amounts, the party is shorter and more telling than the title.
-  const party = money && model.fields.find((each) => each.ref && modelOf(meta, each.ref)?.module !== "base" && !each.masked && !each.is_part);
+  const party = money && model.fields.find((field) => field.ref && modelOf(meta, field.ref)?.module !== "base" && !field.masked && !field.is_part);
   const nameOf = (row: Row) => (party && row[party.name] && nameOfReferenced(meta, party, String(row[party.name]))) || titleOf(model, row);
   const name = party ?? fieldOf(model, model.shown_as);
   return (

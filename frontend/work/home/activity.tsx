@@ -55,7 +55,7 @@ export async function loadActivity(meta: Meta, signal: AbortSignal): Promise<Eve
   if (canReadAudit(meta)) {
     const order = [{ field: "at", dir: "desc" }];
     const entries = await run<Entry[]>("audit_entry", "list", { order, limit: ACTIVITY_ROWS * 3 }, signal);
-    return entries.value.filter((each) => modelOf(meta, each.model ?? "")).map(ofEntry).slice(0, ACTIVITY_ROWS);
+    return entries.value.filter((entry) => modelOf(meta, entry.model ?? "")).map(ofEntry).slice(0, ACTIVITY_ROWS);
   }
   const order = [{ field: "proposed_at", dir: "desc" }];
   const decidedPlans = await run<Plan[]>("plan", "list", { order, limit: ACTIVITY_ROWS }, signal);
@@ -83,7 +83,7 @@ function ofEntry(entry: Entry): Event {
 function ofPlan(plan: Plan): Event {
   const { model, id } = targetOf(plan);
   const isDecided = typeof plan["decided_at"] === "string";
-  const [onlyChange, ...otherChanges] = plan.diff.filter((each) => each.before !== null && each.after !== null);
+  const [onlyChange, ...otherChanges] = plan.diff.filter((change) => change.before !== null && change.after !== null);
   return {
     id: plan.id,
     at: isDecided ? String(plan["decided_at"]) : plan.proposed_at,
@@ -155,7 +155,7 @@ function Deed({ meta, event }: { meta: Meta; event: Event }) {
   if (event.did === "did" && (verb === "create" || verb === "update" || verb === "delete")) {
     return <>{fillText(t(`line.${verb}`), null, title)}</>;
   }
-  const targetState = model?.actions.find((each) => each.id === event.command)?.to;
+  const targetState = model?.actions.find((action) => action.id === event.command)?.to;
   const state = model && workflowField(model);
   if (event.did === "did" && targetState && state) {
     return <>{fillText(t("line.moved"), <StateChip field={state} value={targetState} />, title)}</>;
@@ -165,13 +165,13 @@ function Deed({ meta, event }: { meta: Meta; event: Event }) {
 
 /** Insert elements for `{what}` and `{record}` into a text. */
 function fillText(text: string, subject: ComponentChildren, record: ComponentChildren): ComponentChildren {
-  return text.split(/(\{what\}|\{record\})/).map((each) => (each === "{what}" ? subject : each === "{record}" ? record : each));
+  return text.split(/(\{what\}|\{record\})/).map((part) => (part === "{what}" ? subject : part === "{record}" ? record : part));
 }
 
 /** The label of a command: "Mark as won". */
 function actionOf(meta: Meta, command: string): string {
   const model = modelOf(meta, command.split(".")[0] ?? "");
-  const details = model?.command_details?.find((each) => each.id === command);
+  const details = model?.command_details?.find((commandDetail) => commandDetail.id === command);
   return inLanguage(details?.labels, kindOf(meta, { command } as Plan));
 }
 

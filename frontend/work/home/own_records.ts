@@ -27,24 +27,24 @@ const CLOSED = ["good", "bad", undefined];
 
 /** The date by which a record is due. */
 export function dueField(model: Model): Field | undefined {
-  const dates = model.fields.filter((each) => each.kind === "date" && !each.masked && DUE_NAME.test(each.name));
-  const measureDate = dates.find((each) => model.measures?.some((measure) => measure.date === each.name));
+  const dates = model.fields.filter((field) => field.kind === "date" && !field.masked && DUE_NAME.test(field.name));
+  const measureDate = dates.find((date) => model.measures?.some((measure) => measure.date === date.name));
   return measureDate ?? dates.at(-1);
 }
 
 /** The models with an owner field, those with amounts first. */
 export function ownedModels(meta: Meta): OwnedModel[] {
   const ownedModels = businessModels(meta).flatMap((model): OwnedModel[] => {
-    const owner = model.fields.find((each) => each.ref === "user" && !each.readonly && !each.masked);
-    const money = model.fields.find((each) => each.kind === "money" && !each.masked);
+    const owner = model.fields.find((field) => field.ref === "user" && !field.readonly && !field.masked);
+    const money = model.fields.find((field) => field.kind === "money" && !field.masked);
     return owner && mayRun(model, "search") ? [{ model, owner, money, state: workflowField(model), dueDateField: dueField(model) }] : [];
   });
-  return [...ownedModels.filter((each) => each.money), ...ownedModels.filter((each) => !each.money)].slice(0, MOST_MODELS);
+  return [...ownedModels.filter((ownedModel) => ownedModel.money), ...ownedModels.filter((ownedModel) => !ownedModel.money)].slice(0, MOST_MODELS);
 }
 
 /** The states of open records: without the good and bad end states and the grey ones. */
 export function openStates(state: Field): string[] {
-  return (state.options ?? []).filter((each) => !CLOSED.includes(optionTone(state, each)));
+  return (state.options ?? []).filter((option) => !CLOSED.includes(optionTone(state, option)));
 }
 
 /** The condition that a record is open. */
@@ -78,13 +78,13 @@ export function today(now = new Date()): string {
 
 /** The total amount, or undefined if not all records are loaded. */
 export function amountOf({ money, rows, total }: OwnRecords): number | undefined {
-  return money && rows.length === total ? rows.reduce((sum, each) => sum + (Number(each[money.name]) || 0), 0) : undefined;
+  return money && rows.length === total ? rows.reduce((sum, row) => sum + (Number(row[money.name]) || 0), 0) : undefined;
 }
 
 /** The numbers of records that are due within a week, and that are overdue. */
 export function dueCounts(ownRecords: readonly OwnRecords[], day: string): { week: number; overdue: number } {
-  const days = ownRecords.flatMap(({ dueDateField, rows }) => (dueDateField ? rows.flatMap((each) => (each[dueDateField.name] ? daysUntil(String(each[dueDateField.name]), day) : [])) : []));
-  return { week: days.filter((each) => each >= 0 && each < 7).length, overdue: days.filter((each) => each < 0).length };
+  const days = ownRecords.flatMap(({ dueDateField, rows }) => (dueDateField ? rows.flatMap((row) => (row[dueDateField.name] ? daysUntil(String(row[dueDateField.name]), day) : [])) : []));
+  return { week: days.filter((day) => day >= 0 && day < 7).length, overdue: days.filter((day) => day < 0).length };
 }
 
 /** The rows of a panel: first the last overdue ones, then those that are due next. */
@@ -92,14 +92,14 @@ export function nextRows({ dueDateField, rows }: OwnRecords, day: string, maxRow
   if (!dueDateField) {
     return rows.slice(0, maxRows);
   }
-  const isPast = (each: Row) => Boolean(each[dueDateField.name]) && daysUntil(String(each[dueDateField.name]), day) < 0;
+  const isPast = (row: Row) => Boolean(row[dueDateField.name]) && daysUntil(String(row[dueDateField.name]), day) < 0;
   const past = rows.filter(isPast);
-  const coming = rows.filter((each) => !isPast(each)).slice(0, maxRows);
+  const coming = rows.filter((row) => !isPast(row)).slice(0, maxRows);
   const shownOverdue = Math.max(MOST_OVERDUE, maxRows - coming.length);
   return [...past.slice(-shownOverdue), ...coming].slice(0, maxRows);
 }
 
 /** The number of records that are overdue or due within two weeks. */
 export function soonCount({ dueDateField, rows }: OwnRecords, day: string): number {
-  return dueDateField ? rows.filter((each) => each[dueDateField.name] && daysUntil(String(each[dueDateField.name]), day) < SOON_DAYS).length : rows.length;
+  return dueDateField ? rows.filter((row) => row[dueDateField.name] && daysUntil(String(row[dueDateField.name]), day) < SOON_DAYS).length : rows.length;
 }

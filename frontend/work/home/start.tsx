@@ -16,9 +16,9 @@ interface Step {
 }
 
 export function Start({ meta }: { meta: Meta }) {
-  const importModel = businessModels(meta).find((each) => mayRun(each, "import"));
+  const importModel = businessModels(meta).find((businessModel) => mayRun(businessModel, "import"));
   const steps: Step[] = [
-    ...(importModel ? [{ name: "import", href: `/models/${importModel.name}/import`, isDone: Object.values(recordCounts.value).some((each) => each > 0) } as const] : []),
+    ...(importModel ? [{ name: "import", href: `/models/${importModel.name}/import`, isDone: Object.values(recordCounts.value).some((recordCount) => recordCount > 0) } as const] : []),
     ...(managesPeople(meta) ? [{ name: "invite", href: "/users", isDone: false } as const] : []),
     ...(modelOf(meta, "agent_token") ? [{ name: "connect", href: "/agents", isDone: false } as const] : []),
   ];

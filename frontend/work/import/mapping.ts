@@ -11,20 +11,20 @@ export type Mapping = readonly string[];
 /** The fields that a file may have. A restore includes read-only fields and states. */
 export function importFields(model: Model, restores: boolean): Field[] {
   const state = workflowField(model)?.name;
-  return model.fields.filter((each) => each.kind !== "structure" && (restores || (!each.readonly && each.name !== state)));
+  return model.fields.filter((field) => field.kind !== "structure" && (restores || (!field.readonly && field.name !== state)));
 }
 
 export function fieldOptions(model: Model, restores: boolean): (readonly [string, string])[] {
   const idTarget = restores ? [["id", t("id")] as const] : [];
   return [
     ...idTarget,
-    ...importFields(model, restores).flatMap((each) =>
-      each.kind === "money"
+    ...importFields(model, restores).flatMap((importField) =>
+      importField.kind === "money"
         ? [
-            [`${each.name}:amount`, t("amount", { label: each.label })] as const,
-            [each.name, t("minor", { label: each.label })] as const,
+            [`${importField.name}:amount`, t("amount", { label: importField.label })] as const,
+            [importField.name, t("minor", { label: importField.label })] as const,
           ]
-        : [[each.name, each.label] as const],
+        : [[importField.name, importField.label] as const],
     ),
   ];
 }

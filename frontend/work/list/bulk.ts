@@ -24,9 +24,9 @@ const PAGE_SIZE = 1000;
 
 /** The actions for several records, then deletion. */
 export function bulkCommands(model: Model, deleteLabel: string): BulkCommand[] {
-  const actions = model.actions.filter((each) => model.commands.includes(each.id));
+  const actions = model.actions.filter((action) => model.commands.includes(action.id));
   const countAllowed = (action: Action) => (rows: readonly Row[]) =>
-    rows.filter((row) => actionsOf(model, row).some((each) => each.id === action.id)).length;
+    rows.filter((row) => actionsOf(model, row).some((other) => other.id === action.id)).length;
   return [
     ...actions.map((action) => ({
       command: action.id.slice(model.name.length + 1),
@@ -41,7 +41,7 @@ export function bulkCommands(model: Model, deleteLabel: string): BulkCommand[] {
 /** The fields that can be updated for many records, without masked fields. */
 export function bulkEditableFields(model: Model) {
   const stateFieldName = workflowField(model)?.name;
-  return mayRun(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== stateFieldName) : [];
+  return mayRun(model, "update") ? model.fields.filter((field) => !field.readonly && !field.masked && field.kind !== "structure" && field.name !== stateFieldName) : [];
 }
 
 export function hasBulkCommands(model: Model): boolean {
@@ -71,7 +71,7 @@ export async function runAll(
 export async function reloadRecords(model: Model, rows: readonly Row[]): Promise<Row[]> {
   const reloaded: Row[] = [];
   for (let start = 0; start < rows.length; start += PAGE_SIZE) {
-    const value = rows.slice(start, start + PAGE_SIZE).map((each) => each.id);
+    const value = rows.slice(start, start + PAGE_SIZE).map((row) => row.id);
     reloaded.push(...(await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value }] })).value);
   }
   return reloaded;

@@ -62,7 +62,7 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
     isStopped.current = false;
     setProblem(null);
     setTriedCount(0);
-    await runAll(model, bulkCommand.command, selectedRows, values, (each) => setTriedCount(bulkResults.push(each)), () => isStopped.current);
+    await runAll(model, bulkCommand.command, selectedRows, values, (result) => setTriedCount(bulkResults.push(result)), () => isStopped.current);
     setResults(bulkResults);
     if (isClosed.current) {
       showToast(summary(bulkResults));
@@ -71,11 +71,11 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
   };
   /** Refused records, and those that were not tried, stay selected; the selection of the others ends. */
   const updateSelection = async (bulkResults: readonly BulkResult[]) => {
-    const updatedRows = bulkResults.flatMap((each) => (each.state === "done" && each.updatedRow ? [each.updatedRow] : []));
+    const updatedRows = bulkResults.flatMap((bulkResult) => (bulkResult.state === "done" && bulkResult.updatedRow ? [bulkResult.updatedRow] : []));
     cacheRecords(model, updatedRows);
-    const unfinishedRows = bulkResults.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
+    const unfinishedRows = bulkResults.flatMap((bulkResult) => (bulkResult.state === "refused" || bulkResult.state === "left" ? [bulkResult.row] : []));
     const reloadedRows = await reloadRecords(model, unfinishedRows).catch(() => unfinishedRows);
-    selection.replace(new Map(reloadedRows.map((each) => [each.id, each])));
+    selection.replace(new Map(reloadedRows.map((reloadedRow) => [reloadedRow.id, reloadedRow])));
     rows.reload();
   };
   const close = () => {
@@ -115,7 +115,7 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
             onKeep={() => undefined}
           />
           <p class="small quiet">
-            {selectedRows.slice(0, SAMPLE_SIZE).map((each) => titleOf(model, each)).join(", ")}
+            {selectedRows.slice(0, SAMPLE_SIZE).map((selectedRow) => titleOf(model, selectedRow)).join(", ")}
             {selectedRows.length > SAMPLE_SIZE && ` … ${t("bulk.more", { n: number(selectedRows.length - SAMPLE_SIZE) })}`}
           </p>
         </>
@@ -130,7 +130,7 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
 }
 
 function byState(results: readonly BulkResult[]) {
-  const withState = (state: BulkResult["state"]) => results.filter((each) => each.state === state);
+  const withState = (state: BulkResult["state"]) => results.filter((result) => result.state === state);
   return { done: withState("done"), proposed: withState("proposed"), refused: withState("refused"), left: withState("left") };
 }
 
@@ -157,10 +157,10 @@ function Results({ model, results }: { model: Model; results: readonly BulkResul
         <Table
           caption={t("bulk.results")}
           rows={rows}
-          keyOf={(each) => each.row.id}
+          keyOf={(row) => row.row.id}
           columns={[
             { name: "record", label: model.label, cell: ({ row }) => recordLink(row) },
-            { name: "became", label: t("bulk.became"), cell: (each) => <ResultCell result={each} /> },
+            { name: "became", label: t("bulk.became"), cell: (row) => <ResultCell result={row} /> },
           ]}
         />
       )}

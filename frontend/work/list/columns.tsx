@@ -9,9 +9,9 @@ import { translator } from "../../shared/i18n";
 const t = translator("list");
 
 export function Columns({ model, columns }: { model: Model; columns: readonly Field[] }) {
-  const hiddenFields = [...model.fields, ID].filter((each) => !columns.some((column) => column.name === each.name));
+  const hiddenFields = [...model.fields, ID].filter((field) => !columns.some((column) => column.name === field.name));
   const toggle = (field: Field, isShown: boolean) =>
-    setColumns(isShown ? [...columns, field] : columns.filter((each) => each.name !== field.name));
+    setColumns(isShown ? [...columns, field] : columns.filter((column) => column.name !== field.name));
   const move = (index: number, steps: number) => {
     const newColumns = [...columns];
     const [movedColumn] = newColumns.splice(index, 1);

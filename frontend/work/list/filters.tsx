@@ -34,7 +34,7 @@ interface BuilderProps {
 function FilterBuilder({ meta, model, filter, index, focusedControl = "field", onDone }: BuilderProps) {
   const box = useRef<HTMLFormElement>(null);
   const editedCondition = index === null ? undefined : filter[index];
-  const fields = [...model.fields, ID].filter((each) => operators(each).length > 0);
+  const fields = [...model.fields, ID].filter((field) => operators(field).length > 0);
   const [name, setName] = useState(editedCondition?.field ?? fields[0]?.name ?? "id");
   const field = fieldOf(model, name) ?? ID;
   const [selectedOp, setSelectedOp] = useState<string>(editedCondition ? (editedCondition.op === "is_null" && editedCondition.value === false ? "is_null.not" : editedCondition.op) : "");
@@ -57,13 +57,13 @@ function FilterBuilder({ meta, model, filter, index, focusedControl = "field", o
       return;
     }
     const condition = { field: field.name, op: operator, value: parsedOperand.value };
-    setFilter(model, index === null ? [...filter, condition] : filter.map((each, conditionIndex) => (conditionIndex === index ? condition : each)));
+    setFilter(model, index === null ? [...filter, condition] : filter.map((old, conditionIndex) => (conditionIndex === index ? condition : old)));
     onDone();
   };
   return (
     <form class="stack tight" ref={box} onSubmit={apply} aria-label={t("filter")}>
-      <SelectField name="filter-field" label={t("filter.field")} value={name} onChange={chooseField} options={fields.map((each) => [each.name, each.label])} />
-      <SelectField name="filter-op" label={t("filter.op")} value={op} onChange={setSelectedOp} options={opChoices.map((each) => [each, operatorLabel(field, each)])} />
+      <SelectField name="filter-field" label={t("filter.field")} value={name} onChange={chooseField} options={fields.map((field) => [field.name, field.label])} />
+      <SelectField name="filter-op" label={t("filter.op")} value={op} onChange={setSelectedOp} options={opChoices.map((opChoice) => [opChoice, operatorLabel(field, opChoice)])} />
       {!op.startsWith("is_null") && (
         <FormField name="filter-value" label={t("filter.value")}>
           {(controlAttributes) => <Control meta={meta} field={op === "in" ? { ...field, kind: "longtext" } : field} text={text} given={controlAttributes} onText={setText} />}
@@ -216,13 +216,13 @@ function valueLabel(meta: Meta, field: Field, value: unknown): string {
 
 /** The value of a condition as text for the editor. */
 function textOf(field: Field, { op, value }: Condition): string {
-  return op === "is_null" ? "" : (Array.isArray(value) ? value : [value]).map((each) => valueToText(field, each)).join("\n");
+  return op === "is_null" ? "" : (Array.isArray(value) ? value : [value]).map((operand) => valueToText(field, operand)).join("\n");
 }
 
 const DATE_OPERATORS = ["gt", "gte", "lt", "lte"] as const;
 
 /** The label of an operator; for dates, "before" and "after". */
 function operatorLabel({ kind }: Field, op: string): string {
-  const dateOperator = DATE_OPERATORS.find((each) => each === op);
+  const dateOperator = DATE_OPERATORS.find((dateOperator) => dateOperator === op);
   return dateOperator && (kind === "date" || kind === "moment") ? t(`op.${dateOperator}.date`) : t(`op.${op}` as "op.eq");
 }

@@ -22,7 +22,7 @@ interface Props {
 }
 
 export function GridHeader({ columns, order, layout, template, focusedColumn, onFocusColumn, onSort, selected, onSelectAll }: Props) {
-  const sortKeyOf = (field: Field) => order.find((each) => each.field === field.name);
+  const sortKeyOf = (field: Field) => order.find((sortKey) => sortKey.field === field.name);
   return (
     <div role="row" aria-rowindex={1} class="grid-row" style={{ gridTemplateColumns: template }}>
       {columns.map((field, column) => {

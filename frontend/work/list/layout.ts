@@ -41,7 +41,7 @@ export function width_rem(model: Model, field: Field, { widths }: Layout): numbe
 /** The CSS grid columns, and the minimum width of a row. */
 export function gridTemplate(model: Model, columns: readonly Field[], layout: Layout): { columns: string; minWidth: string } {
   const widths = columns.map((each) => ({ rem: width_rem(model, each, layout), isSet: layout.widths.has(each.name) }));
-  const rem = widths.reduce((sum, each) => sum + each.rem, 0);
+  const rem = widths.reduce((sum, width) => sum + width.rem, 0);
   return {
     columns: widths.map((each) => (each.isSet ? `${each.rem}rem` : `minmax(${each.rem}rem, ${each.rem}fr)`)).join(" "),
     minWidth: `${rem}rem`,

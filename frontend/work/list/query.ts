@@ -42,13 +42,13 @@ function conditions(model: Model, text: string | null): Condition[] {
 function sortKeys(model: Model, text: string | null): SortKey[] {
   const orderParts = (text ?? "").split(",").filter(Boolean);
   return orderParts
-    .map((each): SortKey => (each.startsWith("-") ? { field: each.slice(1), dir: "desc" } : { field: each, dir: "asc" }))
-    .filter((each) => canOrder(fieldOf(model, each.field)))
+    .map((orderPart): SortKey => (orderPart.startsWith("-") ? { field: orderPart.slice(1), dir: "desc" } : { field: orderPart, dir: "asc" }))
+    .filter((key) => canOrder(fieldOf(model, key.field)))
     .slice(0, MAX_SORT_KEYS);
 }
 
 function columns(model: Model, text: string | null): Field[] {
-  const namedFields = (text ?? "").split(",").flatMap((each) => fieldOf(model, each) ?? []);
+  const namedFields = (text ?? "").split(",").flatMap((part) => fieldOf(model, part) ?? []);
   return namedFields.length ? namedFields : listColumns(model);
 }
 
@@ -67,12 +67,12 @@ function viewParameter(model: Model): { view?: string } {
 
 /** The order of a list whose address names none: by the date that the model is measured by, the newest first. */
 export function defaultOrder(model: Model): SortKey[] {
-  const field = model.measures?.find((each) => each.date)?.date;
+  const field = model.measures?.find((measure) => measure.date)?.date;
   return field ? [{ field, dir: "desc" }] : [];
 }
 
 function orderText(order: readonly SortKey[]): string {
-  return order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",");
+  return order.map((sortKey) => (sortKey.dir === "desc" ? `-${sortKey.field}` : sortKey.field)).join(",");
 }
 
 export function setOrder(model: Model, order: readonly SortKey[]): void {
@@ -81,13 +81,13 @@ export function setOrder(model: Model, order: readonly SortKey[]): void {
 }
 
 export function setColumns(fields: readonly Field[]): void {
-  setQuery({ columns: fields.map((each) => each.name).join(",") });
+  setQuery({ columns: fields.map((field) => field.name).join(",") });
 }
 
 /** Sort by this column: ascending, then descending, then as usual. With `adds`, the other sort keys stay. */
 export function toggleSort(model: Model, order: readonly SortKey[], field: string, keepsOthers: boolean): SortKey[] {
-  const currentKey = order.find((each) => each.field === field);
-  const otherKeys = keepsOthers ? order.filter((each) => each.field !== field) : [];
+  const currentKey = order.find((sortKey) => sortKey.field === field);
+  const otherKeys = keepsOthers ? order.filter((sortKey) => sortKey.field !== field) : [];
   if (currentKey?.dir === "desc" && (otherKeys.length > 0 || defaultOrder(model)[0]?.field !== field)) {
     return otherKeys;
   }
@@ -95,7 +95,7 @@ export function toggleSort(model: Model, order: readonly SortKey[], field: strin
     return [{ field, dir: "asc" }];
   }
   const newKey: SortKey = { field, dir: currentKey ? "desc" : "asc" };
-  return keepsOthers && currentKey ? order.map((each) => (each === currentKey ? newKey : each)) : [...otherKeys, newKey].slice(-MAX_SORT_KEYS);
+  return keepsOthers && currentKey ? order.map((sortKey) => (sortKey === currentKey ? newKey : sortKey)) : [...otherKeys, newKey].slice(-MAX_SORT_KEYS);
 }
 
 /** The filter and order as input for the API. */

@@ -95,7 +95,7 @@ export class Rows {
    *  @throws Problem if they cannot be loaded. */
   async load(firstRow: number, lastRow: number): Promise<Row[]> {
     const knownRows = Array.from({ length: lastRow - firstRow + 1 }, (_, offset) => this.at(firstRow + offset));
-    const loadedRows = knownRows.flatMap((each) => each ?? []);
+    const loadedRows = knownRows.flatMap((row) => row ?? []);
     return loadedRows.length === knownRows.length ? loadedRows : this.read({ ...this.input, limit: lastRow - firstRow + 1, offset: firstRow });
   }
 
@@ -138,7 +138,7 @@ export class Rows {
   /** Replace a changed record in the list. */
   put(row: Row): void {
     for (const rows of this.pages.values()) {
-      const index = rows.findIndex((each) => each.id === row.id);
+      const index = rows.findIndex((other) => other.id === row.id);
       if (index >= 0) {
         rows[index] = row;
         this.version.value++;
@@ -157,6 +157,6 @@ export class Rows {
 
   close(): void {
     this.counting.abort();
-    this.requests.forEach((each) => each.abort());
+    this.requests.forEach((request) => request.abort());
   }
 }

@@ -65,11 +65,11 @@ export async function loadViews(meta: Meta, model: Model, signal: AbortSignal): 
   if (signal.aborted) {
     return;
   }
-  const sharedByOthers = sharedRows.filter((each) => !ownRows.some(({ id }) => id === each.id));
-  const ownViews = ownRows.map((each) => toView(model, each, false));
-  views.value = [...declaredViews(model), ...ownViews, ...sharedByOthers.map((each) => toView(model, each, true))];
+  const sharedByOthers = sharedRows.filter((sharedRow) => !ownRows.some(({ id }) => id === sharedRow.id));
+  const ownViews = ownRows.map((ownRow) => toView(model, ownRow, false));
+  views.value = [...declaredViews(model), ...ownViews, ...sharedByOthers.map((row) => toView(model, row, true))];
   await moveLocalViews(meta, model.name, async (name, search) => {
-    if (!ownViews.some((each) => each.name === name)) {
+    if (!ownViews.some((ownView) => ownView.name === name)) {
       await createView(model, name, search, false);
     }
   });
@@ -88,15 +88,15 @@ async function createView(model: Model, name: string, search: string, isShared: 
 }
 
 function storeView(view: View): View {
-  const isKnown = views.peek().some((each) => each.id === view.id);
-  views.value = isKnown ? views.peek().map((each) => (each.id === view.id ? view : each)) : [...views.peek(), view];
+  const isKnown = views.peek().some((other) => other.id === view.id);
+  views.value = isKnown ? views.peek().map((other) => (other.id === view.id ? view : other)) : [...views.peek(), view];
   return view;
 }
 
 /** Save the address as a view of this name. An own view of this name is replaced.
  *  @throws Problem if the service refuses it. */
 export async function saveView(model: Model, name: string, isShared: boolean): Promise<View | undefined> {
-  const existingView = views.peek().find((each) => each.name === name && !each.isForeign);
+  const existingView = views.peek().find((view) => view.name === name && !view.isForeign);
   return existingView ? updateView(model, existingView, isShared) : createView(model, name, currentSearch(), isShared);
 }
 
@@ -112,7 +112,7 @@ export async function updateView(model: Model, view: View, isShared = view.isSha
  *  @throws Problem if the service refuses it. */
 export async function removeView(model: Model, view: View): Promise<() => Promise<View | undefined>> {
   await attempt(VIEW, "delete", { id: view.id, revision: view.revision });
-  views.value = views.peek().filter((each) => each.id !== view.id);
+  views.value = views.peek().filter((other) => other.id !== view.id);
   return () => createView(model, view.name, view.search, view.isShared);
 }
 
@@ -126,7 +126,7 @@ export function currentSearch(): string {
 /** The view that the address names. */
 export function currentView(): View | undefined {
   const id = query.value.get(VIEW);
-  return views.value.find((each) => each.id === id);
+  return views.value.find((view) => view.id === id);
 }
 
 /** Whether the address differs from the view. */

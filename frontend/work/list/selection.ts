@@ -31,7 +31,7 @@ export function useRowSelection(rows: Rows): RowSelection {
     try {
       const loadedRows = await rows.load(firstRow, lastRow);
       setSelectedRows((selectedBefore) => {
-        const newSelection = new Map([...selectedBefore, ...loadedRows.map((each) => [each.id, each] as const)].slice(0, MAX_SELECTED));
+        const newSelection = new Map([...selectedBefore, ...loadedRows.map((loadedRow) => [loadedRow.id, loadedRow] as const)].slice(0, MAX_SELECTED));
         return newSelection;
       });
     } catch (error) {

@@ -38,8 +38,8 @@ export function SelectionBar({ meta, model, rows, selection, onExport }: Props) 
   }));
   const ownerEdit = edits.find(({ field }) => field.ref === "user");
   const commands = bulkCommands(model, t("bulk.delete"));
-  const actions = commands.filter((each) => each.command !== "delete");
-  const deletion = commands.find((each) => each.command === "delete");
+  const actions = commands.filter((command) => command.command !== "delete");
+  const deletion = commands.find((command) => command.command === "delete");
   return (
     <section class="bulk-bar" aria-label={t("picked")}>
       <strong role="status">{t("picked.n", { n: number(count) })}</strong>
@@ -49,14 +49,14 @@ export function SelectionBar({ meta, model, rows, selection, onExport }: Props) 
         </Button>
       )}
       <span class="tooth" />
-      {actions.length > 0 && <Menu tight label={workflowField(model)?.label ?? t("bulk.what")} items={actions.map((each) => ({ label: each.label, does: () => setOpenCommand(each) }))} />}
+      {actions.length > 0 && <Menu tight label={workflowField(model)?.label ?? t("bulk.what")} items={actions.map((action) => ({ label: action.label, does: () => setOpenCommand(action) }))} />}
       {ownerEdit && (
         <Button tight onClick={() => setOpenCommand(ownerEdit)}>
           <Icon name="user" size="s" />
           {ownerEdit.field.label}
         </Button>
       )}
-      {edits.length > 0 && <Menu tight label={t("bulk.edit")} items={edits.map((each) => ({ label: each.field.label, does: () => setOpenCommand(each) }))} />}
+      {edits.length > 0 && <Menu tight label={t("bulk.edit")} items={edits.map((edit) => ({ label: edit.field.label, does: () => setOpenCommand(edit) }))} />}
       {mayRun(model, "export") && (
         <Button tight onClick={() => onExport([...selection.selectedRows.keys()])}>
           <Icon name="download" size="s" />

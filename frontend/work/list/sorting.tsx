@@ -28,8 +28,8 @@ export function Sorting({ model, order }: { model: Model; order: readonly SortKe
             options={[
               ["", t("sort.none")],
               ...fields
-                .filter((each) => each.name === key?.field || !order.some((sortKey) => sortKey.field === each.name))
-                .map((each) => [each.name, each.label] as const),
+                .filter((field) => field.name === key?.field || !order.some((sortKey) => sortKey.field === field.name))
+                .map((field) => [field.name, field.label] as const),
             ]}
           />
           {key && (

@@ -27,7 +27,7 @@ export function loadViewCounts(model: Model, views: readonly View[]): () => void
       return;
     }
     const countByView: Record<string, number> = {};
-    for (const view of views.filter((each) => Date.now() - (loadedAt_ms.get(countKey(model, each)) ?? 0) > KEPT_MS)) {
+    for (const view of views.filter((view) => Date.now() - (loadedAt_ms.get(countKey(model, view)) ?? 0) > KEPT_MS)) {
       const key = countKey(model, view);
       countByView[key] ??= await count(model, view, controller.signal);
       loadedAt_ms.set(key, Date.now());

@@ -25,7 +25,7 @@ export function viewFields(model: Model, search: string): { query: string; colum
   const params = new URLSearchParams(search);
   const filter = parseJson<unknown[]>(params.get("filter"), []);
   const keys = (params.get("order") ?? "").split(",").filter(Boolean);
-  const order = keys.map((each) => (each.startsWith("-") ? { field: each.slice(1), dir: "desc" } : { field: each, dir: "asc" }));
+  const order = keys.map((key) => (key.startsWith("-") ? { field: key.slice(1), dir: "desc" } : { field: key, dir: "asc" }));
   const query = { ...(filter.length ? { filter } : {}), ...(order.length ? { order } : {}) };
   return {
     query: JSON.stringify(query),
@@ -36,13 +36,13 @@ export function viewFields(model: Model, search: string): { query: string; colum
 
 /** The columns as JSON, or null for the default columns and widths. */
 function columnsOf(model: Model, params: URLSearchParams): string | null {
-  const widths = new Map((params.get("widths") ?? "").split(",").map((each): [string, number] => [each.split(":")[0] ?? "", Number(each.split(":")[1])]));
+  const widths = new Map((params.get("widths") ?? "").split(",").map((part): [string, number] => [part.split(":")[0] ?? "", Number(part.split(":")[1])]));
   const namedColumns = (params.get("columns") ?? "").split(",").filter(Boolean);
   const isFirstUnfrozen = params.get("freeze") === "0";
   if (namedColumns.length === 0 && !params.get("widths") && !isFirstUnfrozen) {
     return null;
   }
-  const names = namedColumns.length ? namedColumns : listColumns(model).map((each) => each.name);
+  const names = namedColumns.length ? namedColumns : listColumns(model).map((column) => column.name);
   const columns = names.map((field, index): string | Column => {
     const width_rem = widths.get(field);
     const width = width_rem ? { width: Math.round(width_rem * REM_PX) } : {};
@@ -54,13 +54,13 @@ function columnsOf(model: Model, params: URLSearchParams): string | null {
 /** The query string of the list for this view. */
 export function searchOfView(model: Model, view: Row): string {
   const { filter = [], order = [] } = parseJson<{ filter?: unknown[]; order?: { field: string; dir?: string }[] }>(view["query"], {});
-  const columns = parseJson<(string | Column)[]>(view["columns"], []).map((each): Column => (typeof each === "string" ? { field: each } : each));
-  const names = columns.map((each) => each.field).join(",");
+  const columns = parseJson<(string | Column)[]>(view["columns"], []).map((column): Column => (typeof column === "string" ? { field: column } : column));
+  const names = columns.map((column) => column.field).join(",");
   const widths = columns.flatMap(({ field, width }) => (width ? [`${field}:${Math.max(MIN_WIDTH_REM, Math.min(MAX_WIDTH_REM, width / REM_PX))}`] : []));
   const entries: [string, string][] = [
     ["filter", filter.length ? JSON.stringify(filter) : ""],
-    ["order", order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",")],
-    ["columns", names === listColumns(model).map((each) => each.name).join(",") ? "" : names],
+    ["order", order.map((sortKey) => (sortKey.dir === "desc" ? `-${sortKey.field}` : sortKey.field)).join(",")],
+    ["columns", names === listColumns(model).map((column) => column.name).join(",") ? "" : names],
     ["widths", widths.join(",")],
     ["density", view["density"] === "relaxed" ? "relaxed" : ""],
     ["freeze", columns[0]?.frozen === false ? "0" : ""],

@@ -38,8 +38,8 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
   // On a phone, the declared views and the current one are tabs, and the menu has the others.
   const isTab = (each: View, index: number) => each === view || (isNarrow.value ? each.isDeclared : index < maxTabs);
   const tabs = savedViews.filter(isTab);
-  const inMenu = savedViews.filter((each) => !tabs.includes(each));
-  useEffect(() => loadViewCounts(model, tabs), [model.name, tabs.map((each) => each.search).join()]);
+  const inMenu = savedViews.filter((savedView) => !tabs.includes(savedView));
+  useEffect(() => loadViewCounts(model, tabs), [model.name, tabs.map((tab) => tab.search).join()]);
   const countOf = (each: View) => (each === view && total !== null ? total : viewCounts.value[countKey(model, each)]);
   const isAll = !view;
   const countOfAll = isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered;
@@ -61,7 +61,7 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
         </a>
       ))}
       {inMenu.length > 0 && (
-        <Menu label={t("views.more")} tight {...(isNarrow.value ? { opener: <Icon name="chevron-down" /> } : {})} items={inMenu.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))} />
+        <Menu label={t("views.more")} tight {...(isNarrow.value ? { opener: <Icon name="chevron-down" /> } : {})} items={inMenu.map((view) => ({ label: view.name, does: addressOfView(model.name, view) }))} />
       )}
       {viewsModel && mayRun(viewsModel, "create") && !isNarrow.value && (
         <Popover

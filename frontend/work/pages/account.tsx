@@ -52,8 +52,8 @@ function Appearance() {
     <Widget title={t("appearance")}>
       <p class="account-note">{t("appearance.text")}</p>
       <Choice name="language" icon="languages" label={tCommon("language")} value={language} options={Object.entries(LANGUAGES)} onChange={(code) => setLanguage(code as Language)} />
-      <Choice name="theme" icon="moon" label={tCommon("theme")} value={theme.value} options={(["auto", "light", "dark"] as const).map((each) => [each, tCommon(`theme.${each}`)])} onChange={(chosen) => setTheme(chosen as Theme)} />
-      <Choice name="density" icon="list" label={t("density")} value={defaultDensity.value} options={DENSITIES.map((each) => [each, t(`density.${each}`)])} onChange={(chosen) => setDefaultDensity(chosen as Density)} />
+      <Choice name="theme" icon="moon" label={tCommon("theme")} value={theme.value} options={(["auto", "light", "dark"] as const).map((choice) => [choice, tCommon(`theme.${choice}`)])} onChange={(chosen) => setTheme(chosen as Theme)} />
+      <Choice name="density" icon="list" label={t("density")} value={defaultDensity.value} options={DENSITIES.map((density) => [density, t(`density.${density}`)])} onChange={(chosen) => setDefaultDensity(chosen as Density)} />
       <div class="account-row">
         <Icon name="keyboard" />
         <label class="grow row tight">

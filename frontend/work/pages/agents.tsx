@@ -38,7 +38,7 @@ async function load(meta: Meta, signal: AbortSignal) {
   const order = [{ field: "issued_at", dir: "desc" }];
   const [tokenAnswer, knownCounts] = await Promise.all([run<AgentToken[]>("agent_token", "list", { order, limit: MAX_TOKENS }, signal), commands(signal)]);
   const [lastUsed, me] = await Promise.all([loadLastUsed(meta, tokenAnswer.value, signal), ownUser(meta, tokenAnswer.value, signal)]);
-  const lastUseOf = (each: AgentToken) => lastUsed.get(each.id) ?? each.issued_at;
+  const lastUseOf = (token: AgentToken) => lastUsed.get(token.id) ?? token.issued_at;
   const sortedTokens = tokenAnswer.value.toSorted((a, b) => Number(isLive(b)) - Number(isLive(a)) || lastUseOf(b).localeCompare(lastUseOf(a)));
   return { tokens: sortedTokens, lastUsed, known: knownCounts, me };
 }
@@ -84,9 +84,9 @@ function AgentsContent({ meta, model }: { meta: Meta; model: Model }) {
       <RequestResult of={lastLoaded.current}>
         {({ tokens, lastUsed, known, me }) => {
           const chosenId = query.value.get("agent");
-          const chosenToken = tokens.find((each) => each.id === chosenId) ?? tokens[0];
+          const chosenToken = tokens.find((token) => token.id === chosenId) ?? tokens[0];
           const likeId = query.value.get("like");
-          const like = tokens.find((each) => each.id === likeId && each.user === me);
+          const like = tokens.find((token) => token.id === likeId && token.user === me);
           const isAlone = isMaking || isNarrow.value;
           if (tokens.length === 0 && !isMaking) {
             return (

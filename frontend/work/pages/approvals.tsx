@@ -50,7 +50,7 @@ function Inbox({ meta }: { meta: Meta }) {
   useEffect(() => {
     siteState.waiting.value = waitingCount ?? siteState.waiting.peek();
   }, [waitingCount]);
-  const shows = TABS.find((each) => each === query.value.get("state")) ?? "pending";
+  const shows = TABS.find((tab) => tab === query.value.get("state")) ?? "pending";
   const tab = (state: Tab, count?: number) => (
     <a href={state === "pending" ? "/approvals" : `/approvals?state=${state}`} class={`${state}-tab`} aria-current={shows === state ? "page" : undefined}>
       {t(state)}
@@ -105,11 +105,11 @@ function PlanTabs({ meta, plans, now_ms, shows }: SortedProps) {
   const [openPlanIds, setOpenPlanIds] = useState<ReadonlySet<string>>(new Set());
   // Sort by risk, as the list does.
   const groups = groupSimilar(shownPlans, openPlanIds).sort((group, otherGroup) => rank(meta, group) - rank(meta, otherGroup));
-  const group = groups.find((each) => each.some((plan) => plan.id === planId)) ?? groups[0];
+  const group = groups.find((group) => group.some((plan) => plan.id === planId)) ?? groups[0];
   useEffect(() => {
     // From now on this group does not change when new plans arrive.
-    setOpenPlanIds(new Set(group?.map((each) => each.id)));
-    if (group?.[0] && !group.some((each) => each.id === planId)) {
+    setOpenPlanIds(new Set(group?.map((plan) => plan.id)));
+    if (group?.[0] && !group.some((plan) => plan.id === planId)) {
       setQuery({ plan: group[0].id });
     }
   }, [planId, group === undefined]);
@@ -144,7 +144,7 @@ function PlansAndDetails({ meta, groups, group, now_ms }: SplitProps) {
   const firstPlan = group[0];
   const canDecide = firstPlan !== undefined && firstPlan.state === "pending" && !isExpired(firstPlan, now_ms);
   const canSign = canDecide && !isStale(firstPlan);
-  const groupIndex = groups.findIndex((each) => each[0]?.id === firstPlan?.id);
+  const groupIndex = groups.findIndex((group) => group[0]?.id === firstPlan?.id);
   // Whether a key selected the plan: the focus then moves to it.
   const isSelectedByKey = useRef(false);
   useEffect(() => {
@@ -168,7 +168,7 @@ function PlansAndDetails({ meta, groups, group, now_ms }: SplitProps) {
     const isDone = await decide();
     setBusy(false);
     // Plans that could not be decided stay visible with their state.
-    const isUndecided = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((each) => each.id === id);
+    const isUndecided = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((plan) => plan.id === id);
     setQuery({ plan: (isDone ? nextPlan : (plans.peek()?.find(isUndecided) ?? nextPlan))?.id });
     return isDone;
   };
@@ -217,7 +217,7 @@ function PlansAndDetails({ meta, groups, group, now_ms }: SplitProps) {
       registerShortcut({ key: "e", does: t("key.e"), run: () => editPage && setRedoing(true) }),
       registerShortcut({ key: "Enter", does: t("key.open") }),
     ];
-    return () => unregister.forEach((each) => each());
+    return () => unregister.forEach((remove) => remove());
   });
   return (
     <div class={isListed ? "inbox listed" : "inbox"}>

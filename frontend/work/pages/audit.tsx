@@ -94,7 +94,7 @@ function FilterForm({ meta, model }: { meta: Meta; model: Model }) {
     setQuery({ ...Object.fromEntries(filters), offset: "" }, { replaces: false });
   };
   const now = (name: string) => query.value.get(name) ?? "";
-  const models = [["", t("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
+  const models = [["", t("any")], ...meta.models.map((model) => [model.name, model.plural] as const)] as const;
   const hiddenNames = names.filter((name) => !ALWAYS_SHOWN.includes(name));
   const control = (name: string) => (
     <label key={name} class="audit-filter">

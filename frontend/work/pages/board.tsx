@@ -27,8 +27,8 @@ const MAX_CARDS = 20;
 
 export function Board({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
-  const fields = model?.fields.filter((each) => each.kind === "select" && !each.masked) ?? [];
-  const chosenField = fields.find((each) => each.name === query.value.get("by"));
+  const fields = model?.fields.filter((field) => field.kind === "select" && !field.masked) ?? [];
+  const chosenField = fields.find((field) => field.name === query.value.get("by"));
   const field = chosenField ?? (model && workflowField(model)) ?? fields[0];
   return model && field && mayRun(model, "search") ? <Lanes {...{ meta, model, field, fields }} /> : <NotFound />;
 }
@@ -49,7 +49,7 @@ interface LaneRows {
 function Lanes({ meta, model, field, fields }: Props) {
   const [round, setRound] = useState(0);
   const options = field.options ?? [];
-  const amount = model.fields.find((each) => each.kind === "money" && !each.masked);
+  const amount = model.fields.find((field) => field.kind === "money" && !field.masked);
   const columnsRequest = useRequest(
     (signal) =>
       Promise.all(
@@ -68,11 +68,11 @@ function Lanes({ meta, model, field, fields }: Props) {
     if (isGoverned) {
       return [...new Set(actionsOf(model, row).flatMap((each) => (each.to && each.to !== now ? [each.to] : [])))];
     }
-    return mayRun(model, "update") && !field.readonly ? options.filter((each) => each !== now) : [];
+    return mayRun(model, "update") && !field.readonly ? options.filter((option) => option !== now) : [];
   };
   const move = async (row: Row, state: string) => {
-    const action = isGoverned ? actionsOf(model, row).find((each) => each.to === state) : undefined;
-    if (action?.inputs.some((each) => row[each] === null)) {
+    const action = isGoverned ? actionsOf(model, row).find((action) => action.to === state) : undefined;
+    if (action?.inputs.some((input) => row[input] === null)) {
       // The action needs inputs, which the record's page asks for.
       go(addressOf(model.name, row.id));
       return;
@@ -116,9 +116,9 @@ function Lanes({ meta, model, field, fields }: Props) {
       </Heading>
       <RequestResult of={columnsRequest}>
         {(lanes) => {
-          const rows = lanes.flatMap((each) => each.rows);
+          const rows = lanes.flatMap((lane) => lane.rows);
           const handleDrop = (id: string, state: string) => {
-            const row = rows.find((each) => each.id === id);
+            const row = rows.find((row) => row.id === id);
             if (row && states(row).includes(state)) {
               void move(row, state);
             }

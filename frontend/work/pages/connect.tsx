@@ -50,7 +50,7 @@ function ConnectedAgents({ meta }: { meta: Meta }) {
   return (
     <RequestResult of={tokenRequest}>
       {({ value }) => {
-        const token = value.find((each) => each.id === query.value.get("token"));
+        const token = value.find((row) => row.id === query.value.get("token"));
         return (
           <>
             <SelectField
@@ -58,7 +58,7 @@ function ConnectedAgents({ meta }: { meta: Meta }) {
               label={t("choose")}
               value={token?.id ?? ""}
               onChange={(id) => setQuery({ token: id })}
-              options={[["", t("choose.none")], ...value.map((each) => [each.id, String(each["label"])] as const)]}
+              options={[["", t("choose.none")], ...value.map((row) => [row.id, String(row["label"])] as const)]}
             />
             {token && <AgentActivity key={token.id} {...{ meta, token }} />}
           </>

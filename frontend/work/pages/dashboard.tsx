@@ -25,17 +25,17 @@ import "../dashboard/dashboard.css";
 const t = translator("dashboard");
 
 function boardsOf(meta: Meta): Board[] {
-  const countedModels = businessModels(meta).filter((each) => mayRun(each, "count_by") && countedFields(each).length > 0);
-  const inGroup = (name: string) => countedModels.filter((each) => (each.group ?? each.module) === name);
+  const countedModels = businessModels(meta).filter((businessModel) => mayRun(businessModel, "count_by") && countedFields(businessModel).length > 0);
+  const inGroup = (name: string) => countedModels.filter((model) => (model.group ?? model.module) === name);
   return moduleGroups(meta)
     .map(({ name, label }) => ({ name, label, models: inGroup(name) }))
-    .filter((each) => each.models.length > 0)
+    .filter((group) => group.models.length > 0)
     .toSorted((a, b) => weightOf(b) - weightOf(a));
 }
 
 /** The largest number of measures of any of the models. Dashboards with a higher weight come first. */
 function weightOf({ models }: Board): number {
-  return Math.max(...models.map((each) => measuresOf(each).length));
+  return Math.max(...models.map((model) => measuresOf(model).length));
 }
 
 export function Dashboard({ meta }: { meta: Meta }) {
@@ -43,8 +43,8 @@ export function Dashboard({ meta }: { meta: Meta }) {
   const dashboardsRequest = useRequest((signal) => loadDashboards(meta, signal), [meta], { keepsPrevious: true });
   const savedDashboards = dashboardsRequest.state === "loaded" ? dashboardsRequest.value : [];
   const dashboardId = query.value.get("dashboard");
-  const savedDashboard = savedDashboards.find((each) => each.id === dashboardId);
-  const board = boards.find((each) => each.name === query.value.get("board")) ?? boards[0];
+  const savedDashboard = savedDashboards.find((savedDashboard) => savedDashboard.id === dashboardId);
+  const board = boards.find((board) => board.name === query.value.get("board")) ?? boards[0];
   const name = query.value.get("period") ?? "12w";
   const period = periodOf(name, query.value.get("from"), query.value.get("to"));
   const isEdited = savedDashboard?.isOwn === true && query.value.get("edit") === "1";
@@ -59,8 +59,8 @@ export function Dashboard({ meta }: { meta: Meta }) {
     <>
       <Heading title={t("title")}>
         <nav class="board-tabs" aria-label={t("title")}>
-          {boards.map((each) => tab(each.label, { board: each.name }, !savedDashboard && each === board))}
-          {savedDashboards.map((each) => tab(each.name, { dashboard: each.id }, each === savedDashboard, each.isShared))}
+          {boards.map((other) => tab(other.label, { board: other.name }, !savedDashboard && other === board))}
+          {savedDashboards.map((saved) => tab(saved.name, { dashboard: saved.id }, saved === savedDashboard, saved.isShared))}
         </nav>
         {board && <BoardSelect {...{ boards, savedDashboards: savedDashboards }} currentBoard={savedDashboard ? `dashboard=${savedDashboard.id}` : `board=${board.name}`} />}
         <span class="right" />
@@ -84,8 +84,8 @@ export function Dashboard({ meta }: { meta: Meta }) {
 }
 
 function modelsOf(meta: Meta, board: SavedDashboard): Model[] {
-  const names = new Set(board.tiles.map((each) => each.model));
-  return businessModels(meta).filter((each) => names.has(each.name));
+  const names = new Set(board.tiles.map((tile) => tile.model));
+  return businessModels(meta).filter((businessModel) => names.has(businessModel.name));
 }
 
 interface EditButtonProps {

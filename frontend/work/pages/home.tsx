@@ -58,13 +58,13 @@ async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
   const plan = modelOf(meta, "plan");
   const loadOwn = async () => {
     const me = await ownId(meta, signal);
-    return me ? Promise.all(ownedModels(meta).map((each) => loadOwnRecords(each, me, signal))) : [];
+    return me ? Promise.all(ownedModels(meta).map((ownedModel) => loadOwnRecords(ownedModel, me, signal))) : [];
   };
   const user = modelOf(meta, "user");
   const loadEvents = async () => {
     if (user && mayRun(user, "home")) {
       const { feed, recent } = (await run<FirstPage>("user", "home", {}, signal)).value;
-      return { events: feed.slice(0, ACTIVITY_ROWS).map(ofFeed), visits: recent.map((each) => each.record) };
+      return { events: feed.slice(0, ACTIVITY_ROWS).map(ofFeed), visits: recent.map((visit) => visit.record) };
     }
     return { events: plan ? await loadActivity(meta, signal) : [], visits: null };
   };
@@ -93,14 +93,14 @@ export function Home({ meta }: { meta: Meta }) {
 }
 
 function NewRecord({ meta }: { meta: Meta }) {
-  const models = businessModels(meta).filter((each) => mayRun(each, "create"));
+  const models = businessModels(meta).filter((businessModel) => mayRun(businessModel, "create"));
   useLayoutEffect(
     () => registerShortcut({ key: "c", does: t("new"), run: () => document.querySelector<HTMLElement>(".home-new button")?.click() }),
     [],
   );
   return models.length === 0 ? null : (
     <div class="home-new head-action">
-      <Menu label={t("new")} icon="plus" items={models.map((each) => ({ label: each.label, icon: modelIcon(each), does: `/models/${each.name}/new` }))} />
+      <Menu label={t("new")} icon="plus" items={models.map((model) => ({ label: model.label, icon: modelIcon(model), does: `/models/${model.name}/new` }))} />
     </div>
   );
 }
@@ -109,7 +109,7 @@ function Greeting({ meta, plans }: { meta: Meta; plans: Work["plans"] | null }) 
   const now = new Date();
   const partOfDay = now.getHours() < 5 ? "day" : now.getHours() < 12 ? "morning" : now.getHours() < 18 ? "day" : "evening";
   const name = meta.caller.name.charAt(0).toUpperCase() + meta.caller.name.slice(1);
-  const irreversible = plans?.rows.filter((each) => !isReversible(meta, each)).length ?? 0;
+  const irreversible = plans?.rows.filter((row) => !isReversible(meta, row)).length ?? 0;
   return (
     <div class="full">
       <h2 class="greeting">{t(`greeting.${partOfDay}`, { name })}</h2>
@@ -126,8 +126,8 @@ function Bones() {
   return (
     <>
       <div class="full tiles" aria-hidden="true">
-        {[1, 2, 3, 4].map((each) => (
-          <div key={each} class="tile">
+        {[1, 2, 3, 4].map((key) => (
+          <div key={key} class="tile">
             <span class="bone home-bone" />
           </div>
         ))}
@@ -146,8 +146,8 @@ function Panels({ meta, work: { plans, ownRecords, events, visits: noted } }: { 
     return () => clearInterval(timer);
   }, []);
   const day = today(new Date(now_ms));
-  const filledPanels = ownRecords.filter((each) => each.rows.length > 0);
-  const visits = (noted ?? recentVisits.value).filter((each) => modelOf(meta, each.model));
+  const filledPanels = ownRecords.filter((ownRecord) => ownRecord.rows.length > 0);
+  const visits = (noted ?? recentVisits.value).filter((recentVisit) => modelOf(meta, recentVisit.model));
   const isEmpty = plans.total === 0 && filledPanels.length === 0 && events.length === 0;
   return (
     <>
@@ -201,7 +201,7 @@ function Tiles({ plans, ownRecords, day, now_ms }: { plans: Work["plans"]; ownRe
         href="/approvals"
       />
       {firstRecords && tile(firstRecords)}
-      {ownRecords.some((each) => each.dueDateField) && <KeyFigure icon="calendar" label={t("due")} value={number(week)} note={lateNote(overdue)} />}
+      {ownRecords.some((ownRecord) => ownRecord.dueDateField) && <KeyFigure icon="calendar" label={t("due")} value={number(week)} note={lateNote(overdue)} />}
       {otherRecords.slice(0, 1).map(tile)}
     </div>
   );

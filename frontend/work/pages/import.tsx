@@ -74,12 +74,12 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
       const fieldNames = new Set(fieldOptions(model, restores).map(([value]) => value));
       setText(csv);
       setCount(checkResult.rows);
-      setHeads(checkResult.columns.map((each) => each.header));
+      setHeads(checkResult.columns.map((column) => column.header));
       setMapping(checkResult.columns.map(({ field }) => (field && fieldNames.has(field) ? field : "")));
     }
   };
   const run = async (isTrial: boolean) => {
-    const columns = mapping.map((each) => each || null);
+    const columns = mapping.map((fieldName) => fieldName || null);
     const restore = restores ? { restore: true } : {};
     setReport(await send({ csv: text, dry_run: isTrial, columns, ...restore }));
   };
@@ -87,7 +87,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
     setRestores(isRestoring);
     setReport(null);
     const fieldNames = fieldOptions(model, isRestoring).map(([value]) => value);
-    setMapping(mapping.map((each, index) => each || (isRestoring && fieldNames.includes(heads[index] ?? "") ? (heads[index] ?? "") : "")));
+    setMapping(mapping.map((fieldName, index) => fieldName || (isRestoring && fieldNames.includes(heads[index] ?? "") ? (heads[index] ?? "") : "")));
   };
   const isTried = report !== null && report.dry_run && report.errors.length === 0;
   return (
@@ -112,7 +112,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
           </figure>
           <div class="form">
             <SelectField name="decimal" label={t("decimal")} value={decimal} options={DECIMALS} onChange={(newDecimal) => (setDecimal(newDecimal as Decimal), setReport(null))} />
-            <SelectField name="dates" label={t("dates")} value={order} options={ORDERS.map((each) => [each, t(each)] as const)} onChange={(newOrder) => (setOrder(newOrder as DateOrder), setReport(null))} />
+            <SelectField name="dates" label={t("dates")} value={order} options={ORDERS.map((order) => [order, t(order)] as const)} onChange={(newOrder) => (setOrder(newOrder as DateOrder), setReport(null))} />
             {canRestore && (
               <Field name="restore" label={t("restore")} help={t("restore.help")}>
                 {(controlAttributes) => <input {...controlAttributes} class="" type="checkbox" checked={restores} onChange={(event) => restoring(event.currentTarget.checked)} />}
@@ -153,10 +153,10 @@ function ReportView({ model, told }: { model: Model; told: ImportReport }) {
         <Table
           caption={title}
           rows={told.errors}
-          keyOf={(each) => String(each.row)}
+          keyOf={(error) => String(error.row)}
           columns={[
-            { name: "row", label: t("row"), cell: (each) => number(each.row) },
-            { name: "error", label: t("error"), cell: (each) => inPlainWords(model, each.error) },
+            { name: "row", label: t("row"), cell: (error) => number(error.row) },
+            { name: "error", label: t("error"), cell: (error) => inPlainWords(model, error.error) },
           ]}
         />
       </section>

@@ -45,7 +45,7 @@ export function List({ meta, name }: { meta: Meta; name: string }) {
 function ListEntry({ meta, model }: { meta: Meta; model: Model }) {
   const isBare = query.value.size === 0;
   const isOnlyView = query.value.size === 1 && query.value.has(VIEW);
-  const view = isBare || isOnlyView ? declaredViews(model).find((each) => isBare || each.id === query.value.get(VIEW)) : undefined;
+  const view = isBare || isOnlyView ? declaredViews(model).find((declaredView) => isBare || declaredView.id === query.value.get(VIEW)) : undefined;
   useLayoutEffect(() => {
     if (view) {
       go(addressWithQuery(model.name, view), { replaces: true });
@@ -113,7 +113,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       ...(canPick ? PICKING_KEYS.map(([key, label]) => registerShortcut({ key, does: t(label) })) : []),
       ...(mayRun(model, "create") ? [registerShortcut({ key: "c", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
-    return () => unregister.forEach((each) => each());
+    return () => unregister.forEach((remove) => remove());
   }, [model.name]);
 
   const saveValue = async (row: Row, field: Field, value: unknown): Promise<boolean> => {

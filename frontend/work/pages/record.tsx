@@ -116,7 +116,7 @@ function RecordContent({ meta, model, answer, onAgain }: Props) {
     setRecord(now?.value ?? record);
   };
   const title = titleOf(model, record);
-  const deniedFields = answer.denied.filter((each) => each.startsWith(`${model.name}.`));
+  const deniedFields = answer.denied.filter((deniedName) => deniedName.startsWith(`${model.name}.`));
   useEffect(
     () =>
       setPageEntries(
@@ -136,7 +136,7 @@ function RecordContent({ meta, model, answer, onAgain }: Props) {
     ...(commentModel(meta) ? [{ name: "comments", label: t("comments"), count: loadedTimeline.comments.length || undefined, content: timeline(true) }] : []),
     { name: "api", label: t("api"), content: () => <ApiView {...{ model, record }} /> },
   ];
-  const names = deniedFields.map((each) => each.slice(model.name.length + 1));
+  const names = deniedFields.map((deniedField) => deniedField.slice(model.name.length + 1));
   return (
     <div class="page record-page">
       <RecordBar {...{ model, title, record }} onDelete={mayRun(model, "delete") ? () => setDeleting("asked") : null} />

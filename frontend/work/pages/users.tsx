@@ -112,8 +112,8 @@ interface ListProps {
 }
 
 function List({ people, onAsk, onEnable }: ListProps) {
-  const titles = new Map(people.roles.map((each) => [each.id, String(each["title"])]));
-  const rolesOf = (person: Person) => (people.memberships.get(person.id) ?? []).map((each) => titles.get(each.role) ?? each.role.slice(0, 8));
+  const titles = new Map(people.roles.map((role) => [role.id, String(role["title"])]));
+  const rolesOf = (person: Person) => (people.memberships.get(person.id) ?? []).map((membership) => titles.get(membership.role) ?? membership.role.slice(0, 8));
   return (
     <>
       <Table
@@ -122,7 +122,7 @@ function List({ people, onAsk, onEnable }: ListProps) {
         keyOf={(person) => person.id}
         columns={[
           { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
-          ...(people.people.some((each) => "last_seen_at" in each)
+          ...(people.people.some((person) => "last_seen_at" in person)
             ? [{ name: "seen", label: t("seen"), cell: (person: Person) => (person["last_seen_at"] ? relativePast(String(person["last_seen_at"])) : <span class="quiet">{t("seen.never")}</span>) }]
             : []),
           { name: "name", label: t("name"), cell: (person) => String(person["name"] ?? "") },
@@ -180,7 +180,7 @@ interface QuestionProps {
 
 function Question({ question: { person, about }, people, onLink, onClose }: QuestionProps) {
   const now = people.memberships.get(person.id) ?? [];
-  const [roles, setRoles] = useState<ReadonlySet<string>>(new Set(now.map((each) => each.role)));
+  const [roles, setRoles] = useState<ReadonlySet<string>>(new Set(now.map((membership) => membership.role)));
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const name = person.username;
@@ -205,7 +205,7 @@ function Question({ question: { person, about }, people, onLink, onClose }: Ques
       setBusy(false);
     }
   };
-  const turn = (id: string, isOn: boolean) => setRoles(new Set(isOn ? [...roles, id] : [...roles].filter((each) => each !== id)));
+  const turn = (id: string, isOn: boolean) => setRoles(new Set(isOn ? [...roles, id] : [...roles].filter((role) => role !== id)));
   const titles = { link: t("link.title", { name }), disable: t("disable.title", { name }), roles: t("roles.change", { name }) };
   const verbs = { link: t("link.make"), disable: t("disable"), roles: t("roles.save") };
   return (

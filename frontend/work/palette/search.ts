@@ -18,22 +18,22 @@ export function allEntries(meta: Meta): PaletteEntry[] {
   const lists = meta.models.filter(canList);
   return [
     ...pageEntries.peek(),
-    ...lists.map((each) => entryTo(t("go.to", { name: each.plural }), `/models/${each.name}`)),
+    ...lists.map((list) => entryTo(t("go.to", { name: list.plural }), `/models/${list.name}`)),
     entryTo(t("go.to", { name: tWork("approvals") }), "/approvals"),
     entryTo(t("go.to", { name: tWork("dashboard") }), "/dashboard"),
     entryTo(t("go.to", { name: tWork("agents") }), "/agents"),
     entryTo(t("go.to", { name: tWork("connect") }), "/connect"),
-    ...lists.filter((each) => each.name === "audit_entry").map(() => entryTo(t("go.to", { name: tWork("audit") }), "/audit")),
-    ...meta.models.filter((each) => mayRun(each, "create")).map((each) => entryTo(t("new", { name: each.label }), `/models/${each.name}/new`)),
-    ...meta.models.filter((each) => mayRun(each, "import")).map((each) => entryTo(t("import", { name: each.plural }), `/models/${each.name}/import`)),
-    ...businessModels(meta).filter(workflowField).map((each) => entryTo(t("board", { name: each.plural }), `/models/${each.name}/board`)),
+    ...lists.filter((list) => list.name === "audit_entry").map(() => entryTo(t("go.to", { name: tWork("audit") }), "/audit")),
+    ...meta.models.filter((model) => mayRun(model, "create")).map((model) => entryTo(t("new", { name: model.label }), `/models/${model.name}/new`)),
+    ...meta.models.filter((model) => mayRun(model, "import")).map((model) => entryTo(t("import", { name: model.plural }), `/models/${model.name}/import`)),
+    ...businessModels(meta).filter(workflowField).map((businessModel) => entryTo(t("board", { name: businessModel.plural }), `/models/${businessModel.name}/board`)),
   ];
 }
 
 /** The entries that contain every typed word. */
 export function matchingEntries(offers: readonly PaletteEntry[], text: string): PaletteEntry[] {
   const searchWords = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return offers.filter((each) => searchWords.every((word) => each.words.toLowerCase().includes(word)));
+  return offers.filter((offer) => searchWords.every((word) => offer.words.toLowerCase().includes(word)));
 }
 
 /** The records whose title contains the text, of every model that can be searched by title. */

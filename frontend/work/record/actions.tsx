@@ -79,7 +79,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   };
   const availableActions = actionsOf(model, record);
   useEffect(() => {
-    const requestedNow = availableActions.find((each) => each.id === requestedAction.value);
+    const requestedNow = availableActions.find((availableAction) => availableAction.id === requestedAction.value);
     if (requestedNow) {
       requestedAction.value = null;
       setOpenAction(requestedNow);
@@ -90,14 +90,14 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     return null;
   }
   const forward = forwardAction(model, record, availableActions);
-  const otherActions = availableActions.filter((each) => each !== forward);
+  const otherActions = availableActions.filter((availableAction) => availableAction !== forward);
   const maxButtons = isNarrow.value ? 1 : MAX_OTHERS;
   const inMenu = otherActions.slice(maxButtons);
   return (
     <>
       <div class="record-actions" role="group" aria-label={t("actions")}>
         {inMenu.length > 0 && (
-          <Menu label={t("actions.more")} opener={<Icon name="ellipsis" />} items={inMenu.map((each) => ({ label: each.label, does: () => setOpenAction(each) }))} />
+          <Menu label={t("actions.more")} opener={<Icon name="ellipsis" />} items={inMenu.map((action) => ({ label: action.label, does: () => setOpenAction(action) }))} />
         )}
         {[...otherActions.slice(0, maxButtons), ...(forward ? [forward] : [])].map((action) => (
           <Button
@@ -198,7 +198,7 @@ function forwardAction(model: Model, record: Row, actions: readonly Action[]): A
   const field = workflowField(model);
   const states = field?.options ?? [];
   const currentIndex = states.indexOf(String(record[field?.name ?? ""]));
-  const forwardActions = actions.filter((each) => field && each.to && states.indexOf(each.to) > currentIndex && optionTone(field, each.to) !== "bad");
+  const forwardActions = actions.filter((action) => field && action.to && states.indexOf(action.to) > currentIndex && optionTone(field, action.to) !== "bad");
   return forwardActions.sort((action, otherAction) => states.indexOf(action.to ?? "") - states.indexOf(otherAction.to ?? ""))[0];
 }
 

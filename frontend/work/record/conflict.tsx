@@ -28,8 +28,8 @@ interface Props {
 export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
   const { base, serverRecord, ownChanges } = conflict;
   const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-  const names = [...new Set([...Object.keys(serverRecord).filter((each) => !isSame(serverRecord[each], base[each])), ...Object.keys(ownChanges)])];
-  const shownNames = names.filter((each) => each !== "revision" && fieldOf(model, each) && each !== "id");
+  const names = [...new Set([...Object.keys(serverRecord).filter((name) => !isSame(serverRecord[name], base[name])), ...Object.keys(ownChanges)])];
+  const shownNames = names.filter((name) => name !== "revision" && fieldOf(model, name) && name !== "id");
   const [takesMineByField, setTakesMineByField] = useState<Record<string, boolean>>({});
   const takesMine = (name: string) => name in ownChanges && (takesMineByField[name] ?? isSame(serverRecord[name], base[name]));
   const decide = () => onDecide(Object.fromEntries(Object.entries(ownChanges).filter(([name]) => takesMine(name))));

@@ -24,7 +24,7 @@ export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose
   const [cascade, setCascade] = useState(false);
   const dependentsRequest = useRequest((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
   const dependents = dependentsRequest.state === "loaded" ? dependentsRequest.value : [];
-  const isBlocked = dependents.some((each) => each.effect === "refuse");
+  const isBlocked = dependents.some((dependent) => dependent.effect === "refuse");
   const needsCascade = !isBlocked && (dependents.length > 0 || isRefused);
   return (
     <Dialog

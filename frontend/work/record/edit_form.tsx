@@ -41,7 +41,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
   const draft = useDraft([`${prefix}${model.name}`, base?.id ?? "new", ...Object.values(fixedValues)].join("/"), initialTexts);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const fields = formFields(model, base).filter((each) => !(each.name in fixedValues));
+  const fields = formFields(model, base).filter((formField) => !(formField.name in fixedValues));
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     if (hasFocus) {
@@ -49,7 +49,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
     }
   }, []);
   const [openFields, setOpenFields] = useState<ReadonlySet<string>>(new Set());
-  const canSave = base ? mayRun(model, "update") && fields.some((each) => !each.readonly) : true;
+  const canSave = base ? mayRun(model, "update") && fields.some((field) => !field.readonly) : true;
   const openField = (name: string) => {
     setOpenFields((openBefore) => new Set([...openBefore, name]));
     setTimeout(() => document.getElementById(name)?.focus(), 0);
@@ -59,7 +59,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
       return undefined;
     }
     const openAll = () => {
-      setOpenFields(new Set(fields.filter((each) => !each.readonly && !(each.masked && base?.[each.name] !== null)).map((each) => each.name)));
+      setOpenFields(new Set(fields.filter((field) => !field.readonly && !(field.masked && base?.[field.name] !== null)).map((field) => field.name)));
       setTimeout(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), 0);
     };
     editRecord.value = openAll;
@@ -132,9 +132,9 @@ function withPrefix(problem: Problem, prefix: string): Problem {
 /** The fields of the form. A new record has no fields that the system sets, and none that the person may not write. */
 function formFields(model: Model, base: Row | null): Field[] {
   if (base === null) {
-    return model.fields.filter((each) => !each.readonly && each.name !== workflowField(model)?.name);
+    return model.fields.filter((field) => !field.readonly && field.name !== workflowField(model)?.name);
   }
-  return mayRun(model, "update") ? model.fields : model.fields.map((each) => ({ ...each, readonly: true }));
+  return mayRun(model, "update") ? model.fields : model.fields.map((field) => ({ ...field, readonly: true }));
 }
 
 function differs(field: Field | undefined, base: Row | null, text: string): boolean {

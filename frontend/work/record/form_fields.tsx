@@ -29,7 +29,7 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
   return (
     <div class="form">
       {fields.map((field) => {
-        const fault = problem?.faults.find((each) => each.field === prefix + field.name)?.detail;
+        const fault = problem?.faults.find((fault) => fault.field === prefix + field.name)?.detail;
         if (field.readonly) {
           return <ReadOnlyField key={field.name} meta={meta} field={field} value={base?.[field.name]} />;
         }

@@ -37,15 +37,15 @@ interface Props {
 
 /** The fields by group heading, without the title field, which is in the heading of the page. */
 function groupsOf(meta: Meta, model: Model, fields: readonly Field[]): [string, Field[]][] {
-  const isLong = (each: Field) => ["longtext", "structure"].includes(each.kind);
-  const iconOf = (each: Field) => propertyIcon(meta, model, each);
-  const isContact = (each: Field) => (each.kind === "text" || iconOf(each) === "building-2") && CONTACT_ICONS.includes(iconOf(each));
-  const contactFields = fields.filter((each) => isContact(each) && each.name !== model.shown_as).sort((leftField, otherField) => CONTACT_ICONS.indexOf(iconOf(leftField)) - CONTACT_ICONS.indexOf(iconOf(otherField)));
-  const hasContact = contactFields.filter((each) => each.kind === "text").length > 1;
-  const mainFields = fields.filter((each) => !isLong(each) && !(hasContact && contactFields.includes(each))).sort((leftField, otherField) => rank(model, leftField) - rank(model, otherField));
+  const isLong = (field: Field) => ["longtext", "structure"].includes(field.kind);
+  const iconOf = (field: Field) => propertyIcon(meta, model, field);
+  const isContact = (field: Field) => (field.kind === "text" || iconOf(field) === "building-2") && CONTACT_ICONS.includes(iconOf(field));
+  const contactFields = fields.filter((field) => isContact(field) && field.name !== model.shown_as).sort((leftField, otherField) => CONTACT_ICONS.indexOf(iconOf(leftField)) - CONTACT_ICONS.indexOf(iconOf(otherField)));
+  const hasContact = contactFields.filter((contactField) => contactField.kind === "text").length > 1;
+  const mainFields = fields.filter((field) => !isLong(field) && !(hasContact && contactFields.includes(field))).sort((leftField, otherField) => rank(model, leftField) - rank(model, otherField));
   const longFields = fields.filter(isLong);
   const groups: [string, Field[]][] = hasContact ? [[t("group.main"), mainFields], [t("group.contact"), contactFields]] : [[t("group.main"), mainFields]];
-  return [...groups, ...longFields.map((each): [string, Field[]] => [each.label, [each]])].filter(([, groupFields]) => groupFields.length > 0);
+  return [...groups, ...longFields.map((longField): [string, Field[]] => [longField.label, [longField]])].filter(([, groupFields]) => groupFields.length > 0);
 }
 
 /** Where a field stands among those of a record that moves through stages: name, stage, amounts, dates, the others. */
@@ -64,7 +64,7 @@ function propertyIcon(meta: Meta, model: Model, field: Field): IconName {
 export function Properties(props: Props) {
   const { meta, model, fields, denied, record, openFields, texts } = props;
   const isTitle = (each: Field) => each.name === model.shown_as && each.kind === "text" && Boolean(record[each.name]);
-  const shownFields = fields.filter((each) => !isTitle(each) || openFields.has(each.name) || each.name in texts);
+  const shownFields = fields.filter((field) => !isTitle(field) || openFields.has(field.name) || field.name in texts);
   return (
     <>
       {groupsOf(meta, model, shownFields).map(([label, groupFields], index) => (
@@ -100,7 +100,7 @@ interface PropertyProps extends Props {
 function Property({ meta, model, field, record, texts, openFields, problem, isLabelHidden, onOpen, onText, onKeep }: PropertyProps) {
   const value = record[field.name];
   const isOpen = !field.readonly && (openFields.has(field.name) || field.name in texts);
-  const fault = problem?.faults.find((each) => each.field === field.name)?.detail;
+  const fault = problem?.faults.find((fault) => fault.field === field.name)?.detail;
   const isFilledMask = field.masked && value !== null && value !== undefined;
   const classes = ["prop", isLabelHidden && "wide", isOpen && "open"].filter(Boolean).join(" ");
   const label = (

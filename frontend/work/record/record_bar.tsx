@@ -40,7 +40,7 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
       registerShortcut({ key: "j", does: t("next"), run: () => void move(1) }),
       registerShortcut({ key: "k", does: t("previous"), run: () => void move(-1) }),
     ];
-    return () => unregisters.forEach((each) => each());
+    return () => unregisters.forEach((unregister) => unregister());
   });
   const edit = editRecord.value;
   return (

@@ -22,8 +22,8 @@ interface Props {
 /** The models whose records refer to this model's, each with its ref. Parts come first; engine models are omitted. */
 function referringFields(meta: Meta, model: Model): [Model, Field][] {
   const partFields = partsOf(meta, model);
-  const listableModels = meta.models.filter((each) => canList(each) && each.module !== "base");
-  const otherFields = listableModels.flatMap((each) => each.fields.filter((field) => field.ref === model.name && !field.is_part).map((field): [Model, Field] => [each, field]));
+  const listableModels = meta.models.filter((model) => canList(model) && model.module !== "base");
+  const otherFields = listableModels.flatMap((listableModel) => listableModel.fields.filter((field) => field.ref === model.name && !field.is_part).map((field): [Model, Field] => [listableModel, field]));
   return [...partFields, ...otherFields];
 }
 
@@ -31,13 +31,13 @@ function referringFields(meta: Meta, model: Model): [Model, Field][] {
  *  tickets and the other leads of a lead's party. */
 function relationsOf(meta: Meta, model: Model, record: Row): Relation[] {
   const direct = referringFields(meta, model);
-  const isAlone = (each: Model) => direct.filter(([relatedModel]) => relatedModel === each).length === 1;
+  const isAlone = (model: Model) => direct.filter(([relatedModel]) => relatedModel === model).length === 1;
   const directRelations = direct.map(([each, field]) => ({ name: `${each.name}.${field.name}`, label: isAlone(each) ? each.plural : `${each.plural} (${field.label})`, model: each, field, to: model, id: record.id, exceptId: null }));
   const indirectRelations = model.fields.flatMap((ref) => {
     const targetModel = modelOf(meta, ref.ref ?? "");
     return targetModel && targetModel.module !== "base" && !ref.is_part && record[ref.name] ? sharedRelations(meta, model, record, ref, targetModel) : [];
   });
-  const isNew = (each: Relation, index: number) => !direct.some(([relatedModel]) => relatedModel === each.model) && indirectRelations.findIndex(({ name }) => name === each.name) === index;
+  const isNew = (relation: Relation, index: number) => !direct.some(([relatedModel]) => relatedModel === relation.model) && indirectRelations.findIndex(({ name }) => name === relation.name) === index;
   return [...directRelations, ...indirectRelations.filter(isNew)].slice(0, Math.max(MAX_TABS, directRelations.length));
 }
 
@@ -87,8 +87,8 @@ export function Related({ meta, model, record, onChanged }: Props) {
 
 /** The number of records of each relation, if this person may count them. */
 async function countsOf(relations: readonly Relation[], signal: AbortSignal): Promise<Record<string, number>> {
-  const ids = new Map(relations.map((each) => [each.id, each.to]));
-  const counts = await Promise.all([...ids].map(([id, targetModel]) => countsTo(targetModel, id, relations.filter((each) => each.id === id), signal)));
+  const ids = new Map(relations.map((relation) => [relation.id, relation.to]));
+  const counts = await Promise.all([...ids].map(([id, targetModel]) => countsTo(targetModel, id, relations.filter((relation) => relation.id === id), signal)));
   return Object.fromEntries(counts.flat());
 }
 
@@ -96,11 +96,11 @@ async function countsTo(targetModel: Model, id: string, relations: readonly Rela
   if (mayRun(targetModel, "related")) {
     const response = await run<{ model: string; field: string; count: number }[]>(targetModel.name, "related", { id, limit: 0 }, signal);
     return relations.flatMap(({ name, model, field, exceptId }) =>
-      response.value.filter((each) => each.model === model.name && each.field === field.name).map((each) => [name, each.count - (exceptId ? 1 : 0)] as const),
+      response.value.filter((entry) => entry.model === model.name && entry.field === field.name).map((entry) => [name, entry.count - (exceptId ? 1 : 0)] as const),
     );
   }
   const counts = relations
-    .filter((each) => mayRun(each.model, "search"))
+    .filter((relation) => mayRun(relation.model, "search"))
     .map(async (relation) => {
       const response = await run<{ total: number }>(relation.model.name, "search", { filter: filterOf(relation), limit: 1 }, signal).catch(() => null);
       return response ? [[relation.name, response.value.total] as const] : [];

@@ -32,7 +32,7 @@ export async function save(model: Model, base: Row, changes: Record<string, unkn
 
 /** The problem, assigned to the field that its text names first. */
 export function withField(problem: Problem, model: Model): Problem {
-  const namedFields = model.fields.filter((each) => new RegExp(`\\b${model.name}\\.${each.name}\\b`).test(problem.message));
+  const namedFields = model.fields.filter((field) => new RegExp(`\\b${model.name}\\.${field.name}\\b`).test(problem.message));
   const longestNamed = namedFields.sort((a, b) => b.name.length - a.name.length)[0];
   if (!longestNamed) {
     return problem;

@@ -77,7 +77,7 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
       <NewComment {...{ meta, model, id }} onWritten={timelineRequest.reload} />
       <RequestResult of={timelineRequest}>
         {({ entries, comments, me }) => {
-          const shownFilters = FILTERS.filter((each) => each === "all" || count(each, entries, plans, comments.length) > 0);
+          const shownFilters = FILTERS.filter((filter) => filter === "all" || count(filter, entries, plans, comments.length) > 0);
           const eventItems = shownOf(filter, entries).map((entry, index) => ({
             at: entry.at,
             item: <TimelineEvent key={entry.at + index} {...{ meta, model, entry }} />,
@@ -100,7 +100,7 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
                 </div>
               )}
               {items.length === 0 && <p class="quiet timeline-none">{t(onlyComments ? "comments.none" : "history.none")}</p>}
-              <ol class="timeline">{(isExpanded ? items : items.slice(0, MAX_ITEMS)).map((each) => each.item)}</ol>
+              <ol class="timeline">{(isExpanded ? items : items.slice(0, MAX_ITEMS)).map((item) => item.item)}</ol>
               {!isExpanded && items.length > MAX_ITEMS && (
                 <Button tight onClick={() => setExpanded(true)}>
                   {t("history.more", { n: number(items.length) })}
@@ -123,7 +123,7 @@ function shownOf<Item extends { agent: string | null }>(filter: Filter, entries:
   if (filter === "all") {
     return entries;
   }
-  return filter === "comments" ? [] : entries.filter((each) => (each.agent !== null) === (filter === "agents"));
+  return filter === "comments" ? [] : entries.filter((entry) => (entry.agent !== null) === (filter === "agents"));
 }
 
 function TimelineEvent({ meta, model, entry }: { meta: Meta; model: Model; entry: HistoryEntry }) {

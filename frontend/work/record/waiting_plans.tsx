@@ -22,7 +22,7 @@ export async function loadWaitingPlans(meta: Meta, model: Model, id: string, sig
   const filter = [{ field: "state", op: "eq", value: "pending" }];
   const order = [{ field: "proposed_at", dir: "desc" }];
   const waitingPlans = (await run<Plan[]>("plan", "list", { filter, order, limit: MAX_PLANS }, signal)).value;
-  const isAbout = (each: Plan) => (each.target?.model === model.name && each.target.id === id) || each.diff.some((change) => change.model === model.name && change.id === id);
+  const isAbout = (plan: Plan) => (plan.target?.model === model.name && plan.target.id === id) || plan.diff.some((change) => change.model === model.name && change.id === id);
   return waitingPlans.filter(isAbout);
 }
 

@@ -12,7 +12,7 @@ export function FavouriteButton({ path, name }: { path: string; name: string }) 
   if (favourites.value === null || isNarrow.value) {
     return null;
   }
-  const isOne = favourites.value.some((each) => each.path === path);
+  const isOne = favourites.value.some((favourite) => favourite.path === path);
   const label = t("favourite");
   return (
     <Button size="square tight" look="plain" aria-label={label} title={t(isOne ? "favourite.remove" : "favourite.add")} aria-pressed={isOne} onClick={() => void toggleFavourite(path, name)}>

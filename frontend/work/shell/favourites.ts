@@ -47,11 +47,11 @@ export function loadFavourites(meta: Meta): () => void {
 /** Add the page to the favourites, or remove it. An error is shown as a toast. */
 export async function toggleFavourite(path: string, name: string): Promise<void> {
   const allFavourites = favourites.peek() ?? [];
-  const favourite = allFavourites.find((each) => each.path === path);
+  const favourite = allFavourites.find((favourite) => favourite.path === path);
   try {
     if (favourite) {
       await attempt(FAVOURITE, "delete", { id: favourite.id, revision: favourite.revision });
-      favourites.value = (favourites.peek() ?? []).filter((each) => each.id !== favourite.id);
+      favourites.value = (favourites.peek() ?? []).filter((other) => other.id !== favourite.id);
       return;
     }
     const position = Math.min(LAST_POSITION, Math.max(-1, ...allFavourites.map((each) => each.position ?? 0)) + 1);

@@ -35,7 +35,7 @@ export function Frame() {
       registerShortcut({ key: "g a", does: t("approvals"), run: () => go("/approvals") }),
       registerShortcut({ key: "g d", does: t("dashboard"), run: () => go("/dashboard") }),
     ];
-    return () => unregister.forEach((each) => each());
+    return () => unregister.forEach((remove) => remove());
   }, []);
   useEffect(() => {
     isSheet.value = false;

@@ -55,7 +55,7 @@ export function moduleGroups(meta: Meta): NavigationGroup[] {
     const entry = { address: `/models/${name}`, label: plural, icon: modelIcon(model), count: counts[name] };
     groups.get(model.group ?? model.module)?.entries.push(entry);
   }
-  return [...groups.values()].filter((each) => each.entries.length > 0);
+  return [...groups.values()].filter((group) => group.entries.length > 0);
 }
 
 export function automationGroup(meta: Meta): NavigationGroup {

@@ -32,7 +32,7 @@ export function loadRecordCounts(meta: Meta): () => void {
   };
   const countAll = async () => {
     loadedAt_ms = Date.now();
-    for (const model of businessModels(meta).filter((each) => mayRun(each, "search"))) {
+    for (const model of businessModels(meta).filter((businessModel) => mayRun(businessModel, "search"))) {
       if (!controller.signal.aborted) {
         await count(model);
       }

@@ -37,13 +37,13 @@ export function Sidebar({ meta }: { meta: Meta }) {
       </div>
       <PaletteButton meta={meta} />
       <nav class="side-nav" aria-label={tCommon("main")}>
-        <ul>{firstEntries().map((each) => entryOf(each))}</ul>
+        <ul>{firstEntries().map((firstEntry) => entryOf(firstEntry))}</ul>
         {groups.map((navigationGroup) => (
           <Group key={navigationGroup.name} group={navigationGroup} />
         ))}
       </nav>
       <nav class="side-foot" aria-label={t("admin")}>
-        <ul>{lastEntries(meta).map((each) => entryOf(each))}</ul>
+        <ul>{lastEntries(meta).map((lastEntry) => entryOf(lastEntry))}</ul>
         <Person name={meta.caller.name} />
       </nav>
     </header>
@@ -58,7 +58,7 @@ function Group({ group }: { group: NavigationGroup }) {
         {group.label}
         <Icon name={isOpen ? "chevron-down" : "chevron-right"} size="s" />
       </button>
-      {isOpen && <ul>{group.entries.map((each) => entryOf(each))}</ul>}
+      {isOpen && <ul>{group.entries.map((entry) => entryOf(entry))}</ul>}
     </>
   );
 }
@@ -88,7 +88,7 @@ export function WaitingBadge({ count }: { count: number }) {
 
 function Person({ name }: { name: string }) {
   const languages = Object.entries(LANGUAGES).map(([code, label]) => ({ label, does: () => setLanguage(code as Language) }));
-  const themes = (["auto", "light", "dark"] as const).map((each) => ({ label: tCommon(`theme.${each}` as "theme.auto"), does: () => setTheme(each) }));
+  const themes = (["auto", "light", "dark"] as const).map((choice) => ({ label: tCommon(`theme.${choice}` as "theme.auto"), does: () => setTheme(choice) }));
   return (
     <div class="side-person">
       <span class="hidden-text">{t("signed.as", { name })}</span>

@@ -69,7 +69,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
         label={t("role")}
         value={role}
         onChange={(newRole) => draft.set("role", newRole)}
-        options={[["", t("role.none")], ...roles.map((each) => [each.id, String(each["title"])] as const)]}
+        options={[["", t("role.none")], ...roles.map((role) => [role.id, String(role["title"])] as const)]}
       />
       <div class="row">
         <Button type="submit" look="strong" busy={isBusy}>
@@ -90,7 +90,7 @@ async function giveRole(user: string, role: string, earlierRole: string): Promis
     if (earlierMembership) {
       await run("user_role", "delete", { id: earlierMembership.id });
     }
-    if (role && !memberships.some((each) => each["role"] === role)) {
+    if (role && !memberships.some((membership) => membership["role"] === role)) {
       await run("user_role", "create", { user, role });
     }
   }

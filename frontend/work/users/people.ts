@@ -31,7 +31,7 @@ export async function loadPeople(signal: AbortSignal): Promise<People> {
   const listAll = (model: string, input: object) => run<Row[]>(model, "list", input, signal);
   const order = [{ field: "username", dir: "asc" }];
   const people = (await listAll("user", { order, limit: MOST_PEOPLE + 1 })).value as Person[];
-  const filter = [{ field: "user", op: "in", value: people.slice(0, MOST_PEOPLE).map((each) => each.id) }];
+  const filter = [{ field: "user", op: "in", value: people.slice(0, MOST_PEOPLE).map((person) => person.id) }];
   const [roles, links] = await Promise.all([
     listAll("role", { order: [{ field: "title", dir: "asc" }], limit: MOST_PEOPLE }),
     listAll("user_role", { filter, limit: 5000 }),
@@ -55,7 +55,7 @@ export async function linkFor(id: string): Promise<string> {
 export async function giveRoles(id: string, wantedRoles: ReadonlySet<string>, now: readonly Membership[]): Promise<void> {
   // Add roles before removing others, so that people who change their own roles keep the permission until the end.
   for (const role of wantedRoles) {
-    if (!now.some((each) => each.role === role)) {
+    if (!now.some((membership) => membership.role === role)) {
       await run("user_role", "create", { user: id, role });
     }
   }

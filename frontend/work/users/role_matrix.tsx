@@ -24,13 +24,13 @@ interface Grant extends Row {
 }
 
 function listOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : String(value ?? "").split(",").map((each) => each.trim()).filter(Boolean);
+  return Array.isArray(value) ? value.map(String) : String(value ?? "").split(",").map((part) => part.trim()).filter(Boolean);
 }
 
 export function Roles({ meta, people }: { meta: Meta; people: People }) {
   const [chosenRole, setChosenRole] = useState(people.roles[0]?.id ?? "");
-  const role = people.roles.find((each) => each.id === chosenRole);
-  const peopleOf = (id: string) => [...people.memberships.values()].filter((each) => each.some((link) => link.role === id)).length;
+  const role = people.roles.find((role) => role.id === chosenRole);
+  const peopleOf = (id: string) => [...people.memberships.values()].filter((membership) => membership.some((link) => link.role === id)).length;
   return (
     <div class="roles">
       <nav class="role-list" aria-label={t("roles")}>
@@ -76,7 +76,7 @@ function Matrix({ meta, role }: { meta: Meta; role: Row }) {
               <tbody>
                 {grants.map((grant) => {
                   const commands = listOf(grant.commands);
-                  const actions = commands.filter((each) => each !== "*" && !READS.includes(each) && !(COLUMNS as readonly string[]).includes(each));
+                  const actions = commands.filter((command) => command !== "*" && !READS.includes(command) && !(COLUMNS as readonly string[]).includes(command));
                   const maskedFields = listOf(grant.masked);
                   return (
                     <tr key={grant.id}>

@@ -33,7 +33,7 @@ export function Control({ meta, field, text, given, canBeEmpty = true, makes = f
     case "bool":
       return <Choice {...{ common, text, onText, canBeEmpty }} options={[["true", tCommon("yes")], ["false", tCommon("no")]]} />;
     case "select":
-      return <Choice {...{ common, text, onText, canBeEmpty }} options={(field.options ?? []).map((each) => [each, optionLabel(field, each)])} />;
+      return <Choice {...{ common, text, onText, canBeEmpty }} options={(field.options ?? []).map((option) => [option, optionLabel(field, option)])} />;
     case "ref": {
       const model = field.ref ? modelOf(meta, field.ref) : undefined;
       return <RefPicker meta={meta} model={model} id={text} given={common} makes={makes} onChoose={onText} />;

@@ -3,8 +3,8 @@ import { language } from "../../shared/i18n";
 
 const DIGITS = 2;
 const numberParts = new Intl.NumberFormat(language, { minimumFractionDigits: DIGITS }).formatToParts(-12345.6);
-const POINT = numberParts.find((each) => each.type === "decimal")?.value ?? ".";
-const GROUP = numberParts.find((each) => each.type === "group")?.value ?? ",";
+const POINT = numberParts.find((numberPart) => numberPart.type === "decimal")?.value ?? ".";
+const GROUP = numberParts.find((numberPart) => numberPart.type === "group")?.value ?? ",";
 
 function plainAmount(minor: number): string {
   const digits = String(Math.abs(minor)).padStart(DIGITS + 1, "0");
@@ -36,7 +36,7 @@ export function formatShortAmount(minor: number, currency: string | null | undef
 
 /** The symbol of a currency: €. */
 export function currencySymbol(currency: string): string {
-  return amountFormat(currency, {}).formatToParts(0).find((each) => each.type === "currency")?.value ?? currency;
+  return amountFormat(currency, {}).formatToParts(0).find((part) => part.type === "currency")?.value ?? currency;
 }
 
 function amountFormat(currency: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {

@@ -10,7 +10,7 @@ const RANGES: readonly Operator[] = ["gt", "gte", "lt", "lte"];
 /** The operators that the API accepts for a field; none for masked fields and kinds that cannot be compared. */
 export function operators(field: Field): readonly Operator[] {
   const accepted = operatorsOfKind(field);
-  return field.sortable === false ? accepted.filter((each) => !RANGES.includes(each)) : accepted;
+  return field.sortable === false ? accepted.filter((operator) => !RANGES.includes(operator)) : accepted;
 }
 
 function operatorsOfKind(field: Field): readonly Operator[] {

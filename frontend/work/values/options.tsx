@@ -12,7 +12,7 @@ const DUE_STATES = /^(waiting|pending|overdue|due)$/;
 
 /** The declared label. Without a label, the key as words: "In progress" for "in_progress". */
 export function optionLabel(field: Field, value: string): string {
-  const declaredLabel = field.choices?.find((each) => each.value === value)?.label;
+  const declaredLabel = field.choices?.find((choice) => choice.value === value)?.label;
   const plainText = value.replaceAll("_", " ");
   return escapeInvisible(inLanguage(declaredLabel, plainText.charAt(0).toUpperCase() + plainText.slice(1)));
 }
@@ -20,7 +20,7 @@ export function optionLabel(field: Field, value: string): string {
 /** The colour of a state. A state without a declared colour gets one by its name (bad, inactive or due), and any other
  *  state gets one by its position. Undefined means grey. */
 export function optionTone(field: Field, value: string): Tone | undefined {
-  const declaredChoice = field.choices?.find((each) => each.value === value);
+  const declaredChoice = field.choices?.find((choice) => choice.value === value);
   if (declaredChoice) {
     return declaredChoice.tone === "grey" ? undefined : (declaredChoice.tone as Tone);
   }
@@ -34,14 +34,14 @@ export function optionTone(field: Field, value: string): Tone | undefined {
   if (DUE_STATES.test(value)) {
     return "warn";
   }
-  const openStates = states.filter((each) => !BAD_STATES.test(each) && !QUIET_STATES.test(each) && !DUE_STATES.test(each));
+  const openStates = states.filter((state) => !BAD_STATES.test(state) && !QUIET_STATES.test(state) && !DUE_STATES.test(state));
   const stateIndex = openStates.indexOf(value);
   return stateIndex === openStates.length - 1 && openStates.length > 1 ? "good" : TONES[Math.min(stateIndex, TONES.length - 1)];
 }
 
 /** True for workflow state fields, and for fields with a choice in a colour other than grey. */
 export function isStateField(meta: Meta, field: Field): boolean {
-  return Boolean(field.choices?.some((each) => each.tone !== "grey")) || stateFields(meta).has(field);
+  return Boolean(field.choices?.some((choice) => choice.tone !== "grey")) || stateFields(meta).has(field);
 }
 
 let cachedFields: { meta: Meta; fields: ReadonlySet<Field> } | null = null;

@@ -6,7 +6,7 @@ import { Value } from "./value";
 const MAX_SHOWN = 5;
 
 export function RecordCard({ meta, model, row, id }: { meta: Meta; model: Model; row: Row; id: string }) {
-  const filledColumns = defaultColumns(model).filter((each) => each.name !== model.shown_as && row[each.name] !== null && row[each.name] !== "");
+  const filledColumns = defaultColumns(model).filter((defaultColumn) => defaultColumn.name !== model.shown_as && row[defaultColumn.name] !== null && row[defaultColumn.name] !== "");
   return (
     <dl class="ref-card facts small" id={id}>
       {filledColumns.slice(0, MAX_SHOWN).map((field) => (
