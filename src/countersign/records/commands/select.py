@@ -404,13 +404,17 @@ def lock_existing(
     """
     parameters = Parameters(record_id)
     scope = queries.Scope(dialect, parameters, "t")
-    columns = ["t.id", "t.revision", "t.changed", *(f't."{name}"' for name in model.fields)]
-    columns += [f't."{name}__value"' for name, field in model.fields.items() if field.personal]
     visible_condition = queries.any_of(scope, model, rows)
     # Do not lock a hidden record: a caller must not wait for a record that it may not see.
     lock = " FOR UPDATE" if locks and dialect == "postgres" else ""
-    text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {visible_condition}{lock}'
+    text = f'SELECT {_stored_columns(model)} FROM "{model.name}" AS t WHERE t.id = $1 AND {visible_condition}{lock}'
     return SelectStatement(text, parameters.values)
+
+
+@lru_cache(maxsize=512)
+def _stored_columns(model: Declared) -> str:
+    columns = ["t.id", "t.revision", "t.changed", *(f't."{name}"' for name in model.fields)]
+    return ", ".join([*columns, *(f't."{name}__value"' for name in personal_fields(model))])
 
 
 def where_clause(scope: queries.Scope, record_reader: RecordReader, rows: Rows, query: Query) -> str:
