@@ -18,6 +18,7 @@ from countersign.archives.limits import Budget, Limits
 from countersign.archives.paths import check_links, check_target
 from countersign.archives.reader import read as read_archive
 from countersign.declare import DeclarationError, text
+from countersign.declare.registry import Registry
 from countersign.kernel import telemetry, tracing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode, range_response, response
@@ -25,6 +26,7 @@ from countersign.kernel.mail import message
 from countersign.kernel.mcp import messages
 from countersign.kernel.normalization import normalized
 from countersign.kernel.security import external_jwt, passwords
+from countersign.records import base_models
 from countersign.records.access import people, visibility
 from countersign.records.masking.placeholder_tokens import Grammar
 from countersign.store.ask import conditions, items, lexicon
@@ -196,18 +198,31 @@ def _module_text(part: str) -> Callable[[int], str]:
     return make
 
 
+def _text_with_options(size: int) -> str:
+    """A module text whose only field has many options."""
+    options = ", ".join(f"'o{number}'" for number in range(size // len("'o10000', ")))
+    model = f"class First(Model):\n    a = Select({options})\n"
+    return f"{model}\nmodule = Module('a', version='1', models=(First,))\n"
+
+
+def _checked_module(source: str) -> Registry:
+    """The registry with the module of a text."""
+    return Registry((base_models.MODULE, text.build(text.read(source), "a.py")))
+
+
 PARSERS: Mapping[str, Parser] = {
     "module text": Parser(
         "the files of COUNTERSIGN_MODULES",
         f"1 MiB, {text.MAX_TOKENS:,} tokens",
         text.MAX_BYTES - 1_000,
-        lambda source: text.build(text.read(source), "a.py"),
+        _checked_module,
         {
             "comments": _module_text("# a\n"),
             "indented comments": _module_text("    # a\n"),
             "comments of fields": _module_text("    # a\n# b\n    f% = Text()  # c\n"),
             "comments of classes": _module_text("# a\n\nclass A%(Model):\n    # a\n    f = Text()\n    # b\n"),
             "words": _module_text("    f% = Select(" + "'a', " * 50 + ")\n"),
+            "options": _text_with_options,
         },
     ),
     "query string": Parser(

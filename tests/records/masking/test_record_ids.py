@@ -40,6 +40,7 @@ def test_an_id_gives_its_key_back(kinds: tuple[KeyKind, ...], keys: st.SearchStr
     def check(several: list[Key]) -> None:
         encoded = ids.encode(several)
         assert [ids.decode(str(token)) for token in encoded] == several
+        assert ids.decode_all(["", *map(str, encoded), "no id"]) == [None, *several, None]
         assert lengths is None or {len(str(token)) for token in encoded} <= lengths
         assert all(len(str(token)) % 32 == 0 and len(str(token)) >= 64 for token in encoded) or lengths is not None
 

@@ -1,6 +1,7 @@
 """Rules about fields: names, options, defaults, personal data, restrictions and refs."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
@@ -91,8 +92,8 @@ def options_plain_words(declarations: Declarations) -> Iterator[str]:
 def _option_errors(field: Select, labels: frozenset[str]) -> Iterator[str]:
     if not field.options:
         yield 'a select needs options: name them, as in Select("new", "done")'
-    for option in dict.fromkeys(field.options):
-        if field.options.count(option) > 1:
+    for option, count in Counter(field.options).items():
+        if count > 1:
             yield f"the option {option!r} is there twice: take one out"
         if not _OPTION.fullmatch(option):
             yield f"the option {option!r} must be letters, digits, _ and - (100 at most): rename it"

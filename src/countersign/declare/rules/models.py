@@ -1,5 +1,6 @@
 """Rules about the options of a model's class statement."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from countersign.declare.fields.kinds import Ref
@@ -18,11 +19,11 @@ def options_are_known(declarations: Declarations) -> Iterator[str]:
 def commands_are_known(declarations: Declarations) -> Iterator[str]:
     """Require that `commands` contains only generated commands, without duplicates."""
     for model in declarations.models.values():
-        for name in dict.fromkeys(model.commands):
+        for name, count in Counter(model.commands).items():
             if name not in GENERATED + EXTRA:
                 known = ", ".join(GENERATED + EXTRA)
                 yield of_field(model, "commands", f"no command {name!r} is generated: name some of {known}")
-            if model.commands.count(name) > 1:
+            if count > 1:
                 yield of_field(model, "commands", f"{name} is there twice: take one out")
 
 

@@ -1,6 +1,7 @@
 """Rules about modules and names: versions, needed modules, settings, and the names of models, fields and actions."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from countersign.declare.fields.field import Field
@@ -123,9 +124,9 @@ def fields_named(declarations: Declarations) -> Iterator[str]:
 def former_names_free(declarations: Declarations) -> Iterator[str]:
     """Require that a former name is not the name of a current field and belongs to only one field."""
     for model in declarations.models.values():
-        former = [field.former_name for field in model.fields.values() if field.former_name]
+        counts = Counter(field.former_name for field in model.fields.values() if field.former_name)
         for name, field in model.fields.items():
-            if field.former_name in model.fields or former.count(field.former_name) > 1:
+            if field.former_name in model.fields or counts[field.former_name] > 1:
                 yield of_field(model, name, f"former_name {field.former_name!r} is another field's: leave it out")
 
 

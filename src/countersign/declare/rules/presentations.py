@@ -1,6 +1,7 @@
 """Rules about how a model is presented: icon, title, subtitle, measures, views, tones, and the risk of proposals."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -89,9 +90,9 @@ def _error_of_condition(model: Declared, condition: Where) -> str | None:
 def views_fit(declarations: Declarations) -> Iterator[str]:
     """Require that a view of a list has a key of its own, valid conditions, and an order by fields of its model."""
     for model in declarations.models.values():
-        names = [view.name for view in model.views]
+        counts = Counter(view.name for view in model.views)
         for view in model.views:
-            text = _error_of_view(model, view) if names.count(view.name) == 1 else "it is declared twice: rename one"
+            text = _error_of_view(model, view) if counts[view.name] == 1 else "it is declared twice: rename one"
             if text:
                 yield of_field(model, "views", f"the view {view.name!r}: {text}")
 

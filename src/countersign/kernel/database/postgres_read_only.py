@@ -73,7 +73,7 @@ class ExistingPostgres:
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows."""
-        read_only.require_few_values(values)
+        read_only.require_few_values(len(values))
         try:
             # The server ends a slow statement. The additional time is for a server that does not answer at all.
             async with (
@@ -85,7 +85,7 @@ class ExistingPostgres:
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read with a cursor of the server."""
-        read_only.require_few_values(values)
+        read_only.require_few_values(len(values))
         with closing(RowSpool(self._new_cipher())) as spool:
             try:
                 async with (

@@ -5,7 +5,7 @@ SQLSTATE alone.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NoReturn, Protocol
 
@@ -104,13 +104,13 @@ class ExistingDatabase(Protocol):
         ...
 
 
-def require_few_values(values: Sequence[Value]) -> None:
+def require_few_values(count: int) -> None:
     """Refuse a statement with more values than both engines accept.
 
     Raises:
         InvalidRequest: there are too many values.
     """
-    if len(values) > MAX_VALUES:
+    if count > MAX_VALUES:
         raise InvalidRequest(f"the conditions have more than {MAX_VALUES} values together")
 
 

@@ -63,7 +63,7 @@ class ExistingSqlite:
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, read in a thread."""
-        read_only.require_few_values(values)
+        read_only.require_few_values(len(values))
         try:
             async with self._slots.one():
                 return await self._readers.scan(statement, values)
@@ -72,7 +72,7 @@ class ExistingSqlite:
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read in a thread."""
-        read_only.require_few_values(values)
+        read_only.require_few_values(len(values))
         with closing(RowSpool(self._new_cipher())) as spool:
             try:
                 async with self._slots.one(is_stream=True):

@@ -10,6 +10,7 @@ import msgspec
 from countersign.declare import EQUALITY, RANGES, Decimal, Declared, Field, Number, Ref, Text
 from countersign.declare.condition import Operator
 from countersign.declare.fields.field import Stored
+from countersign.kernel.database import read_only
 from countersign.kernel.database.port import Dialect, Row
 from countersign.kernel.normalization import normalized
 from countersign.records.access.people import folded
@@ -183,7 +184,11 @@ class AdoptedScope(Scope):
             is_null = queries.null_keyword(name, value) == "NULL"
             return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
         names = field.table_columns if is_ref else self.table.key
-        has_key = self._is_one_of_keys(names, self._operand_types(target, names), _keys(target, name, operator, value))
+        items = queries.array_of(name, value) if operator == "in" else [value]
+        # Decoding takes time, so refuse too many ids before.
+        read_only.require_few_values(len(self.parameters.values) + len(items))
+        keys = _keys(target, [str(queries.operand_of(queries.ID, name, each)) for each in items])
+        has_key = self._is_one_of_keys(names, self._operand_types(target, names), keys)
         visible = self._sees_target(field) if is_ref else None
         condition = has_key if visible is None else f"({has_key} AND {visible})"
         return f"(NOT {condition} OR {self._is_empty(field)})" if operator == "ne" else condition
@@ -258,11 +263,10 @@ class AdoptedScope(Scope):
         return [f"{self.parameters.put(queries.operand_of(field, name, each))}{suffix}" for each in items]
 
 
-def _keys(target: AdoptedTable, name: str, operator: Operator, value: object) -> list[Key]:
+def _keys(target: AdoptedTable, record_ids: Sequence[str]) -> list[Key]:
     """Return the keys of the ids in a condition, without texts that are not ids of the table."""
-    items = queries.array_of(name, value) if operator == "in" else [value]
-    keys = [target.ids.decode(str(queries.operand_of(queries.ID, name, each))) for each in items]
-    return [each for each in dict.fromkeys(keys) if each is not None]
+    keys = target.ids.decode_all(list(dict.fromkeys(record_ids)))
+    return [key for key in keys if key is not None]
 
 
 def _is_any(expression: str, operator: Operator, placeholders: Sequence[str]) -> str:

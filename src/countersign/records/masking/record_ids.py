@@ -59,18 +59,25 @@ class RecordIds:
 
     def decode(self, record_id: str) -> Key | None:
         """Return the key of an id, or None if this is not an id of the table."""
+        return self.decode_all([record_id])[0]
+
+    def decode_all(self, record_ids: Sequence[str]) -> list[Key | None]:
+        """Return the key of each id, in the same order, or None for a text that is not an id of the table."""
+        encrypted = [self._bytes_of(record_id) for record_id in record_ids]
+        if not self._is_number:
+            return [None if raw is None else self._siv_key(raw) for raw in encrypted]
+        numbers = [int.from_bytes(raw) for raw in encrypted if raw is not None]
+        decoded = iter(self._permutation.decode(numbers))
+        return [None if raw is None else self._unpacked(next(decoded)) for raw in encrypted]
+
+    def _bytes_of(self, record_id: str) -> bytes | None:
+        """Return the bytes of an id, or None if no id of the table has this form."""
+        is_long_enough = len(record_id) == self._digits if self._is_number else len(record_id) >= _MIN_SIV_DIGITS
         try:
             raw = bytes.fromhex(record_id)
         except ValueError:
             return None
-        if raw.hex() != record_id:
-            return None
-        if not self._is_number:
-            return self._siv_key(raw) if len(record_id) >= _MIN_SIV_DIGITS else None
-        if len(record_id) != self._digits:
-            return None
-        (number,) = self._permutation.decode([int.from_bytes(raw)])
-        return self._unpacked(number)
+        return raw if is_long_enough and raw.hex() == record_id else None
 
     def _encrypted(self, key: Key) -> str | None:
         packed = msgspec.msgpack.encode(key)
