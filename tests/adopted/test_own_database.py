@@ -99,6 +99,18 @@ async def test_a_service_creates_nothing_in_a_postgres_database_of_others(
     assert relations(postgres_url) == before
 
 
+async def test_a_service_creates_nothing_in_a_database_of_another_name(
+    postgres_url: str, tmp_path: Path, text: str
+) -> None:
+    before = relations(postgres_url)
+    other_spelling = postgres_url.replace("127.0.0.1", "localhost") + "?application_name=theirs"
+
+    with pytest.raises(BadSetting, match="leave COUNTERSIGN_DATABASE_URL empty"):
+        await opened(settings_of(tmp_path, text, other_spelling, postgres_url))
+
+    assert relations(postgres_url) == before
+
+
 async def test_a_service_without_the_address_creates_nothing(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_EXISTING_URL"):
         await opened(settings_of(tmp_path, text, ""))

@@ -1,22 +1,19 @@
 """Refuses to create or open our own tables in the database of others."""
 
-from pathlib import Path
-
 from countersign.declare import DeclarationError
 from countersign.declare.registry import Registry
-from countersign.kernel import connection_urls
 from countersign.records import modules
 from countersign.settings import BadSetting, Settings
 
-_SQLITE = "sqlite:///"
-
 
 def require_apart(settings: Settings, registry: Registry) -> None:
-    """Check that models with a table of an existing database have its address, and that our own tables are in another
-    database. This opens no database.
+    """Check that models with a table of an existing database have its address, and that our own tables are in the data
+    folder. This opens no database.
+
+    Any other database may be the existing one under another address, so none is accepted for our own tables.
 
     Raises:
-        BadSetting: the address is missing, or it is the address of our own tables.
+        BadSetting: the address is missing, or COUNTERSIGN_DATABASE_URL is set.
     """
     if all(model.table is None for model in registry.models.values()):
         return
@@ -25,10 +22,11 @@ def require_apart(settings: Settings, registry: Registry) -> None:
             "the modules have tables of an existing database, and its address is not set: set COUNTERSIGN_EXISTING_URL "
             "to it, and leave COUNTERSIGN_DATABASE_URL empty"
         )
-    if _place(settings.existing_url) == _place(settings.database_url):
+    if settings.database_url:
         raise BadSetting(
-            "COUNTERSIGN_DATABASE_URL and COUNTERSIGN_EXISTING_URL are the same database: leave "
-            "COUNTERSIGN_DATABASE_URL empty, because Countersign would create its own tables in the existing database"
+            "the modules have tables of an existing database (COUNTERSIGN_EXISTING_URL), and COUNTERSIGN_DATABASE_URL "
+            "is set too: leave COUNTERSIGN_DATABASE_URL empty, so that Countersign creates its own tables in the data "
+            "folder and never in the existing database"
         )
 
 
@@ -48,13 +46,3 @@ def require_apart_for_texts(settings: Settings) -> None:
         except DeclarationError:
             continue
         require_apart(settings, registry)
-
-
-def _place(url: str) -> str:
-    """Return what identifies the database at the URL, or an empty text if the URL is empty."""
-    if url.startswith(_SQLITE):
-        return str(Path(url.removeprefix(_SQLITE)).resolve())
-    try:
-        return connection_urls.postgres_location(url) if url else ""
-    except ValueError as error:
-        raise BadSetting(f"the address of a database: {error}") from error
