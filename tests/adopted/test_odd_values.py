@@ -16,15 +16,15 @@ from tests.adopted.shop import Shop, open_shop
 
 HEAD = '''"""Odd values."""
 
-from countersign.declare import Date, LongText, Model, Module, Moment, Ref, Table, Text
+from countersign.declare import Date, LongText, Model, Module, Moment, Money, Ref, Table, Text
 
 '''
 
 
-def registry_of(*models: str) -> Registry:
+def registry_of(*models: str, search_path: str = '"public",') -> Registry:
     """Return the modules with the models of these class statements."""
     names = ", ".join(each.split("(")[0].removeprefix("class ") for each in models)
-    end = f'module = Module("odd", version="1.0.0", models=({names},), search_path=("public",))\n'
+    end = f'module = Module("odd", version="1.0.0", models=({names},), search_path=({search_path}))\n'
     module = text.build(text.read(HEAD + "\n\n".join((*models, end))), "odd.py")
     return Registry((base_models.MODULE, module))
 
@@ -178,3 +178,22 @@ async def test_a_text_is_cut_behind_the_longest_that_its_field_may_have(tmp_path
         (note,) = await shop.inside.value(shop.inside.administrator(), "note", "list")
 
     assert note["title"] == "0" * 1_001
+
+
+async def test_functions_that_others_create_in_a_schema_do_not_run(postgres_url: str, tmp_path: Path) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE note (k int PRIMARY KEY, price numeric(10, 2), title varchar(20))")
+        connection.execute("INSERT INTO note VALUES (1, 5, 'Rose')")
+        # These fit our operands better than the functions of PostgreSQL.
+        connection.execute("CREATE FUNCTION times(numeric, integer) RETURNS numeric LANGUAGE sql AS 'SELECT 777.0'")
+        connection.execute("CREATE OPERATOR * (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = times)")
+        connection.execute("CREATE FUNCTION lower(varchar) RETURNS text LANGUAGE sql AS 'SELECT $1::text || 1'")
+    fields = '    price_minor = Money(column="price", scale=2)\n    title = Text()\n'
+    note = f'class Note(Model, table=Table("public.note", key="k")):\n{fields}'
+    registry = registry_of(note, search_path="")
+    async with open_shop(postgres_url, tmp_path, registry) as shop:
+        root = shop.inside.administrator()
+        condition = {"field": "title", "op": "contains", "value": "rose"}
+        listed = await shop.inside.value(root, "note", "list", filter=[condition])
+
+    assert [(each["price_minor"], each["title"]) for each in listed] == [(500, "Rose")]

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from countersign.connect.draft import NO_KEY, Draft
@@ -158,3 +159,15 @@ def test_names_that_look_like_code_stay_names(schema_url: DatabaseFactory) -> No
     assert {'")\nimport os\n#', "a\nb", "'; DROP TABLE customer; --", "\x07\u202e", "None"} <= set(columns(hostile))
     assert len(hostile.fields) == 18
     assert all(re.fullmatch("[a-z][a-z0-9_]{0,39}", each) for each in hostile.fields)
+
+
+def test_only_row_rules_and_views_need_the_search_path(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE plant (id int PRIMARY KEY, name text)")
+    before = text.write(drafted(postgres_url, "garden").text)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE plant ENABLE ROW LEVEL SECURITY")
+    after = text.write(drafted(postgres_url, "garden").text)
+
+    assert "search_path" not in before
+    assert 'search_path=("public",)' in after

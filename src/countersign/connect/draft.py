@@ -186,8 +186,15 @@ class _Drafter:
             ("models", tuple(map(Name, classes.values()))),
             ("roles", (Call("Role", (f"{name}_reader", *grants)),)),
         ]
-        path = self._database.search_path
+        path = self._database.search_path if self._needs_search_path() else ()
         return Call("Module", (name,), (*options, *((("search_path", path),) if path else ())))
+
+    def _needs_search_path(self) -> bool:
+        """Return whether a read may run functions of the database: those of views and of row rules find their names on
+        its search path. Other reads do without it, because whoever may create a function in a schema of the path could
+        otherwise run code in them."""
+        adopted = [relation for relation in self._database.relations if relation.id in self._models]
+        return any(relation.has_row_rules or "view" in relation.kind for relation in adopted)
 
     def _model(self, relation: Relation, class_name: str) -> ModelText:
         model = self._models[relation.id]

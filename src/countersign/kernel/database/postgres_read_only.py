@@ -56,7 +56,9 @@ class ExistingPostgres:
         self._new_cipher = new_cipher
         self._slots = read_only.Slots(slots)
         self._read_deadline_s = read_deadline_s
-        path = ", ".join('"' + each.replace('"', '""') + '"' for each in search_path) or "pg_catalog"
+        # Operators and functions of PostgreSQL itself are found first.
+        schemas = dict.fromkeys(("pg_catalog", *search_path))
+        path = ", ".join('"' + schema.replace('"', '""') + '"' for schema in schemas)
         # SET LOCAL also works behind a pooler that gives each transaction another connection.
         self._begin = (
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
