@@ -27,7 +27,13 @@ PRODUCT = {
     "media": [],
     "summary": "<script>alert(1)</script>",
     "publisher": {"slug": "evil", "name": "<script>alert(1)</script>", "verified": False},
-    "cover": {"url": '"><script>alert(1)</script>', "focus": "left", "placeholder": True},
+    "cover": {
+        "url": '"><script>alert(1)</script>',
+        "focus": "left",
+        "placeholder": True,
+        "srcset": [],
+        "color": '"><script>alert(1)</script>',
+    },
 }
 
 

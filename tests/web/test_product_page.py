@@ -58,8 +58,8 @@ def test_link_previews_show_the_title_a_sentence_and_a_picture(demo: Running, re
         assert len(property_of(page, "og:description")) > 20
         assert "**" not in property_of(page, "og:description")
         picture = property_of(page, "og:image")
-        assert picture.startswith(f"{demo.url}/api/v1/")
-        assert httpx.get(picture).headers["content-type"].startswith("image/")
+        assert picture.startswith(f"{demo.url}/")
+        assert httpx.get(picture).headers["content-type"] == "image/png"
 
 
 def test_the_page_embeds_the_response_of_the_api_for_the_script(demo: Running, requires_built_pages: None) -> None:

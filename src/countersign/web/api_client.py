@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.exchange import Scope
 from countersign.kernel.http.request import ASGIApp, Message
+from countersign.kernel.http.response import Response
 
 MAX_BYTES = 4 << 20
 _FORWARDED = frozenset((b"host", b"user-agent", b"x-forwarded-for", b"x-forwarded-proto"))
@@ -32,6 +33,12 @@ class ApiResponse(NamedTuple):
     def header(self, name: bytes) -> str | None:
         """The first header with this lower-case name."""
         return next((value.decode("latin-1") for key, value in self.headers if key == name), None)
+
+    def passed_on(self) -> Response:
+        """Return the response as the visitor gets it, without headers other than the type and when to try again."""
+        retry_after = self.header(b"retry-after")
+        headers = (("Cache-Control", "no-store"), *((("Retry-After", retry_after),) if retry_after else ()))
+        return Response(self.status, self.body, self.header(b"content-type") or "application/octet-stream", headers)
 
     def members(self) -> dict[str, object]:
         """Return the JSON object in the body, or an empty object if the body is not a JSON object."""

@@ -54,17 +54,22 @@ class _PageRequest:
         """Return the response of the API to this visitor. If it is too long, return an empty response with the status
         of the error."""
         value, bearer = await self._bearer()
-        request_headers = (
-            ("Accept", "application/json"),
-            *((("Authorization", f"Bearer {bearer}"),) if bearer else ()),
-        )
-        try:
-            reply = await api_client.call_api(self._site.service, self._scope, "GET", target, headers=request_headers)
-        except ResponseTooLong as refused:
-            return ApiResponse(refused.status, (), b"")
+        reply = await self._get(target, (("Authorization", f"Bearer {bearer}"),) if bearer else ())
         if reply.status == 401 and bearer:
             self._site.forget(value)
         return reply
+
+    async def get_public(self, target: str) -> ApiResponse:
+        """Return the response of the API to a visitor who is not signed in. If it is too long, return an empty response
+        with the status of the error."""
+        return await self._get(target, ())
+
+    async def _get(self, target: str, credentials: tuple[tuple[str, str], ...]) -> ApiResponse:
+        request_headers = (("Accept", "application/json"), *credentials)
+        try:
+            return await api_client.call_api(self._site.service, self._scope, "GET", target, headers=request_headers)
+        except ResponseTooLong as refused:
+            return ApiResponse(refused.status, (), b"")
 
 
 class Site:
@@ -77,6 +82,7 @@ class Site:
         self._assets = assets
         self._entry_assets = assets.entry_assets(config.name)
         self._log = telemetry.logger("web")
+        self._resources = PageRoutes(tuple(config.resources))
         self._routes = PageRoutes(() if self._entry_assets is None else self._entry_assets.paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -165,10 +171,20 @@ class Site:
         if path == SESSION_PATH:
             await exchange.answer(await self._session(exchange.headers, scope))
             return True
-        asset_response = self._assets.response(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
-        if asset_response is not None:
-            await exchange.answer(asset_response)
-        return asset_response is not None
+        file_response = await self._file(path, exchange.headers, scope)
+        if file_response is not None:
+            await exchange.answer(file_response)
+        return file_response is not None
+
+    async def _file(self, path: str, headers: Headers, scope: Scope) -> Response | None:
+        """Return a built file, or something that belongs to a page. Return None if the address has neither."""
+        if path.startswith(f"/{FOLDER}/"):
+            return self._assets.response(path, headers)
+        resource_match = self._resources.match(path)
+        if resource_match is None:
+            return None
+        template, values = resource_match
+        return await self._config.resources[template](_PageRequest(self, scope, headers, values))
 
     async def _session(self, headers: Headers, scope: Scope) -> Response:
         """Return whether the visitor is signed in, and the mark of the session. Only pages of this site may request

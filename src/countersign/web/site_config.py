@@ -33,9 +33,16 @@ class PageRequest(Protocol):
         """The response of the API to this visitor's GET of the target."""
         ...
 
+    async def get_public(self, target: str) -> ApiResponse:
+        """The response of the API to a GET of the target without the visitor's session."""
+        ...
+
 
 Renderer = Callable[[PageRequest], Awaitable[RenderedPage | None]]
 """Renders a page on the server. None means that only the script renders the page."""
+
+Resource = Callable[[PageRequest], Awaitable[Response]]
+"""Responds to a GET of something that belongs to a page, such as its picture for link previews."""
 
 Handler = Callable[[ASGIApp, Exchange, dict[str, object]], Awaitable[Response]]
 """Handles a request to the site itself, with the service to call, and the scope of the request."""
@@ -52,6 +59,7 @@ class SiteConfig:
     own_credentials_paths   prefixes of API paths whose POST requests have their own credentials and get no bearer token
     session_change_paths    prefixes of paths at which a session changes
     renderers               maps path templates to the renderers of pages that are also rendered on the server
+    resources               maps path templates to what belongs to the pages and is not itself a page
     handlers                maps methods and paths to handlers of requests that the site answers itself
     link_header             the Link header of each page
     """
@@ -63,6 +71,7 @@ class SiteConfig:
     own_credentials_paths: tuple[str, ...] = ()
     session_change_paths: tuple[str, ...] = ()
     renderers: Mapping[str, Renderer] = field(default_factory=dict[str, Renderer])
+    resources: Mapping[str, Resource] = field(default_factory=dict[str, Resource])
     handlers: Mapping[tuple[str, str], Handler] = field(default_factory=dict[tuple[str, str], Handler])
     link_header: str = ""
 

@@ -6,11 +6,12 @@ from html import escape
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, urlencode
 
-from countersign.web import page_shell, store_cards
+from countersign.web import page_shell, social_images, store_cards, store_social_images
 from countersign.web.origin import PublicAddress
 from countersign.web.page_shell import RenderedPage
 from countersign.web.sessions import TokenExchangeSessions
 from countersign.web.site_config import PageRequest, SiteConfig
+from countersign.web.social_images import SocialImage, SocialImages
 
 API = "/api/v1"
 PAGE_SIZE = 24
@@ -41,6 +42,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "pictures": "Pictures",
         "products": "All products",
         "results": "Results for “{words}”",
+        "store text": "Games, apps and tools to download and keep up to date.",
         "new": "New and updated",
         "all": "See all",
         "view": "View",
@@ -52,6 +54,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "license": "License",
         "platforms": "Platform",
         "yanked": "Withdrawn",
+        "publisher text": "Products of {name}.",
         "missing": "Page not found",
         "missing text": "It may have been moved or deleted, or you don’t have access.",
     },
@@ -65,6 +68,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "pictures": "Bilder",
         "products": "Alle Produkte",
         "results": "Treffer für „{words}“",
+        "store text": "Spiele, Apps und Werkzeuge zum Herunterladen, immer auf dem neuesten Stand.",
         "new": "Neu und aktualisiert",
         "all": "Alle ansehen",
         "view": "Ansehen",
@@ -76,15 +80,19 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "license": "Lizenz",
         "platforms": "Plattform",
         "yanked": "Zurückgezogen",
+        "publisher text": "Produkte von {name}.",
         "missing": "Seite nicht gefunden",
         "missing text": "Vielleicht verschoben, gelöscht oder ohne Zugriff für Sie.",
     },
 }
 
 
-def site_config(title: str, cookie_name: str, address: PublicAddress, *, link: str = "") -> SiteConfig:
+def site_config(
+    title: str, cookie_name: str, address: PublicAddress, *, link: str = "", fonts: Sequence[bytes] = ()
+) -> SiteConfig:
     """The configuration of the store's site; `title` is the name of the store, `cookie_name` is the name of the session
-    cookie, and `link` is the Link header of each page."""
+    cookie, `link` is the Link header of each page, and `fonts` are the fonts of pictures for link previews."""
+    images = SocialImages(fonts)
     return SiteConfig(
         name="store",
         title=title,
@@ -97,6 +105,11 @@ def site_config(title: str, cookie_name: str, address: PublicAddress, *, link: s
             "/browse": lambda request: render_product_list(request, title),
             "/products/{slug}": lambda request: render_product(request, title),
             "/publishers/{slug}": lambda request: render_publisher(request, title),
+        },
+        resources={
+            "/og.png": lambda request: store_social_images.show_store(request, title, images),
+            "/products/{slug}/og.png": lambda request: store_social_images.show_product(request, title, images),
+            "/publishers/{slug}/og.png": lambda request: store_social_images.show_publisher(request, title, images),
         },
         link_header=link,
     )
@@ -133,7 +146,10 @@ async def render_home(request: PageRequest, store: str) -> RenderedPage | None:
     )
     title = f'<h1 class="hidden-text">{page.words["discover"]}</h1>'
     body = f'<div class="wrap discover">{title}{store_cards.hero(products, page.words)}{rows}</div>'
-    return RenderedPage(store, store_cards.preload(products[0]), _framed(page, body, "/"))
+    root_url = request.address.root_url
+    picture = _drawn_picture(root_url, "/", store_social_images.of_store(store))
+    head = _described(store, page.words["store text"], f"{root_url}/", store, picture)
+    return RenderedPage(store, head + store_cards.preload(products[0]), _framed(page, body, "/"))
 
 
 async def render_product_list(request: PageRequest, store: str) -> RenderedPage | None:
@@ -219,10 +235,10 @@ async def render_publisher(request: PageRequest, store: str) -> RenderedPage | N
     in_banner = store_cards.in_banner(sorted(products, key=_released_at, reverse=True))
     root_url = request.address.root_url
     url = f"{root_url}/publishers/{quote(publisher['slug'])}"
-    picture = _picture_of(in_banner[0], root_url) if in_banner else ""
-    head = _described(publisher["name"], text, url, store, picture) + _data(
-        {address: publisher, listed_at: publisher_page}
-    )
+    described_text = text or page.words["publisher text"].format(name=publisher["name"])
+    picture = _publisher_picture(publisher, in_banner, store, root_url)
+    head = _described(publisher["name"], described_text, url, store, picture)
+    head += _data({address: publisher, listed_at: publisher_page})
     head += store_cards.preload(in_banner[0]) if in_banner else ""
     banner = "".join(store_cards.image(product, is_first=True) for product in in_banner)
     body = (
@@ -240,7 +256,10 @@ async def render_missing(request: PageRequest, store: str) -> RenderedPage:
     """Render the page for a product or publisher that does not exist, or that the visitor cannot see."""
     page = await _page(request, store)
     texts = page.words
-    body = f'<h1>{texts["missing"]}</h1><p>{texts["missing text"]}</p><p><a href="/browse">{texts["products"]}</a></p>'
+    body = (
+        f'<div class="page-head"><h1>{texts["missing"]}</h1></div><div class="state"><p>{texts["missing text"]}</p>'
+        f'<a class="button" href="/browse">{texts["products"]}</a></div>'
+    )
     return RenderedPage(f"{texts['missing']} · {store}", body=_framed(page, body), status=404)
 
 
@@ -322,34 +341,67 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
 def _meta(product: Mapping[str, Any], url: str, store: str, root_url: str) -> str:
     text = product.get("summary") or product.get("description") or ""
     feed = f"{API}/products/{quote(product['slug'])}/feed"
-    description = _described(product["title"], text, url, store, _picture_of(product, root_url))
+    picture = _own_picture(product, root_url) or _drawn_picture(
+        root_url, f"/products/{quote(product['slug'])}", store_social_images.of_product(product, store)
+    )
+    description = _described(product["title"], text, url, store, picture)
     return f'<link rel="alternate" type="application/atom+xml" href="{feed}">{description}'
 
 
-def _described(title: str, text: str, url: str, store: str, picture: str) -> str:
-    """What search engines and link previews show of a page. The addresses are absolute; `picture` may be empty."""
+class _Picture(NamedTuple):
+    """The picture of a page for link previews: its absolute address, what it shows in words, and, if it is drawn for
+    link previews, its width and height in pixels."""
+
+    url: str
+    alt: str
+    size: tuple[int, int] | None = None
+
+
+def _described(title: str, text: str, url: str, store: str, picture: _Picture) -> str:
+    """What search engines and link previews show of a page. The addresses are absolute."""
     properties = {
         "og:type": "website",
         "og:site_name": store,
         "og:title": title,
         "og:description": text,
         "og:url": url,
-        **({"og:image": picture} if picture else {}),
+        "og:image": picture.url,
+        "og:image:alt": picture.alt,
     }
+    if picture.size is not None:
+        width, height = picture.size
+        properties |= {"og:image:type": social_images.PNG, "og:image:width": str(width), "og:image:height": str(height)}
     tags = "".join(f'<meta property="{name}" content="{escape(value)}">' for name, value in properties.items())
-    card = '<meta name="twitter:card" content="summary_large_image">' if picture else ""
+    card = '<meta name="twitter:card" content="summary_large_image">'
     return (
         f'<link rel="canonical" href="{escape(url)}"><meta name="description" content="{escape(text)}">{tags}{card}'
     )
 
 
-def _picture_of(product: Mapping[str, Any], root_url: str) -> str:
-    """The absolute address of the product's own cover, or else of its first screenshot. Most link previews show no SVG,
-    so that the placeholder cover is the last choice."""
-    shots = [media_file["url"] for media_file in product.get("media", ()) if media_file["kind"] == "screenshot"]
-    cover = product["cover"]
-    address = shots[0] if cover["placeholder"] and shots else cover["url"]
-    return f"{root_url}{address}"
+def _own_picture(product: Mapping[str, Any], root_url: str) -> _Picture | None:
+    """The largest WebP copy of the product's own cover, or None. Most link previews show neither AVIF nor the SVG of a
+    placeholder cover."""
+    copies = [copy for copy in product["cover"]["srcset"] if copy["type"] == "image/webp"]
+    if not copies:
+        return None
+    largest_copy = max(copies, key=lambda copy: copy["width"])
+    return _Picture(f"{root_url}{largest_copy['url']}", product["cover"]["alt"] or product["title"])
+
+
+def _publisher_picture(
+    publisher: Mapping[str, Any], in_banner: Sequence[Mapping[str, Any]], store: str, root_url: str
+) -> _Picture:
+    """The cover of one of the publisher's products, or else a drawn picture."""
+    own_pictures = [_own_picture(product, root_url) for product in in_banner]
+    drawn = store_social_images.of_publisher(publisher, store)
+    drawn_picture = _drawn_picture(root_url, f"/publishers/{quote(publisher['slug'])}", drawn)
+    return next((picture for picture in own_pictures if picture is not None), drawn_picture)
+
+
+def _drawn_picture(root_url: str, path: str, image: SocialImage) -> _Picture:
+    """The picture that is drawn for the page at the path."""
+    url = f"{root_url}{store_social_images.path_of(path, image)}"
+    return _Picture(url, image.title, (social_images.WIDTH, social_images.HEIGHT))
 
 
 def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any]], url: str) -> str:

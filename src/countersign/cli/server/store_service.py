@@ -51,8 +51,9 @@ async def application(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
         stack.push_async_callback(front.close)
         address = PublicAddress(store.root_url, store.is_loopback)
         title, cookie = store.settings.resource_name, sessions.cookie_name(store)
-        config = store_site.site_config(title, cookie, address, link=DOCUMENT_LINKS)
-        yield Site(config, front, address, Assets.of_package())
+        assets = Assets.of_package()
+        config = store_site.site_config(title, cookie, address, link=DOCUMENT_LINKS, fonts=assets.fonts())
+        yield Site(config, front, address, assets)
 
 
 async def prepare(store: Store, is_demo: bool) -> str:
