@@ -373,7 +373,9 @@ class _Agents:
     async def _billing(self) -> None:
         fetch = self._run.transaction.fetch
         for ago, (invoice, amount) in zip((190, 75), await fetch(_UNPAID), strict=True):
-            payment_values = {"invoice": invoice, "amount_minor": amount, "paid_on": self._past.day(0)}
+            # An hour after midnight, a payment that was proposed two hours ago is of yesterday.
+            paid_on = clock.rfc3339(self._past.minutes(ago))[:10]
+            payment_values = {"invoice": invoice, "amount_minor": amount, "paid_on": paid_on}
             reason = "The bank statement shows this transfer."
             await self._propose("billing-helper", ago, reason, ("payment.create", payment_values))
         for (product,) in await fetch(_PRODUCTS):

@@ -1,6 +1,12 @@
 """The demonstration's activity fills the home pages of its people."""
 
+import json
+import re
+
+import pytest
+
 from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.records import demo_activity
 from tests.records.office import Office
 
@@ -15,6 +21,21 @@ async def test_the_demonstration_has_proposals_of_each_risk_and_work_due_near_to
     assert {plan["agent"] for plan in plans} == {"inbox-triage", "crm-sync", "helpdesk-bot", "billing-helper"}
     assert [record["model"] for record in (*home["due"], *home["tickets"])] == ["lead", "ticket"]
     assert len(await office.all("payment", "carol")) > 50
+
+
+@pytest.mark.parametrize("time_of_day", ["00:00:30", "03:05:00", "23:59:30"])
+async def test_the_demonstration_can_be_filled_at_any_time_of_the_day(office: Office, time_of_day: str) -> None:
+    now = clock.now()
+    midnight, today = now - now % clock.DAY, clock.rfc3339(now)[:10]
+    hours, minutes, seconds = map(int, time_of_day.split(":"))
+
+    with clock.fixed(clock.later(Instant(midnight), seconds=(hours * 60 + minutes) * 60 + seconds)):
+        await demo_activity.add_activity(office.service.engine)
+
+    payments = [each for each in await office.all("plan", "carol") if "payment.create" in json.dumps(each)]
+    days = re.findall(r"paid_on\W+(\d{4}-\d\d-\d\d)", json.dumps(payments))
+    assert days
+    assert max(days) <= today
 
 
 async def test_the_newest_activity_of_the_demonstration_is_by_several_people_and_refers_to_its_record(
