@@ -90,8 +90,8 @@ class Assets:
 
     def fonts(self) -> list[bytes]:
         """Return the files of the font, with the one that most texts need at the first place."""
-        names = [each for each in self.files if each.startswith(f"{FOLDER}/geist-") and each.endswith(".woff2")]
-        return [self.files[name] for name in sorted(names, key=lambda each: (FIRST_FONT not in each, each))]
+        names = [name for name in self.files if name.startswith(f"{FOLDER}/geist-") and name.endswith(".woff2")]
+        return [self.files[name] for name in sorted(names, key=lambda name: (FIRST_FONT not in name, name))]
 
     def response(self, path: str, headers: Headers) -> Response | None:
         """Return the file at the address, or None if there is no file. It is compressed if a compressed file exists and

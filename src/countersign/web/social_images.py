@@ -86,7 +86,7 @@ def caching_headers(image: SocialImage, query: str) -> tuple[tuple[str, str], ..
 def not_modified(image: SocialImage, headers: Headers, query: str) -> Response | None:
     """Return the response 304 if the client has this picture already (RFC 9110 §13.1.2)."""
     known_tags = (headers.get("if-none-match") or "").split(",")
-    if etag(image) not in (each.strip().removeprefix("W/") for each in known_tags):
+    if etag(image) not in (tag.strip().removeprefix("W/") for tag in known_tags):
         return None
     return Response(304, headers=caching_headers(image, query), etag=etag(image))
 
@@ -143,23 +143,23 @@ class _Pen:
     def font(self, size: int, weight: int) -> _Face:
         """Return the fonts of a size in pixels and a weight."""
         if (size, weight) not in self._faces:
-            fonts = tuple(_font(each, size, weight) for each in self._files) or (ImageFont.load_default(size),)
+            fonts = tuple(_font(file, size, weight) for file in self._files) or (ImageFont.load_default(size),)
             self._faces[size, weight] = _Face(size, fonts)
         return self._faces[size, weight]
 
     def drawable(self, text: str) -> str:
         """Return the text without the symbols that no font has, or an empty text if no font has one of its letters."""
         words = " ".join(text[:MAX_TEXT_LENGTH].split())
-        missing = {each for each in words if self._font_of(each) is None}
-        if any(each.isalnum() for each in missing):
+        missing = {letter for letter in words if self._font_of(letter) is None}
+        if any(letter.isalnum() for letter in missing):
             return ""
-        return " ".join("".join(each for each in words if each not in missing).split())
+        return " ".join("".join(letter for letter in words if letter not in missing).split())
 
     def _font_of(self, letter: str) -> int | None:
         """Return the index of the first font that has the letter."""
         if letter not in self._known:
             fonts = self.font(20, _REGULAR).fonts
-            has_letter = (letter == " " or _glyph(each, letter) != _glyph(each, _MISSING) for each in fonts)
+            has_letter = (letter == " " or _glyph(font, letter) != _glyph(font, _MISSING) for font in fonts)
             self._known[letter] = next((index for index, has in enumerate(has_letter) if has), None)
         return self._known[letter]
 
@@ -201,7 +201,7 @@ class _Pen:
                 lines[-1] = joined
             else:
                 lines.append(word)
-        return [self.cut(each, face) for each in lines]
+        return [self.cut(line, face) for line in lines]
 
 
 def _glyph(font: Font, letter: str) -> bytes:
@@ -221,7 +221,7 @@ def _fitting_title(pen: _Pen, title: str) -> tuple[_Face, list[str]]:
     for size in _TITLE_SIZES:
         face = pen.font(size, _BOLD)
         lines = pen.wrapped(title, face, 100)
-        if len(lines) <= 2 and not any(each.endswith("…") for each in lines):
+        if len(lines) <= 2 and not any(line.endswith("…") for line in lines):
             return face, lines
     face = pen.font(_TITLE_SIZES[-1], _BOLD)
     return face, pen.wrapped(title, face, 3)

@@ -30,7 +30,7 @@ def of_product(product: Mapping[str, Any], store: str) -> SocialImage:
         by=product["publisher"]["name"],
         site=store,
         color=product["cover"]["color"],
-        icon_url=next((each["url"] for each in product["media"] if each["kind"] == "icon"), ""),
+        icon_url=next((medium["url"] for medium in product["media"] if medium["kind"] == "icon"), ""),
     )
 
 
