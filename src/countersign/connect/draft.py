@@ -191,8 +191,8 @@ class _Drafter:
 
     def _needs_search_path(self) -> bool:
         """Return whether a read may run functions of the database: those of views and of row rules find their names on
-        its search path. Other reads do without it, because whoever may create a function in a schema of the path could
-        otherwise run code in them."""
+        its search path. Other reads do without it, because a role that may create a function in a schema of the path
+        could otherwise run code in them."""
         adopted = [relation for relation in self._database.relations if relation.id in self._models]
         return any(relation.has_row_rules or "view" in relation.kind for relation in adopted)
 

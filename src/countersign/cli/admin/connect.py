@@ -9,7 +9,7 @@ import click
 
 from countersign.cli import configuration, output
 from countersign.cli.output import Exit, Failure, refusal_failure
-from countersign.connect import draft, names, postgres, sqlite
+from countersign.connect import demo_database, draft, names, postgres, sqlite
 from countersign.connect.draft import Draft, Report
 from countersign.connect.schema import Database, Samples
 from countersign.declare import text
@@ -19,6 +19,7 @@ from countersign.kernel.errors import Refused
 from countersign.records import base_models
 
 CANNOT_CONNECT, CANNOT_WRITE = "cannot read the database", "cannot write the module"
+CANNOT_CREATE = "cannot create the demonstration database"
 URL_SETTING = "COUNTERSIGN_EXISTING_URL"
 SAMPLE_SIZE, MAX_SAMPLE_SIZE = 200, 1_000
 MAX_URL_FILE_BYTES = 4096
@@ -44,6 +45,10 @@ _KIND_NAMES = {
     "--sample", type=click.IntRange(0, MAX_SAMPLE_SIZE), default=SAMPLE_SIZE, show_default=True,
     help="Values of each text column to look at for the guess; 0 looks at none.",
 )  # fmt: skip
+@click.option(
+    "--demo-database", "is_demo", is_flag=True,
+    help="First create a small invented shop at URL: in a new SQLite file, or in an empty PostgreSQL database.",
+)  # fmt: skip
 @click.option("--try", "is_try", is_flag=True, help="Connect for trying: nothing but reading, so SELECT is enough.")
 @output.json_option
 def connect(
@@ -55,13 +60,14 @@ def connect(
     name: str | None,
     out: str | None,
     sample: int,
+    is_demo: bool,
     is_try: bool,
 ) -> None:
     """Write a module text for the tables of the database at URL: postgresql://… or sqlite:///FILE.
 
-    The command only reads. Without URL and --url-file, the URL is the setting COUNTERSIGN_EXISTING_URL. Text that may
-    be personal is masked, and secrets are left out; the file says why. The file contains no password, and an existing
-    file is never overwritten.
+    The command only reads, except with --demo-database. Without URL and --url-file, the URL is the setting
+    COUNTERSIGN_EXISTING_URL. Text that may be personal is masked, and secrets are left out; the file says why. The file
+    contains no password, and an existing file is never overwritten.
     """
     address = _address(url, url_file)
     module = name or names.module_name(_database_name(address))
@@ -69,6 +75,9 @@ def connect(
         raise click.UsageError(f"{module!r} is not a module name: lower-case letters, digits and single underscores")
     path = Path(out or f"{module}.py")
     _require_new(path)
+    if is_demo:
+        _create_demo_database(address)
+    _require_database(address)
     started_s = clock.monotonic_s()
     database, samples = _run(address, schemas, tables, sample)
     took_s = clock.monotonic_s() - started_s
@@ -105,10 +114,34 @@ def _address(url: str | None, url_file: str | None) -> str:
         _require_postgres(address, is_argument=url is not None)
     elif not address.startswith(sqlite.SQLITE):
         raise click.UsageError("the URL of the database begins with postgresql:// or sqlite:///")
-    elif not Path(address.removeprefix(sqlite.SQLITE)).is_file():
+    return address
+
+
+def _require_database(address: str) -> None:
+    if address.startswith(sqlite.SQLITE) and not Path(address.removeprefix(sqlite.SQLITE)).is_file():
         why, remedy = "the file does not exist", "Write the URL like sqlite:////absolute/file.db."
         raise Failure(CANNOT_CONNECT, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
-    return address
+
+
+def _create_demo_database(address: str) -> None:
+    """Create the demonstration shop at the URL.
+
+    Raises:
+        Failure: there is a file or a table already, or the database cannot be reached or written.
+    """
+    try:
+        if address.startswith(sqlite.SQLITE):
+            demo_database.create_sqlite(Path(address.removeprefix(sqlite.SQLITE)))
+        else:
+            asyncio.run(demo_database.create_postgres(address))
+    except FileExistsError as error:
+        why, remedy = f"{error.filename} exists", "Name a new file, or leave out --demo-database to connect this one."
+        raise Failure(CANNOT_CREATE, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise Failure(CANNOT_CREATE, why=why, remedy="Name a file in a folder that you may write.") from error
+    except Refused as refused:
+        raise refusal_failure(CANNOT_CREATE, refused) from refused
 
 
 def _require_postgres(address: str, *, is_argument: bool) -> None:

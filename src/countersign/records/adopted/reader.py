@@ -184,14 +184,18 @@ class AdoptedScope(Scope):
             is_null = queries.null_keyword(name, value) == "NULL"
             return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
         names = field.table_columns if is_ref else self.table.key
-        items = queries.array_of(name, value) if operator == "in" else [value]
-        # Decoding takes time, so refuse too many ids before.
-        read_only.require_few_values(len(self.parameters.values) + len(items))
-        keys = _keys(target, [str(queries.operand_of(queries.ID, name, each)) for each in items])
+        keys = _keys(target, self._record_ids(name, operator, value))
         has_key = self._is_one_of_keys(names, self._operand_types(target, names), keys)
         visible = self._sees_target(field) if is_ref else None
         condition = has_key if visible is None else f"({has_key} AND {visible})"
         return f"(NOT {condition} OR {self._is_empty(field)})" if operator == "ne" else condition
+
+    def _record_ids(self, name: str, operator: Operator, value: object) -> list[str]:
+        """Return the ids in a condition."""
+        items = queries.array_of(name, value) if operator == "in" else [value]
+        # Decoding ids takes time, so refuse too many of them first.
+        read_only.require_few_values(len(self.parameters.values) + len(items))
+        return [str(queries.operand_of(queries.ID, name, each)) for each in items]
 
     def _is_empty(self, field: Field) -> str:
         """Return the condition that the ref is empty for the caller. The id of a record is never empty."""
