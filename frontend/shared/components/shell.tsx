@@ -4,7 +4,7 @@ import { currentRoute, path } from "../router";
 import { areShortcutsDisabled, isSheetOpen, shortcuts, registerShortcut, disableShortcuts } from "../shortcuts";
 import { setTheme, theme, type Theme } from "../theme";
 import { language, type Language, LANGUAGES, setLanguage, translator } from "../i18n";
-import { Button } from "./button";
+import { Button, LinkButton } from "./button";
 import { Dialog } from "./dialog";
 import { Heading } from "./heading";
 import { Icon, type IconName } from "./icon";
@@ -54,10 +54,11 @@ export function NotFound() {
   return (
     <>
       <Heading title={t("missing.title")} />
-      <p>{t("missing.text")}</p>
-      <p>
-        <a href="/">{t("missing.home")}</a>
-      </p>
+      <div class="state">
+        <Icon name="search" />
+        <p>{t("missing.text")}</p>
+        <LinkButton href="/">{t("missing.home")}</LinkButton>
+      </div>
     </>
   );
 }

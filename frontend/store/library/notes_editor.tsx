@@ -10,6 +10,7 @@ import type { Schemas } from "../api";
 import { useStoredInput } from "../stored_input";
 import { collections, collectionsOf, loadNote, putInCollections, reloadNote, saveNote, setHidden } from "./library_state";
 import { translator } from "../../shared/i18n";
+import "../store.css";
 
 const tLibrary = translator("library");
 

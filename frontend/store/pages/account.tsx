@@ -1,35 +1,37 @@
-// The account page: links to the person's own pages.
+// The account page: who is signed in, what they publish for, and how the pages look in this browser.
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
-import { Icon, type IconName } from "../../shared/components/icon";
+import { Icon } from "../../shared/components/icon";
 import { LanguageSwitch, ThemeSwitch } from "../../shared/components/shell";
 import { translator } from "../../shared/i18n";
-import { isPublisher, me } from "../me";
+import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
+import { ownPlaces, SettingsArea } from "../settings_area";
 import { Avatar, signOut } from "../shell/account_menu";
 
 const tCommon = translator("common");
 const t = translator("store");
-const tNotifications = translator("notifications");
+const tPublisher = translator("publisher");
 
 export function Account() {
-  const places: readonly (readonly [address: string, label: string, icon: IconName])[] = [
-    ["/notifications", tNotifications("title"), "bell"],
-    ["/redeem", t("redeem"), "ticket"],
-    ["/auth/agents", t("agents"), "bot"],
-    ["/keys", t("keys"), "key-round"],
-    ...(isPublisher.value ? ([["/publisher", t("publisher"), "building-2"]] as const) : []),
-  ];
   return (
-    <div class="settings">
+    <SettingsArea current="/account">
       <Heading title={t("account")} />
       <RequireSignIn text={t("account.text")}>
-        <p class="row">
-          <Avatar name={me.value?.email ?? ""} />
-          {me.value?.email}
-        </p>
+        <section class="panel-box setting-panel" aria-label={t("account.person")}>
+          <ul class="setting-rows">
+            <li>
+              <Avatar name={me.value?.email ?? ""} />
+              <b class="grow">{me.value?.email}</b>
+              <Button onClick={signOut}>
+                <Icon name="log-out" />
+                {tCommon("sign.out")}
+              </Button>
+            </li>
+          </ul>
+        </section>
         <ul class="link-list panel-box">
-          {places.map(([address, label, icon]) => (
+          {[...ownPlaces(), { address: "/redeem", label: t("redeem"), icon: "ticket" as const }].map(({ address, label, icon }) => (
             <li key={address}>
               <a href={address}>
                 <Icon name={icon} />
@@ -39,17 +41,44 @@ export function Account() {
             </li>
           ))}
         </ul>
-        <div class="row">
-          <Button onClick={signOut}>
-            <Icon name="log-out" />
-            {tCommon("sign.out")}
-          </Button>
-        </div>
+        <Organisations />
       </RequireSignIn>
-      <div class="row">
-        <ThemeSwitch />
-        <LanguageSwitch />
-      </div>
-    </div>
+      <section class="panel-box setting-panel" aria-labelledby="appearance">
+        <h2 id="appearance">{t("appearance")}</h2>
+        <p class="quiet">{t("appearance.text")}</p>
+        <ul class="setting-rows">
+          <li>
+            <ThemeSwitch />
+          </li>
+          <li>
+            <LanguageSwitch />
+          </li>
+        </ul>
+      </section>
+    </SettingsArea>
+  );
+}
+
+/** The organisations that the person publishes for, with their role. */
+function Organisations() {
+  const roles = Object.entries(me.value?.roles ?? {});
+  if (roles.length === 0) {
+    return null;
+  }
+  return (
+    <section class="panel-box setting-panel" aria-labelledby="organisations">
+      <h2 id="organisations">{t("account.orgs")}</h2>
+      <ul class="setting-rows">
+        {roles.map(([org, role]) => (
+          <li key={org}>
+            <Icon name="building-2" />
+            <a class="grow" href={`/publisher?${new URLSearchParams({ org })}`}>
+              {org}
+            </a>
+            <span class="quiet">{tPublisher(`role.name.${role === "owner" || role === "publisher" ? role : "viewer"}`)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

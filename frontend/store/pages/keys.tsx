@@ -8,6 +8,7 @@ import { Problem } from "../../shared/problem";
 import { api } from "../api";
 import { Curl, curl } from "../curl";
 import { me } from "../me";
+import { SettingsArea } from "../settings_area";
 import { translator } from "../../shared/i18n";
 import "../store.css";
 
@@ -17,27 +18,27 @@ type Tier = "community" | "agent" | "sandbox";
 
 export function Keys() {
   return (
-    <div class="stack">
+    <SettingsArea current="/keys">
       <Heading title={t("keys")} />
       <p class="lead">{t("keys.text")}</p>
       <Own />
       <Sandbox />
-      <section class="stack" aria-labelledby="connected">
+      <section class="panel-box setting-panel" aria-labelledby="connected">
         <h2 id="connected">{t("agents")}</h2>
-        <p>{t("agents.text")}</p>
+        <p class="quiet">{t("agents.text")}</p>
         <div class="row">
           <LinkButton href={me.value === null ? "/auth/signin?return_to=/auth/agents" : "/auth/agents"}>{t("agents")}</LinkButton>
           <a href="/auth.md">{t("agents.manual")}</a>
         </div>
       </section>
-    </div>
+    </SettingsArea>
   );
 }
 
 function Own() {
   const [tier, setTier] = useState<Tier>("community");
   return (
-    <section class="stack" aria-labelledby="own">
+    <section class="panel-box setting-panel" aria-labelledby="own">
       <h2 id="own">{t("keys.own")}</h2>
       <SelectField
         name="tier"
@@ -58,7 +59,7 @@ function Own() {
 function Sandbox() {
   const [isOn, setOn] = useState(false);
   return (
-    <section class="stack" aria-labelledby="sandbox">
+    <section class="panel-box setting-panel" aria-labelledby="sandbox">
       <h2 id="sandbox">{t("sandbox")}</h2>
       <label class="check">
         <input type="checkbox" role="switch" checked={isOn} onChange={(event) => setOn(event.currentTarget.checked)} />

@@ -11,6 +11,7 @@ import { api, type Schemas } from "../api";
 import { NotificationList } from "../notifications/notification_list";
 import { markSeen } from "../notifications/unseen";
 import { RequireSignIn } from "../require_sign_in";
+import { SettingsArea } from "../settings_area";
 
 const t = translator("notifications");
 const tStore = translator("store");
@@ -21,14 +22,14 @@ const PAGE = 30;
 
 export function Notifications() {
   return (
-    <div class="wrap">
+    <SettingsArea current="/notifications">
       <div class="notifications">
         <Heading title={t("title")} />
         <RequireSignIn>
           <Shown />
         </RequireSignIn>
       </div>
-    </div>
+    </SettingsArea>
   );
 }
 

@@ -2,10 +2,11 @@
 
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, Route
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.store.people import PLAYER, sign_in
-from tests.browser.watched import watched
+from tests.browser.waiting import box
+from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
 
 LOST = ("Failed to load resource",)
@@ -30,3 +31,27 @@ async def test_the_account_appears_when_the_server_can_be_reached_again(browser:
         await page.locator("header.top-bar .avatar").wait_for()
 
     assert failures == {"/session": 0, "/api/v1/auth/me": 0}
+
+
+async def test_the_pages_of_a_person_have_their_places_beside_them_and_on_phones_in_a_list(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PLAYER, "/account")
+        places = page.get_by_role("navigation", name="Account", exact=True)
+        await expect(places.locator("[aria-current=page]")).to_have_text("Account")
+        assert (await box(page.locator("h1")))["x"] > (await box(places))["x"] + 200
+        await places.get_by_text("API keys").click()
+        await expect(page.locator("h1")).to_have_text("API keys")
+        await expect(places.locator("[aria-current=page]")).to_have_text("API keys")
+        await assert_accessible(page, axe)
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await page.emulate_media(color_scheme="dark")
+        await assert_accessible(page, axe)
+        await page.goto("/account")
+        await page.locator(".link-list").get_by_text("API keys").wait_for()
+        await assert_accessible(page, axe)
+        await page.set_viewport_size({"width": 320, "height": 844})
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+        await page.locator(".link-list").get_by_text("API keys").click()
+        await expect(page.locator("h1")).to_have_text("API keys")

@@ -125,3 +125,17 @@ async def test_single_keys_switched_off_leave_the_grid_its_own(browser: Browser,
         await page.keyboard.press("ArrowDown")
 
         await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", "cell-1-0")
+
+
+async def test_a_missing_page_says_so_within_the_margins_of_a_phone_and_leads_to_the_start(
+    browser: Browser, desk: Desk
+) -> None:
+    async with desk.page(browser, width=390) as page:
+        await desk.sign_in(page, "alice", "/models/none")
+        await expect(page.locator("h1")).to_have_text("Page not found")
+        text = await box(page.locator("main .state p"))
+        await page.click("main a:text-is('Go to the start page')")
+        await page.wait_for_selector("h1:not(:text-is('Page not found'))")
+
+    assert text["x"] >= 12
+    assert text["x"] + text["width"] <= 390 - 12
