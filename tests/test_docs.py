@@ -49,6 +49,7 @@ NEVER_A_PROBLEM = {
     "database_moved": "the start of the service fails with it",
     "database_in_use": "shown by the command line",
     "database_right_missing": "the start of the service fails with it",
+    "busy": "the records service answers with its text, without a code",
 }
 
 

@@ -62,6 +62,11 @@ class Settings:
         "URL",
         secret=True,
     )
+    accept_wide_rights: bool = _setting(
+        False,
+        "For a trial: accept a role of the existing database that is a superuser, bypasses row-level security or owns "
+        "tables, and that therefore reads rows which policies hide from others.",
+    )
     database_pool: int = _setting(10, "Maximum number of PostgreSQL connections of one worker process.", "connections")
     read_deadline_s: int = _setting(5, "Maximum time that a search or scan may take in the database.", "seconds")
     storage_mib: int = _setting(

@@ -12,11 +12,12 @@ import pytest
 from countersign.declare import Grant, text
 from countersign.declare.registry import Registry
 from countersign.records import base_models
+from countersign.records.commands.errors import BadInput
 from tests.adopted.shop import Shop, open_shop
 
 HEAD = '''"""Odd values."""
 
-from countersign.declare import Date, LongText, Model, Module, Moment, Money, Ref, Table, Text
+from countersign.declare import Bool, Date, LongText, Model, Module, Moment, Money, Number, Ref, Table, Text
 
 '''
 
@@ -197,3 +198,143 @@ async def test_functions_that_others_create_in_a_schema_do_not_run(postgres_url:
         listed = await shop.inside.value(root, "note", "list", filter=[condition])
 
     assert [(each["price_minor"], each["title"]) for each in listed] == [(500, "Rose")]
+
+
+@asynccontextmanager
+async def opened_postgres(url: str, tmp_path: Path, script: str, *models: str) -> AsyncGenerator[Shop]:
+    """Open the service over a PostgreSQL database that the script fills."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script.encode())
+    async with open_shop(url, tmp_path, registry_of(*models)) as shop:
+        yield shop
+
+
+async def test_rows_without_an_id_are_not_counted(tmp_path: Path) -> None:
+    script = """
+    CREATE TABLE note (k INT PRIMARY KEY, title TEXT);
+    INSERT INTO note VALUES (5, 'int'), (NULL, 'none'), (CAST(x'67e96e' AS TEXT), 'not UTF-8');
+    """
+    async with opened(tmp_path, script, NOTE) as shop:
+        found = await shop.inside.value(shop.inside.administrator(), "note", "search", limit=1)
+
+    assert (found["total"], [each["title"] for each in found["rows"]]) == (1, ["int"])
+
+
+async def test_an_integer_primary_key_of_sqlite_in_descending_order_may_have_any_value(tmp_path: Path) -> None:
+    script = """
+    CREATE TABLE note (k INTEGER PRIMARY KEY DESC, title TEXT);
+    INSERT INTO note VALUES (5, 'int'), ('abc', 'text'), (1.5, 'real'), (NULL, 'none');
+    """
+    async with opened(tmp_path, script, NOTE) as shop:
+        root = shop.inside.administrator()
+        found = await shop.inside.value(root, "note", "search", limit=5)
+        got = [await shop.inside.value(root, "note", "get", id=each["id"]) for each in found["rows"]]
+
+    assert (found["total"], {each["title"] for each in got}) == (3, {"int", "text", "real"})
+
+
+async def test_count_by_counts_keys_that_are_bytes(tmp_path: Path) -> None:
+    models = (
+        'class Kind(Model, table=Table("kind", key="k")):\n    title = Text()\n',
+        'class Note(Model, table=Table("note", key="k")):\n    kind = Ref("kind", columns="kind")\n',
+    )
+    script = """
+    CREATE TABLE kind (k BLOB PRIMARY KEY NOT NULL, title TEXT);
+    CREATE TABLE note (k INTEGER PRIMARY KEY, kind BLOB);
+    INSERT INTO kind VALUES (x'00ff', 'bytes'), ('abc', 'text');
+    INSERT INTO note VALUES (1, x'00ff'), (2, x'00ff'), (3, 'abc'), (4, NULL);
+    """
+    async with opened(tmp_path, script, *models) as shop:
+        root = shop.inside.administrator()
+        kinds = {each["id"]: each["title"] for each in await shop.inside.value(root, "kind", "list")}
+        counted = await shop.inside.value(root, "note", "count_by", field="kind")
+        got = [await shop.inside.value(root, "kind", "get", id=each) for each in kinds]
+
+    assert {kinds.get(each["value"]): each["count"] for each in counted} == {"bytes": 2, "text": 1, None: 1}
+    assert {each["title"] for each in got} == {"bytes", "text"}
+
+
+DOMAINS = """
+CREATE DOMAIN flag AS boolean; CREATE DOMAIN nested_flag AS flag;
+CREATE DOMAIN local_time AS timestamp; CREATE DOMAIN nested_time AS local_time;
+CREATE DOMAIN number AS integer; CREATE DOMAIN nested_number AS number;
+CREATE TABLE note (k nested_number PRIMARY KEY, open nested_flag, at nested_time, word text);
+INSERT INTO note VALUES (1, true, '2026-07-01 12:00', 'yes'), (2, false, NULL, 'f'), (3, NULL, NULL, 'perhaps');
+"""
+
+
+async def test_a_domain_over_a_domain_has_the_values_of_its_base_type(postgres_url: str, tmp_path: Path) -> None:
+    model = (
+        'class Note(Model, table=Table("note", key="k")):\n    open = Bool()\n'
+        '    at = Moment(zone="Europe/Vienna")\n    word = Bool()\n'
+    )
+    async with opened_postgres(postgres_url, tmp_path, DOMAINS, model) as shop:
+        listed = await shop.inside.value(shop.inside.administrator(), "note", "list")
+
+    assert [each["open"] for each in listed] == [True, False, None]
+    assert [each["word"] for each in listed] == [True, False, None], "a text that is neither true nor false is empty"
+    assert listed[0]["at"] == "2026-07-01T10:00:00.000Z"
+    assert {len(each["id"]) for each in listed} == {24}
+
+
+async def test_the_id_of_a_key_whose_label_was_renamed_is_no_record(postgres_url: str, tmp_path: Path) -> None:
+    script = """
+    CREATE TYPE size AS ENUM ('small', 'large');
+    CREATE TABLE note (k size PRIMARY KEY, title text);
+    INSERT INTO note VALUES ('small', 'S'), ('large', 'L');
+    """
+    async with opened_postgres(postgres_url, tmp_path, script, NOTE) as shop:
+        root = shop.inside.administrator()
+        small, large = await shop.inside.value(root, "note", "list")
+        shop.change("ALTER TYPE size RENAME VALUE 'small' TO 'tiny'")
+        by_ids = [{"field": "id", "op": "in", "value": [small["id"], large["id"]]}]
+        found = await shop.inside.value(root, "note", "search", filter=by_ids)
+
+        assert [each["title"] for each in found["rows"]] == ["L"]
+        with pytest.raises(BadInput, match="no such record"):
+            await shop.inside.value(root, "note", "get", id=small["id"])
+
+
+PLANTED = """
+CREATE TYPE size AS ENUM ('small', 'large');
+CREATE TABLE note (
+    k size PRIMARY KEY, title varchar(20), balance numeric(8, 2), at timestamptz, day date, parts bigint
+);
+INSERT INTO note VALUES ('small', 'S', 5, '2026-07-01T10:00:00Z', '2026-07-01', 3), ('large', 'L', 7, NULL, NULL, NULL);
+CREATE FUNCTION times(numeric, integer) RETURNS numeric LANGUAGE sql AS 'SELECT 777::numeric';
+CREATE OPERATOR * (FUNCTION = times, LEFTARG = numeric, RIGHTARG = integer);
+CREATE FUNCTION never(varchar, text) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE OPERATOR = (FUNCTION = never, LEFTARG = varchar, RIGHTARG = text);
+CREATE FUNCTION never(size, size) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE OPERATOR = (FUNCTION = never, LEFTARG = size, RIGHTARG = size);
+CREATE FUNCTION to_char(date, text) RETURNS text LANGUAGE sql AS $$SELECT '1999-09-09'$$;
+CREATE FUNCTION "left"(text, integer) RETURNS text LANGUAGE sql AS $$SELECT 'planted'$$;
+CREATE FUNCTION lower(text) RETURNS text LANGUAGE sql AS $$SELECT 'planted'$$;
+CREATE FUNCTION round(numeric) RETURNS numeric LANGUAGE sql AS 'SELECT 888::numeric';
+"""
+
+
+@pytest.mark.parametrize("path", ['"public",', '"public", "pg_catalog"'])
+async def test_functions_and_operators_that_others_plant_are_not_used(
+    postgres_url: str, tmp_path: Path, path: str
+) -> None:
+    model = (
+        'class Note(Model, table=Table("note", key="k")):\n    title = Text()\n'
+        '    balance_minor = Money(column="balance")\n    at = Moment()\n    day = Date()\n    parts = Number()\n'
+    )
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(PLANTED.encode())
+    async with open_shop(postgres_url, tmp_path, registry_of(model, search_path=path)) as shop:
+        root = shop.inside.administrator()
+        small, large = await shop.inside.value(root, "note", "list")
+        got = await shop.inside.value(root, "note", "get", id=large["id"])
+        by_title = [{"field": "title", "op": "eq", "value": "S"}]
+        found = await shop.inside.value(root, "note", "search", filter=by_title)
+        contained = [{"field": "title", "op": "contains", "value": "l"}]
+        containing = await shop.inside.value(root, "note", "search", filter=contained)
+
+    assert {**small, "id": "", "revision": 0} == {
+        **{"id": "", "revision": 0, "title": "S", "balance_minor": 500, "at": "2026-07-01T10:00:00.000Z"},
+        **{"day": "2026-07-01", "parts": 3},
+    }
+    assert (got, found["rows"], containing["rows"]) == (large, [small], [large])

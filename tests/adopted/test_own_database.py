@@ -139,3 +139,12 @@ def test_no_command_creates_tables_in_the_database_of_others(
     assert ended.returncode != 0
     assert "COUNTERSIGN_EXISTING_URL" in ended.stdout + ended.stderr
     assert relations(postgres_url) == before
+
+
+async def test_the_file_of_our_own_tables_is_no_existing_database(tmp_path: Path, text: str) -> None:
+    own = tmp_path / "data" / "records.sqlite"
+
+    with pytest.raises(BadSetting, match="is the file of Countersign's own tables"):
+        await opened(settings_of(tmp_path, text, "", f"sqlite:///{own.parent}/../data/{own.name}"))
+
+    assert not own.exists()

@@ -200,3 +200,14 @@ async def test_people_comment_on_records_that_they_see(shop: Shop) -> None:
     seen = await shop.inside.value(shop.narrowed(root), "comment", "list", filter=about)
     hidden = await shop.inside.value(shop.narrowed(limited), "comment", "list", filter=about)
     assert ([each["id"] for each in seen], hidden) == ([written["id"]], [])
+
+
+async def test_find_searches_connected_tables_and_never_masked_fields(shop: Shop) -> None:
+    person = await shop.inside.member()
+    found = await shop.inside.value(shop.narrowed(person), "user", "find", q="ZOË")
+    agent = await shop.http.post(
+        "/api/user/find", json={"q": "zoë"}, headers={"Authorization": f"Bearer {await shop.token_of(person)}"}
+    )
+
+    assert [(each["model"], each["title"]) for each in found] == [("customer", f"Zoë {MARK}")]
+    assert MARK not in agent.text

@@ -12,6 +12,7 @@ from countersign.kernel.database.open import open_existing
 from countersign.kernel.errors import InvalidRequest, Unavailable
 from countersign.kernel.security.encryption import MemoryCipher
 from countersign.records.adopted import store
+from countersign.records.adopted.privileges import WideRights
 from tests.adopted.shop import REGISTRY, Shop, make_postgres, open_shop
 from tests.adopted.test_odd_values import NOTE, registry_of
 from tests.servers.postgres import Cluster
@@ -19,18 +20,18 @@ from tests.servers.postgres import Cluster
 WARNING = "the role of the connected database may do more than read; use a role that has SELECT only"
 
 
-async def warnings_of(url: str) -> list[object]:
+async def warnings_of(url: str, *, accepts_wide: bool) -> list[object]:
     """Return the warnings about the role of this address."""
     existing = await store.open_adopted(REGISTRY, url, 5.0)
     try:
         with capture_logs() as logs:
-            await store.stores(REGISTRY, existing, b"x" * 32)
+            await store.require_narrow_rights(REGISTRY, existing, accepts_wide=accepts_wide)
     finally:
         await existing.close()
     return [each["role"] for each in logs if each["event"] == WARNING]
 
 
-async def test_a_start_warns_of_a_role_that_may_do_more_than_read(
+async def test_a_role_that_reads_rows_hidden_from_others_is_refused_unless_it_is_accepted(
     postgres_cluster: Cluster, postgres_url: str
 ) -> None:
     reader = make_postgres(postgres_cluster, postgres_url)
@@ -39,13 +40,21 @@ async def test_a_start_warns_of_a_role_that_may_do_more_than_read(
     def grant(statement: str) -> None:
         postgres_cluster.sql(statement, database=name)
 
-    assert await warnings_of(reader) == []
-    assert await warnings_of(postgres_url) == ["is a superuser"]
+    async def refused(url: str, reason: str, warning: str) -> None:
+        with pytest.raises(WideRights, match=f"the role of the connected database {reason}, so") as caught:
+            await warnings_of(url, accepts_wide=False)
+        assert "--accept-wide-rights" in caught.value.resolution
+        assert await warnings_of(url, accepts_wide=True) == [warning]
+
+    assert await warnings_of(reader, accepts_wide=False) == []
+    await refused(postgres_url, "is a superuser", "is a superuser")
     grant(f"ALTER ROLE reader_{name} BYPASSRLS")
-    assert await warnings_of(reader) == ["bypasses row-level security"]
+    await refused(reader, "bypasses row-level security", "bypasses row-level security")
     grant(f"ALTER ROLE reader_{name} NOBYPASSRLS")
+    grant(f"GRANT INSERT ON line TO reader_{name}")
+    assert await warnings_of(reader, accepts_wide=False) == ["may change tables"]
     grant(f"ALTER TABLE line OWNER TO reader_{name}")
-    assert await warnings_of(reader) == ["owns tables, may change tables"]
+    await refused(reader, "owns tables", "owns tables, may change tables")
 
 
 async def test_a_wal_file_of_another_user_is_refused_and_no_file_is_left_beside_it(

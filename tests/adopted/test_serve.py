@@ -1,13 +1,16 @@
 """The whole way: a module text, `countersign serve records --try`, an administrator and an agent."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
-from tests.adopted.shop import MARK, make_postgres, make_sqlite
-from tests.servers.countersign import served
+from countersign.cli.output import Exit
+from tests.adopted.shop import MARK, POSTGRES, ROWS, make_postgres, make_sqlite
+from tests.servers.countersign import COMMAND, environment, served
 
 TEXT = '''"""A shop."""
 
@@ -37,6 +40,13 @@ module = Module(
 )
 '''
 PASSWORD = "a long password"
+
+
+def command(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line with these settings."""
+    return subprocess.run(
+        [*COMMAND, *arguments], env=environment(**variables), capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
@@ -71,3 +81,27 @@ def test_an_agent_reads_an_existing_database_in_a_try(
     assert all(re.fullmatch(r"PERSON_[0-9]+", each["first_name"]) for each in masked["rows"])
     assert sorted(masked["names"]["country"].values()) == ["Austria", "日本"]
     assert (tmp_path / "data" / "records.sqlite").exists()
+
+
+def test_a_try_needs_a_module_text_and_creates_nothing_without_one(tmp_path: Path) -> None:
+    settings = {"COUNTERSIGN_EXISTING_URL": make_sqlite(tmp_path / "theirs.sqlite")}
+
+    ended = command("serve", "records", "--try", "--data", str(tmp_path / "data"), **settings)
+
+    assert ended.returncode == Exit.USAGE
+    assert "--try needs a module text: pass --modules ./NAME.py" in ended.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_try_with_a_superuser_is_refused_with_the_remedy(postgres_url: str, tmp_path: Path) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute((POSTGRES + ROWS).encode())
+    modules = tmp_path / "shop.py"
+    modules.write_text(TEXT)
+    settings = {"COUNTERSIGN_EXISTING_URL": postgres_url, "COUNTERSIGN_DATA": str(tmp_path / "data")}
+
+    ended = command("serve", "records", "--try", "--port", "0", "--modules", str(modules), **settings)
+
+    assert ended.returncode != 0
+    assert "the role of the connected database is a superuser" in ended.stderr
+    assert "--accept-wide-rights" in ended.stderr

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from countersign.declare import text
 from countersign.declare.registry import Registry
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.records import base_models
+from countersign.records import base_models, health_checks
 from countersign.records.adopted import store
 from countersign.records.adopted.suspension import Suspensions
 from tests.adopted.shop import MARK, Shop
@@ -185,6 +185,83 @@ async def test_a_view_with_another_text_suspends_its_model(shop: Shop) -> None:
         assert suspensions.models == frozenset()
         shop.change("DROP VIEW shown")
         create_view(shop, "'Ada'")
+        await suspensions.check()
+        assert suspensions.models == {"line"}
+    finally:
+        await existing.close()
+
+
+async def test_a_key_that_is_no_longer_unique_suspends_its_model(shop: Shop) -> None:
+    shop.change("CREATE TABLE badge (code varchar(10) NOT NULL, title text)")
+    shop.change("CREATE UNIQUE INDEX badge_code ON badge (code)")
+    if not shop.url.startswith("sqlite"):
+        shop.change("GRANT SELECT ON badge TO PUBLIC")
+    found = TEXT.replace('"line"', '"badge"').replace('("order_id", "number")', '"code"')
+    registry = Registry((base_models.MODULE, text.build(text.read(found.format(fingerprint="")), "shop.py")))
+    existing = await store.open_adopted(registry, shop.url, 5.0)
+    try:
+        suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
+        shop.change("CREATE INDEX badge_title ON badge (title)")
+        await suspensions.check()
+        assert suspensions.models == frozenset()
+        shop.change("DROP INDEX badge_code")
+        await suspensions.check()
+        assert suspensions.models == {"line"}
+        shop.change("CREATE UNIQUE INDEX badge_code ON badge (code)")
+        await suspensions.check()
+        assert suspensions.models == frozenset()
+    finally:
+        await existing.close()
+
+
+async def test_the_readiness_and_the_metrics_name_suspended_models(shop: Shop) -> None:
+    checks = health_checks.watched(shop.inside.service)
+    (check,) = (each for each in checks.checks if each.name == "records connected tables")
+    assert await check.run() == "4 models, none suspended"
+    shop.change("ALTER TABLE line RENAME COLUMN title TO name")
+
+    await shop.suspensions.check()
+
+    assert "1 of 4 models suspended: line: " in await check.run()
+    assert {each.value for each in await checks.measure() if each.family is health_checks.SUSPENDED} == {1}
+
+
+async def test_a_view_over_a_view_with_another_text_suspends_its_model(shop: Shop) -> None:
+    shop.change("CREATE VIEW inner_view AS SELECT number AS order_id, number, title FROM line")
+    shop.change("CREATE VIEW shown AS SELECT order_id, number, title FROM inner_view")
+    if not shop.url.startswith("sqlite"):
+        shop.change("GRANT SELECT ON shown TO PUBLIC")
+    shop_text = TEXT.replace('"line"', '"shown"')
+    registry = Registry((base_models.MODULE, text.build(text.read(shop_text.format(fingerprint="")), "shop.py")))
+    existing = await store.open_adopted(registry, shop.url, 5.0)
+    try:
+        suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
+        assert suspensions.models == frozenset()
+        if shop.url.startswith("sqlite"):
+            shop.change("DROP VIEW inner_view")
+            shop.change("CREATE VIEW inner_view AS SELECT number AS order_id, number, order_id AS title FROM line")
+        else:
+            title = "order_id::text AS title"
+            shop.change(f"CREATE OR REPLACE VIEW inner_view AS SELECT number AS order_id, number, {title} FROM line")
+        await suspensions.check()
+        assert suspensions.models == {"line"}
+    finally:
+        await existing.close()
+
+
+async def test_a_domain_over_another_type_suspends_its_model(shop: Shop) -> None:
+    if shop.url.startswith("sqlite"):
+        pytest.skip("SQLite has no domains")
+    shop.change("CREATE DOMAIN word AS text; CREATE DOMAIN spare AS integer")
+    shop.change("CREATE TABLE badge (code int PRIMARY KEY, title word); GRANT SELECT ON badge TO PUBLIC")
+    badge = TEXT.replace('"line"', '"badge"').replace('("order_id", "number")', '"code"')
+    registry = Registry((base_models.MODULE, text.build(text.read(badge.format(fingerprint="")), "shop.py")))
+    existing = await store.open_adopted(registry, shop.url, 5.0)
+    try:
+        suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
+        assert suspensions.models == frozenset()
+        shop.change("ALTER DOMAIN word RENAME TO old; ALTER DOMAIN spare RENAME TO word")
+        shop.change("ALTER TABLE badge ALTER COLUMN title TYPE word USING NULL")
         await suspensions.check()
         assert suspensions.models == {"line"}
     finally:

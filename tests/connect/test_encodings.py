@@ -76,7 +76,7 @@ def test_names_in_a_postgres_database_that_are_no_utf_8_are_left_out(
     assert set(found.report.left_out) == {
         (f"public.{NAME}", "its name is not valid UTF-8"),
         *((f"public.{each}", "a name in it is not valid UTF-8") for each in ("column_of", "refers", "label_of")),
-        ("public.seen", "a view: name it with --table"),
+        ("public.seen", "a view: declare it by hand, with Table(key=…)"),
     }
     assert personal(found, "whole") == {"quantity": None}
 
@@ -109,6 +109,6 @@ def test_names_in_a_sqlite_file_that_are_no_utf_8_are_left_out(tmp_path: Path) -
 
     assert set(found.report.left_out) == {
         (NAME, "its name is not valid UTF-8"), ("column_of", "a name in it is not valid UTF-8"),
-        ("seen", "a view: name it with --table"),
+        ("seen", "a view: declare it by hand, with Table(key=…)"),
     }  # fmt: skip
     assert personal(found, "whole") == {"quantity": None}

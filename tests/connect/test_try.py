@@ -76,7 +76,7 @@ def serve_and_read(url: str, found: Draft, tmp_path: Path) -> None:
 
     with (
         served(
-            tmp_path / "data", "--try", "--modules", str(file), service="records",
+            tmp_path / "data", "--try", "--accept-wide-rights", "--modules", str(file), service="records",
             settings={"COUNTERSIGN_DATABASE_URL": url},
         ) as running,
         httpx.Client(base_url=running.url, timeout=60) as client,

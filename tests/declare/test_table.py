@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.declare import Bool, Decimal, Grant, Moment, Money, Ref, Role, Select, Table, Text
+from countersign.declare import Bool, Decimal, DeclarationError, Grant, Moment, Money, Ref, Role, Select, Table, Text
 from countersign.declare.model import READ_COMMANDS
 from countersign.declare.table import relation_names, relation_of
 from tests.declare.planting import model, registry
+from tests.scaling.measuring import growth
 
 NAMES = st.text(min_size=1).filter(lambda name: "\0" not in name)
 
@@ -54,3 +55,22 @@ def test_the_values_of_a_column_give_the_options_of_a_select() -> None:
 @pytest.mark.parametrize("value", ["1", "-12.3400", "0.5"])
 def test_a_decimal_is_a_text_of_digits(value: str) -> None:
     assert Decimal().read(value) == value
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800"])
+def test_a_name_that_no_database_can_contain_is_refused(name: str) -> None:
+    with pytest.raises(DeclarationError, match="NUL or half of a surrogate pair"):
+        registry(model("Plant", {"title": Text()}, table=Table("plant", key=name)))
+    with pytest.raises(DeclarationError, match="NUL or half of a surrogate pair"):
+        registry(model("Plant", {"title": Text(column=name)}, table=Table("plant", key="id")))
+    with pytest.raises(DeclarationError, match="NUL or half of a surrogate pair"):
+        registry(model("Plant", {"title": Text(label=name)}, table=Table("plant", key="id")))
+    with pytest.raises(DeclarationError, match="NUL or half of a surrogate pair"):
+        registry(model("Plant", {"title": Select(values={name: "open"})}, table=Table("plant", key="id")))
+
+
+def test_the_options_of_a_select_are_checked_in_linear_time() -> None:
+    def select(count: int) -> Select:
+        return Select(*(f"option-{number}" for number in range(count)))
+
+    assert growth(select, lambda field: registry(model("Plant", {"state": field})), 8_000).is_linear

@@ -33,7 +33,7 @@ HINTS: Mapping[str, str] = {
 """Maps a problem code to the remedy at a command line, for problems whose API text is about requests and headers."""
 WAITING = {
     *("unavailable", "idempotency_in_progress", "rate_limit_exceeded", "slow_down", "sandboxes_full", "locked_out"),
-    "too_many_followed",
+    *("too_many_followed", "busy"),
 }
 """The codes of problems that go away without any action, so that waiting is the remedy."""
 

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from countersign.connect import names
-from countersign.connect.guess import FREE_TEXT, Guess, guess, is_about_people
+from countersign.connect.guess import Guess, facts_of_tables, guess
 from countersign.connect.schema import Database, ForeignKey, Relation, RelationId, Samples, TableColumn, UniqueKey
+from countersign.connect.value_shapes import FREE_TEXT
 from countersign.declare.fields.field import LINKED
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.declare.model import READ_COMMANDS
@@ -38,8 +39,8 @@ _MIGRATION_TABLES = frozenset(
     }
 )
 _REASONS = {
-    "view": "a view: name it with --table",
-    "materialized": "a materialized view: name it with --table",
+    "view": "a view: declare it by hand, with Table(key=…)",
+    "materialized": "a materialized view: declare it by hand, with Table(key=…)",
     "partition": "a partition of another table",
     "extension": "a table of an extension",
     "inherited": "a parent of other tables: its key is not unique over their rows",
@@ -67,7 +68,7 @@ _KEY_TYPES = frozenset(
     {"text", "citext", "integer", "bigint", "numeric", "date", "moment", "local_moment", "enum", "uuid", "bytes"}
 )
 _OPTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
-_TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9]*[_-]{1,2}[0-9]+", re.ASCII)
+_TOKEN_SHAPE = re.compile(r"[A-Za-z][A-Za-z0-9]*[_-]{1,2}[0-9]+", re.ASCII)
 _LEFT_OUT = {
     "money": "its text depends on the locale of the server: show it through a view as numeric",
     "time": "the type has no kind: show it through a view as text",
@@ -129,7 +130,7 @@ class _Drafter:
                 self._report.left_out.append((relation.place, reason))
             elif key is not None:
                 self._keys[relation.id] = key
-        self._people = _tables_of_people(database.relations)
+        self._facts = facts_of_tables(database.relations)
         self._models: dict[RelationId, str] = {}
 
     def draft(self, name: str, origin: str, reserved: Collection[str]) -> Draft:
@@ -271,7 +272,7 @@ class _Drafter:
 
     def _guess(self, relation: Relation, column: TableColumn) -> Guess:
         values = self._samples.get((relation.id, column.name), ())
-        return guess(column, values, of_people=relation.id in self._people)
+        return guess(column, values, self._facts[relation.id])
 
     def _declared(self, relation: Relation, column: TableColumn) -> Call | str:
         """Return the declaration of the field without its column, or the reason why the column is left out."""
@@ -334,21 +335,11 @@ def _key(relation: Relation) -> UniqueKey | None:
     return min(fitting, key=rank, default=None)
 
 
-def _tables_of_people(relations: Sequence[Relation]) -> frozenset[RelationId]:
-    """Return the tables about people: by their name, or because their primary key refers to such a table."""
-    found = {each.id for each in relations if is_about_people(each)}
-    for _ in range(3):
-        for each in relations:
-            primary = next((set(key.columns) for key in each.keys if key.is_primary), set[str]())
-            if any(set(ref.columns) == primary and ref.target in found for ref in each.foreign_keys):
-                found.add(each.id)
-    return frozenset(found)
-
-
 def _table(relation: Relation, key: UniqueKey) -> Call:
     place = relation_of(*([relation.schema] if relation.schema else []), relation.name)
     columns: Value = key.columns[0] if len(key.columns) == 1 else key.columns
-    options: list[tuple[str, Value]] = [("key", columns), ("fingerprint", relation.fingerprint)]
+    fingerprint = "" if relation.definition is None else relation.definition.fingerprint(key.columns)
+    options: list[tuple[str, Value]] = [("key", columns), ("fingerprint", fingerprint)]
     return Call("Table", (place,), (*options, *((("rows_about", relation.rows),) if relation.rows > 0 else ())))
 
 
@@ -435,4 +426,4 @@ def _select(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
 
 
 def _is_option(label: str) -> bool:
-    return _OPTION.fullmatch(label) is not None and _TOKEN.fullmatch(label) is None
+    return _OPTION.fullmatch(label) is not None and _TOKEN_SHAPE.fullmatch(label) is None

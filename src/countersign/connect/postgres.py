@@ -205,7 +205,7 @@ async def read(url: str, schemas: Sequence[str]) -> Database:
         rows = await connection.fetch(_CATALOG, list(schemas), await _encoding(connection))
         database = _database(json.loads(_decoded(rows[0][0])))
         ids = [each.id for each in database.relations if each.is_decodable]
-        return database.with_fingerprints(await table_fingerprints.read("postgres", connection.fetch, ids))
+        return database.with_definitions(await table_fingerprints.read("postgres", connection.fetch, ids))
 
 
 async def samples(url: str, relations: Sequence[Relation], limit: int) -> Samples:

@@ -76,8 +76,8 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, view or similar. `rows` is the estimated number of rows, or -1 if it is unknown. `fingerprint` is the
-    fingerprint of its definition."""
+    """A table, view or similar. `rows` is the estimated number of rows, or -1 if it is unknown. The fingerprint is
+    computed from `definition`."""
 
     schema: str
     name: str
@@ -89,7 +89,7 @@ class Relation:
     triggers: tuple[str, ...] = ()
     has_row_rules: bool = False
     unreadable: tuple[str, ...] = ()
-    fingerprint: str = ""
+    definition: TableDefinition | None = None
 
     @property
     def id(self) -> RelationId:
@@ -124,12 +124,9 @@ class Database:
     is_replica: bool = False
     may_create_schema: bool = False
 
-    def with_fingerprints(self, definitions: Mapping[RelationId, TableDefinition]) -> "Database":
-        """Return the schema with the fingerprints of its relations."""
-        relations = [
-            replace(each, fingerprint=definitions[each.id].fingerprint) if each.id in definitions else each
-            for each in self.relations
-        ]
+    def with_definitions(self, definitions: Mapping[RelationId, TableDefinition]) -> "Database":
+        """Return the schema with the definitions of its relations."""
+        relations = [replace(each, definition=definitions.get(each.id)) for each in self.relations]
         return replace(self, relations=tuple(relations))
 
 

@@ -50,6 +50,7 @@ JOIN pragma_index_info(l.name) AS i
 WHERE l."unique" AND NOT l.partial
 ORDER BY l.name, i.seqno
 """
+_PRIMARY_INDEX = "SELECT 1 FROM pragma_index_list($1) WHERE origin = 'pk'"
 _FOREIGN_KEYS = """
 SELECT f.id, f."table", f."from", f."to", f.on_delete
 FROM pragma_foreign_key_list($1) AS f
@@ -122,7 +123,7 @@ async def read(url: str) -> Database:
         role="",
         relations=tuple(_resolved(each, names, primary) for each in relations),
     )
-    return found.with_fingerprints(definitions)
+    return found.with_definitions(definitions)
 
 
 async def samples(url: str, relations: Sequence[Relation], limit: int) -> Samples:
@@ -182,9 +183,8 @@ async def _decodable_relation(database: ExistingDatabase, name: str, kind: str, 
 async def _relation(database: ExistingDatabase, name: str, kind: str, has_no_rowid: bool) -> Relation:
     rows = [_ColumnRow(*row) for row in await database.scan(_COLUMNS, name)]
     primary = [each for each in sorted(rows, key=lambda row: row.key_place) if each.key_place]
-    # Only these primary keys are never empty.
-    is_rowid = len(primary) == 1 and primary[0].type_name.upper() == "INTEGER"
-    columns = [_column(each, is_key=bool(each.key_place) and (is_rowid or has_no_rowid)) for each in rows]
+    is_filled = has_no_rowid or await _is_rowid(database, name, primary)
+    columns = [_column(each, is_key=bool(each.key_place) and is_filled) for each in rows]
     return Relation(
         schema="",
         name=name,
@@ -194,6 +194,13 @@ async def _relation(database: ExistingDatabase, name: str, kind: str, has_no_row
         foreign_keys=await _foreign_keys(database, name),
         triggers=tuple(str(row[0]) for row in await database.scan(_TRIGGERS, name)),
     )
+
+
+async def _is_rowid(database: ExistingDatabase, table: str, primary: Sequence[_ColumnRow]) -> bool:
+    """Return whether the primary key is the row number, which is never empty. INTEGER PRIMARY KEY DESC is another
+    column, which has an index."""
+    is_integer = len(primary) == 1 and primary[0].type_name.upper() == "INTEGER"
+    return is_integer and not await database.scan(_PRIMARY_INDEX, table)
 
 
 async def _keys(

@@ -55,6 +55,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         fields.on_delete_possible,
         tables.tables_are_named,
         tables.tables_are_read,
+        tables.columns_named_validly,
         tables.columns_fit,
         computed_fields.sources_are_fields,
         computed_fields.total_sources_valid,

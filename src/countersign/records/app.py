@@ -75,12 +75,14 @@ CALLS_EVERY_S = 2
 
 @dataclass(frozen=True, slots=True)
 class RecordsService:
-    """A running records service: its context, engine, dispatch and callers."""
+    """A running records service: its context, engine, dispatch and callers, and the suspended models of the connected
+    database if there is one."""
 
     records: Records
     engine: Engine
     callers: Callers
     dispatch: Dispatch
+    suspensions: Suspensions | None = None
 
 
 @asynccontextmanager
@@ -98,6 +100,7 @@ async def opened(
         SchemaBehind: the database is not up to date, and upgrades are disabled.
         InstallationMismatch: the database and the directory do not belong to one installation.
         Unavailable: the database cannot be reached.
+        WideRights: the role of the connected database reads rows that policies hide from others.
     """
     registry = modules.found(modules.names(settings.modules))
     # Check this first, so that no tables are created in the database of others.
@@ -151,6 +154,7 @@ async def _open_adopted(
     except ValueError as error:
         raise BadSetting(f"the address of the existing database: {error}") from error
     stack.push_async_callback(existing.close)
+    await adopted_store.require_narrow_rights(registry, existing, accepts_wide=settings.accept_wide_rights)
     stores = await adopted_store.stores(registry, existing, secret)
     for each in {store.suspensions for store in stores.values()}:
         await stack.enter_async_context(periodic(each.check, every_s=CHECK_EVERY_S))
@@ -215,7 +219,8 @@ def assembled(
     callers = Callers(records, names, partial(_narrowed, records.database.dialect, suspensions))
     for suspension in suspensions:
         suspension.on_change(callers.forget)
-    return RecordsService(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
+    dispatch = Dispatch(engine, READING, builtin_commands.commands())
+    return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None))
 
 
 def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:

@@ -11,12 +11,16 @@ from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import outbox
 from countersign.records import app, encrypted_columns, root_secret
+from countersign.records.adopted.suspension import Suspensions
 from countersign.records.context import Records
 from countersign.records.schema import install
 
 NAME = "records"
 
 PLANS = metrics.gauge("countersign_plans_waiting", "Proposed plans that wait for a person's decision.")
+SUSPENDED = metrics.gauge(
+    "countersign_adopted_suspended", "Models of a connected database that are hidden, because their tables changed."
+)
 OLDEST = metrics.gauge("countersign_plans_oldest_seconds", "How long the oldest of them has waited; 0 without one.")
 
 _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' AND expires_at > $1"
@@ -32,7 +36,18 @@ def watched(service: app.RecordsService) -> ServiceChecks:
         Check(f"{NAME} master key", partial(_opened, records)),
         Check(f"{NAME} deliveries", partial(outbox.describe_pause, records.database)),
     )
-    return ServiceChecks(NAME, checks, partial(_measured, records))
+    suspensions = service.suspensions
+    if suspensions is not None:
+        checks = (*checks, Check(f"{NAME} connected tables", partial(_described, suspensions)))
+    return ServiceChecks(NAME, checks, partial(_measured, records, suspensions))
+
+
+async def _described(suspensions: Suspensions) -> str:
+    """Describe the suspended models. The other models are still served, so the check does not fail."""
+    if not suspensions.reasons:
+        return f"{suspensions.count} models, none suspended"
+    reasons = "; ".join(f"{model}: {reason}" for model, reason in sorted(suspensions.reasons.items()))
+    return f"{len(suspensions.reasons)} of {suspensions.count} models suspended: {reasons}"
 
 
 async def _writable(records: Records) -> str:
@@ -48,13 +63,14 @@ async def _opened(records: Records) -> str:
     return f"key {records.master.current.id} encrypts, and every key that encrypted anything is present"
 
 
-async def _measured(records: Records) -> Iterable[Sample]:
+async def _measured(records: Records, suspensions: Suspensions | None) -> Iterable[Sample]:
     now = clock.now()
     ((count, oldest_instant),) = await records.database.scan(_WAITING, now)
     samples = [
         Sample(PLANS, count),
         Sample(OLDEST, max(0, now - oldest_instant) / clock.SECOND if oldest_instant else 0),
     ]
+    samples.append(Sample(SUSPENDED, len(suspensions.reasons) if suspensions is not None else 0))
     if records.database.dialect == "sqlite":
         file = app.database_file(records.settings)
         samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(file), (NAME,)))

@@ -1,9 +1,14 @@
 """Refuses to create or open our own tables in the database of others."""
 
+from pathlib import Path
+
 from countersign.declare import DeclarationError
 from countersign.declare.registry import Registry
 from countersign.records import modules
 from countersign.settings import BadSetting, Settings
+
+OWN_FILE = "records.sqlite"
+_SQLITE = "sqlite:///"
 
 
 def require_apart(settings: Settings, registry: Registry) -> None:
@@ -13,7 +18,7 @@ def require_apart(settings: Settings, registry: Registry) -> None:
     Any other database may be the existing one under another address, so none is accepted for our own tables.
 
     Raises:
-        BadSetting: the address is missing, or COUNTERSIGN_DATABASE_URL is set.
+        BadSetting: the address is missing or that of our own file, or COUNTERSIGN_DATABASE_URL is set.
     """
     if all(model.table is None for model in registry.models.values()):
         return
@@ -28,6 +33,19 @@ def require_apart(settings: Settings, registry: Registry) -> None:
             "is set too: leave COUNTERSIGN_DATABASE_URL empty, so that Countersign creates its own tables in the data "
             "folder and never in the existing database"
         )
+    own = Path(settings.data) / OWN_FILE
+    if settings.existing_url.startswith(_SQLITE) and _is_same(Path(settings.existing_url.removeprefix(_SQLITE)), own):
+        raise BadSetting(
+            "COUNTERSIGN_EXISTING_URL is the file of Countersign's own tables in the data directory: set it to the "
+            "existing database"
+        )
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    try:
+        return first.resolve() == second.resolve() or first.samefile(second)
+    except OSError:
+        return False
 
 
 def require_apart_for_texts(settings: Settings) -> None:

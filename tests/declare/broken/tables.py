@@ -47,6 +47,9 @@ CASES: list[BrokenModules] = [
     column_case("take them out", Text(sortable=False)),
     column_case("take them out", Ref("plant", columns="b")),
     column_case("take them out", Select(values={0: "draft"})),
+    table_case("contains NUL or half of a surrogate pair", Table("plant", key="k\ud800")),
+    models_case(tables.columns_named_validly, "plant.a", "contain NUL", adopted(a=Text(column="a\0b"))),
+    models_case(tables.columns_named_validly, "plant.a", "half of a surrogate pair", adopted(a=Text(label="\ud800"))),
     models_case(tables.columns_fit, "plant.a_minor", "scale must lie", adopted(a_minor=Money(scale=5))),
     models_case(tables.columns_fit, "plant.a", "no time zone", adopted(a=Moment(zone="Nowhere/City"))),
     models_case(

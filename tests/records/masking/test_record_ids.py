@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.records.masking.placeholder_tokens import Permutation
 from countersign.records.masking.record_ids import Key, KeyKind, RecordIds
 
 SECRET = b"s" * 32
@@ -75,3 +76,27 @@ def test_a_key_that_no_record_can_have_has_no_id() -> None:
 
     assert ids.encode([(2**15,), ("rose",), (1,)])[:2] == [None, None]
     assert [ids.decode(token) for token in ("", "zz", "A" * 24, "0" * 23, "0" * 25)] == [None] * 5
+
+
+@pytest.mark.parametrize(("kind", "key"), [("other", ("rose",)), ("int8", (7,)), ("uuid", ("0" * 31 + "7",))])
+def test_several_ids_are_decoded_together_with_texts_that_are_no_ids(kind: KeyKind, key: Key) -> None:
+    ids = RecordIds(SECRET, "public.plant", (kind,))
+    (record_id,) = ids.encode([key])
+    assert record_id is not None
+    unknown = "0" * len(record_id)
+
+    assert ids.decode_all([record_id, "", "xyz", record_id.upper() + "g", record_id]) == [key, None, None, None, key]
+    assert (ids.decode(unknown) is None) is (kind != "uuid")
+
+
+def test_a_thousand_ids_are_decoded_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = RecordIds(SECRET, "public.plant", ("int8",))
+    encoded = [str(each) for each in ids.encode([(number,) for number in range(1_000)])]
+    batches: list[int] = []
+    decode = Permutation.decode
+    monkeypatch.setattr(
+        Permutation, "decode", lambda self, numbers: (batches.append(len(numbers)), decode(self, numbers))[1]
+    )
+
+    assert ids.decode_all(encoded) == [(number,) for number in range(1_000)]
+    assert batches == [1_000]

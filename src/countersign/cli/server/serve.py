@@ -40,6 +40,11 @@ port_type = click.IntRange(0, 65535)
     is_flag=True,
     help="Read the database of COUNTERSIGN_EXISTING_URL, which belongs to others; own tables in the data directory.",
 )
+@click.option(
+    "--accept-wide-rights",
+    is_flag=True,
+    help="With --try: accept a superuser, an owner of tables, or a role that bypasses row-level security.",
+)
 @click.option("--demo", is_flag=True, help="Fill an empty database with demonstration data; loopback only.")
 def serve(
     *,
@@ -52,6 +57,7 @@ def serve(
     workers: int,
     modules: str | None,
     tries: bool,
+    accept_wide_rights: bool,
     demo: bool,
 ) -> None:
     """Serve the named service, or both services, each in processes of its own.
@@ -62,6 +68,8 @@ def serve(
     settings = configuration.load_unchecked(data=data, modules=modules)
     if tries:
         settings = _with_existing_database(settings, ports)
+    if accept_wide_rights:
+        settings = replace(settings, accept_wide_rights=True)
     configuration.require_own_database(settings)
     for name, requested_port in ports.items():
         url = settings.distribution_url if name == "distribution" else settings.records_url
@@ -92,7 +100,28 @@ def _with_existing_database(settings: Settings, ports: Mapping[str, int]) -> Set
     url = settings.existing_url or settings.database_url
     if not url:
         raise click.UsageError("--try needs the address of your database: set COUNTERSIGN_EXISTING_URL")
+    _require_tables(settings)
     return replace(settings, existing_url=url, database_url="")
+
+
+def _require_tables(settings: Settings) -> None:
+    """Check that a module declares a table of the existing database. Without one, the data directory would get the
+    tables of the default modules, and the database would not be read.
+
+    Raises:
+        UsageError: no module declares a table.
+    """
+    from countersign.declare import DeclarationError
+    from countersign.records import modules
+
+    try:
+        registry = modules.found(modules.names(settings.modules))
+    except DeclarationError:
+        return  # The start of the service explains the error.
+    if all(model.table is None for model in registry.models.values()):
+        raise click.UsageError(
+            "--try needs a module text: pass --modules ./NAME.py, which `countersign connect` has written"
+        )
 
 
 def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:

@@ -27,6 +27,16 @@ def _table_errors(table: Table) -> Iterator[str]:
     columns = table.key_columns
     if not columns or not all(columns) or len(set(columns)) != len(columns):
         yield "the key must name different columns: correct it"
+    if not all(map(_is_sql_text, (table.relation, *columns))):
+        yield "a name of a table or column contains NUL or half of a surrogate pair: correct it"
+
+
+def _is_sql_text(name: str) -> bool:
+    """Return whether a database can contain the text."""
+    try:
+        return b"\0" not in name.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def tables_are_read(declarations: Declarations) -> Iterator[str]:
@@ -46,6 +56,15 @@ def _writing_errors(model: Declared) -> Iterator[str]:
     for field in model.fields.values():
         if field.computed is not None or field.sum_of is not None:
             yield of_field(model, field.name, "a model with a table has no computed fields: take it out")
+
+
+def columns_named_validly(declarations: Declarations) -> Iterator[str]:
+    """Require that a database can contain the names of columns, and that labels are valid text."""
+    for model, field in declarations.fields():
+        values = map(str, field.values) if isinstance(field, Select) else ()
+        if model.table is not None and not all(map(_is_sql_text, (*field.table_columns, field.label, *values))):
+            text = "its column, label or values contain NUL or half of a surrogate pair: correct it"
+            yield of_field(model, field.name, text)
 
 
 def columns_fit(declarations: Declarations) -> Iterator[str]:

@@ -17,14 +17,18 @@ from countersign.kernel.errors import Refused, Unavailable
 
 BUSY_MS = 2_000
 
+MISSING = "The SQLite file of the connected database does not exist, or may not be read."
+NO_DATABASE = "The file of the connected database is not a SQLite database."
+CORRECT_URL = "Correct the path in COUNTERSIGN_EXISTING_URL, or the permissions of the file."
+
 effective_user = os.geteuid
 
 _HEADER_BYTES, _VERSIONS, _WAL = 20, slice(18, 20), 2
 """The bytes of the header of a SQLite file, the places of the versions for writing and reading, and the version for the
 write-ahead log."""
 
-TextFunction: TypeAlias = Callable[[str | None], str | None]
-"""A function of statements that takes and returns a text."""
+TextFunction: TypeAlias = Callable[[str | None], str | bool | None]
+"""A function of statements that takes a text."""
 
 _ERRORS = (apsw.Error, port.ConstraintViolation, port.WrittenOutsideTransaction, Refused)
 
@@ -34,7 +38,7 @@ class WalOfOthers(Unavailable):
 
 
 class ExistingSqlite:
-    """A SQLite file, opened read-only."""
+    """A SQLite file, opened read-only. If another file takes its place, that file is opened."""
 
     def __init__(
         self,
@@ -47,14 +51,21 @@ class ExistingSqlite:
         def connected() -> sqlite_connection.Connection:
             return _open_file(path, functions)
 
+        def opened() -> SqliteReaders:
+            try:
+                return SqliteReaders(path, count, read_deadline_s, connected)
+            except WalOfOthers:
+                raise
+            except _ERRORS as error:
+                _refuse(error)
+
+        self._path = path
+        self._open = opened
+        self._opening = asyncio.Lock()
         self._new_cipher = new_cipher
         self._slots = read_only.Slots(count)
-        try:
-            self._readers = SqliteReaders(path, count, read_deadline_s, connected)
-        except WalOfOthers:
-            raise
-        except _ERRORS as error:
-            _refuse(error)
+        self._file = _file_id(path)
+        self._readers = opened()
 
     @property
     def dialect(self) -> Dialect:
@@ -66,6 +77,7 @@ class ExistingSqlite:
         read_only.require_few_values(len(values))
         try:
             async with self._slots.one():
+                await self._follow_file()
                 return await self._readers.scan(statement, values)
         except _ERRORS as error:
             _refuse(error)
@@ -76,6 +88,7 @@ class ExistingSqlite:
         with closing(RowSpool(self._new_cipher())) as spool:
             try:
                 async with self._slots.one(is_stream=True):
+                    await self._follow_file()
                     await self._readers.read_into(spool.add, statement, values)
             except _ERRORS as error:
                 _refuse(error)
@@ -83,9 +96,38 @@ class ExistingSqlite:
                 yield batch
                 await asyncio.sleep(0)
 
+    async def _follow_file(self) -> None:
+        """Open the file again if another one has taken its place: a connection goes on reading the old one.
+
+        Raises:
+            TableChanged: another file has been opened, so its tables must be compared with their fingerprints first.
+            Unavailable: the file does not exist now, or cannot be opened.
+        """
+        if _file_id(self._path) == self._file:
+            return
+        async with self._opening:
+            file = _file_id(self._path)
+            if file == self._file:
+                return
+            if file is None:
+                raise Unavailable(read_only.AWAY)
+            before, self._readers = self._readers, await asyncio.to_thread(self._open)
+            self._file = file
+            await before.close()
+        raise read_only.TableChanged(read_only.CHANGED)
+
     async def close(self) -> None:
         """Wait for running reads, then close every connection."""
         await self._readers.close()
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Return what identifies the file at the path, or None if there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _require_own_if_wal(path: Path) -> None:
@@ -123,11 +165,14 @@ def _open_file(path: Path, functions: Mapping[str, TextFunction]) -> sqlite_conn
 
 
 def _refuse(error: BaseException) -> NoReturn:
-    if isinstance(error, read_only.Busy | TooManyRows):
+    if isinstance(error, read_only.Busy | TooManyRows | read_only.TableChanged):
         raise error
     if isinstance(error, Refused):
         is_slow = "took longer" in error.detail
         read_only.refuse(error, Unavailable(read_only.SLOW if is_slow else read_only.AWAY))
+    if isinstance(error, apsw.CantOpenError | apsw.NotADBError):
+        is_missing = isinstance(error, apsw.CantOpenError)
+        read_only.refuse(error, Unavailable(MISSING if is_missing else NO_DATABASE, resolution=CORRECT_URL))
     is_changed = type(error) is apsw.SQLError
     read_only.refuse(
         error, read_only.TableChanged(read_only.CHANGED) if is_changed else Unavailable(read_only.AWAY)

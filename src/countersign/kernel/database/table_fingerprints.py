@@ -2,9 +2,10 @@
 has reviewed.
 
 A fingerprint covers the kind of the table, its primary key and foreign keys, whether it has row-level security, the
-text of a view, and the number, name and type of each column. The number distinguishes two columns that exchange their
-names. A column that is added later has a higher number and does not change the fingerprint, nor do other lengths of
-texts, empty values that become allowed, or new values of an enum type.
+text of a view and of the views and functions that it reads, whether the key of the records is a unique index, the
+number, name and type of each column, and the type behind a domain. The number distinguishes two columns that exchange
+their names. A column that is added later has a higher number and does not change the fingerprint, nor do other lengths
+of texts, empty values that become allowed, or new values of an enum type.
 """
 
 import hashlib
@@ -62,10 +63,57 @@ SELECT n.nspname, c.relname, jsonb_build_array(
         ) AS each
     ),
     CASE WHEN c.relkind IN ('v', 'm') AND fixed.path IS NOT NULL THEN
-        encode(sha256(convert_to(pg_catalog.pg_get_viewdef(c.oid), 'SQL_ASCII')), 'hex')
+        (
+            WITH RECURSIVE reached AS (
+                SELECT 'pg_class'::regclass::oid AS class, c.oid
+                UNION
+                SELECT d.refclassid, d.refobjid
+                FROM reached AS r
+                JOIN pg_catalog.pg_rewrite AS w ON w.ev_class = r.oid AND r.class = 'pg_class'::regclass
+                JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                WHERE d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass)
+            )
+            SELECT encode(sha256(string_agg(sha256(convert_to(found.text, 'SQL_ASCII')), '' ORDER BY found.oid)), 'hex')
+            FROM (
+                SELECT r.oid, CASE r.class WHEN 'pg_proc'::regclass THEN (
+                    SELECT p.prosrc FROM pg_catalog.pg_proc AS p WHERE p.oid = r.oid
+                ) ELSE (
+                    SELECT pg_catalog.pg_get_viewdef(v.oid)
+                    FROM pg_catalog.pg_class AS v
+                    WHERE v.oid = r.oid AND v.relkind IN ('v', 'm')
+                ) END AS text
+                FROM reached AS r
+            ) AS found
+            WHERE found.text IS NOT NULL
+        )
     END
 )::text, (
-    SELECT jsonb_agg(jsonb_build_array(a.attnum, a.attname, tn.nspname, t.typname) ORDER BY a.attnum)
+    SELECT jsonb_agg(each.names)
+    FROM (
+        SELECT (
+            SELECT jsonb_agg(a.attname)
+            FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, at)
+            JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.number
+            WHERE k.at <= i.indnkeyatts
+        ) AS names
+        FROM pg_catalog.pg_index AS i
+        WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate AND NOT i.indisprimary
+            AND i.indpred IS NULL AND i.indexprs IS NULL
+            AND NOT EXISTS (
+                SELECT
+                FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, at)
+                JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.number
+                WHERE k.at <= i.indnkeyatts AND NOT a.attnotnull
+            )
+    ) AS each
+)::text, (
+    SELECT jsonb_agg(
+        jsonb_build_array(a.attnum, a.attname, tn.nspname, t.typname)
+        || CASE WHEN t.typtype = 'd' THEN jsonb_build_array((
+            SELECT b.typname FROM pg_catalog.pg_type AS b WHERE b.oid = t.typbasetype
+        )) ELSE '[]' END
+        ORDER BY a.attnum
+    )
     FROM pg_catalog.pg_attribute AS a
     JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
     JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.typnamespace
@@ -87,7 +135,17 @@ SELECT '', s.name, json_array(
         SELECT json_group_array(json_array(id, seq, "table", "from", "to"))
         FROM (SELECT id, seq, "table", "from", "to" FROM pragma_foreign_key_list(s.name) ORDER BY id, seq)
     ),
-    CASE s.type WHEN 'view' THEN hex(s.sql) END
+    CASE s.type WHEN 'view' THEN (
+        SELECT json_group_array(hex(sql)) FROM (SELECT sql FROM sqlite_schema WHERE type = 'view' ORDER BY name)
+    ) END
+), (
+    SELECT json_group_array(json(names))
+    FROM (
+        SELECT json_group_array(i.name) AS names
+        FROM pragma_index_list(s.name) AS l, pragma_index_info(l.name) AS i
+        WHERE l."unique" AND NOT l.partial AND l.origin <> 'pk'
+        GROUP BY l.name
+    )
 ), (SELECT json_group_array(json_array(cid + 1, name, type)) FROM pragma_table_xinfo(s.name))
 FROM sqlite_schema AS s
 WHERE s.type IN ('table', 'view') AND lower(s.name) IN (SELECT lower(value ->> 't') FROM json_each($1))
@@ -96,26 +154,34 @@ WHERE s.type IN ('table', 'view') AND lower(s.name) IN (SELECT lower(value ->> '
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """The definition of a table: the part without columns as JSON, and the columns, each with its number first."""
+    """The definition of a table: the part without columns as JSON, the columns of unique indexes without the primary
+    key, and all columns, each with its number first."""
 
     others: str
+    unique: frozenset[frozenset[str]]
     columns: tuple[tuple[Any, ...], ...]
 
-    @property
-    def fingerprint(self) -> str:
-        """Return the fingerprint of the table as it is now."""
-        return self._until(max((int(each[0]) for each in self.columns), default=0))
+    def fingerprint(self, key: Collection[str]) -> str:
+        """Return the fingerprint of the table as it is now, for records with this key."""
+        return self._until(max((int(each[0]) for each in self.columns), default=0), is_unique=self._has_index(key))
 
-    def fits(self, fingerprint: str) -> bool:
-        """Return whether the table is still the one with this fingerprint. Later columns do not count."""
+    def fits(self, fingerprint: str, key: Collection[str]) -> bool:
+        """Return whether the table is still the one with this fingerprint. Later columns do not count, nor does an
+        index that makes the key unique later."""
         try:
-            return self._until(int(fingerprint[:_NUMBER_DIGITS], 16)) == fingerprint
+            number = int(fingerprint[:_NUMBER_DIGITS], 16)
         except ValueError:
             return False
+        has_index = self._has_index(key)
+        return fingerprint in {self._until(number, is_unique=has_index), self._until(number, is_unique=False)}
 
-    def _until(self, number: int) -> str:
+    def _has_index(self, key: Collection[str]) -> bool:
+        return frozenset(key) in self.unique
+
+    def _until(self, number: int, *, is_unique: bool) -> str:
         """Return the fingerprint with the columns up to this number."""
-        text = json.dumps([self.others, [each for each in self.columns if int(each[0]) <= number]])
+        parts: list[object] = [self.others, [each for each in self.columns if int(each[0]) <= number]]
+        text = json.dumps([*parts, "unique"] if is_unique else parts)
         return f"{number:0{_NUMBER_DIGITS}x}{hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()}"
 
 
@@ -128,8 +194,12 @@ async def read(dialect: Dialect, scan: Scan, tables: Collection[TableId]) -> Map
     named = json.dumps([{"s": each[0], "t": each[1]} for each in tables])
     rows = await scan(_POSTGRES if dialect == "postgres" else _SQLITE, named)
     found = {
-        (str(schema), str(name)): TableDefinition(str(others), tuple(map(tuple, json.loads(columns or "[]"))))
-        for schema, name, others, columns in rows
+        (str(schema), str(name)): TableDefinition(
+            str(others),
+            frozenset(map(frozenset, json.loads(unique or "[]"))),
+            tuple(map(tuple, json.loads(columns or "[]"))),
+        )
+        for schema, name, others, unique, columns in rows
     }
     if dialect == "postgres":
         return found

@@ -19,13 +19,24 @@ from countersign.kernel.database.table_fingerprints import TableId
 from countersign.records.masking.record_ids import Key, KeyKind
 
 _POSTGRES_COLUMNS = """
-SELECT n.nspname, c.relname, a.attname, tn.nspname, t.typname,
+SELECT n.nspname, c.relname, a.attname, tn.nspname, t.typname, t.typtype = 'e',
     has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-JOIN pg_catalog.pg_type AS d ON d.oid = a.atttypid
-JOIN pg_catalog.pg_type AS t ON t.oid = CASE WHEN d.typtype = 'd' THEN d.typbasetype ELSE d.oid END
+CROSS JOIN LATERAL (
+    WITH RECURSIVE unrolled AS (
+        SELECT d.typname, d.typnamespace, d.typtype, d.typbasetype
+        FROM pg_catalog.pg_type AS d
+        WHERE d.oid = a.atttypid
+        UNION ALL
+        SELECT d.typname, d.typnamespace, d.typtype, d.typbasetype
+        FROM unrolled AS u
+        JOIN pg_catalog.pg_type AS d ON d.oid = u.typbasetype
+        WHERE u.typtype = 'd'
+    )
+    SELECT u.typname, u.typnamespace, u.typtype FROM unrolled AS u WHERE u.typtype <> 'd'
+) AS t
 JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.typnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
     AND (n.nspname, c.relname) IN (
@@ -36,6 +47,7 @@ _SQLITE_COLUMNS = """
 SELECT name, type, pk = 1 AND upper(type) = 'INTEGER'
     AND (SELECT count(*) FROM pragma_table_xinfo($1) WHERE pk > 0) = 1
     AND NOT EXISTS (SELECT 1 FROM pragma_table_list($1) WHERE wr)
+    AND NOT EXISTS (SELECT 1 FROM pragma_index_list($1) WHERE origin = 'pk')
 FROM pragma_table_xinfo($1)
 """
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
@@ -47,8 +59,8 @@ _SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
 _EXACT_TEXTS = frozenset({"text", "varchar"})
 _PLAIN = "pg_catalog"
 _SPELLED_ALIKE = frozenset({"uuid", "text", "varchar", "date", "bool", "timestamp", "timestamptz", "bytea", "oid"})
-_HEX = "t"
-"""The prefix of a text in a key, which SQLite returns in hexadecimal."""
+_TEXT, _BYTES = "t", "b"
+"""The prefixes of a text and of bytes in a key, which SQLite returns in hexadecimal."""
 
 def text_length(field: Field) -> int:
     """Return the number of characters that are read of a field. The database cuts longer texts."""
@@ -60,11 +72,13 @@ def text_length(field: Field) -> int:
 @dataclass(frozen=True, slots=True)
 class ColumnType:
     """The type of a column: its schema and name in PostgreSQL, or the declared type in SQLite. `is_row_number` is true
-    for the INTEGER PRIMARY KEY of SQLite, which alone contains nothing but integers."""
+    for the INTEGER PRIMARY KEY of SQLite, which alone contains nothing but integers. It is false for INTEGER PRIMARY
+    KEY DESC, which has an index."""
 
     schema: str
     name: str
     is_row_number: bool = False
+    is_enum: bool = False
 
     @property
     def key_kind(self) -> KeyKind:
@@ -99,9 +113,9 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
     listed = msgspec.json.encode([{"s": each[0], "t": each[1]} for each in names]).decode()
     rows = await database.scan(_POSTGRES_COLUMNS, listed)
     types: dict[str, dict[str, ColumnType]] = {each: {} for each in relations}
-    for schema, table, column, type_schema, type_name, is_readable in rows:
+    for schema, table, column, type_schema, type_name, is_enum, is_readable in rows:
         if is_readable:
-            types[names[schema, table]][column] = ColumnType(type_schema, type_name)
+            types[names[schema, table]][column] = ColumnType(type_schema, type_name, is_enum=is_enum)
     return types
 
 
@@ -130,8 +144,10 @@ def table_id(dialect: Dialect, model: Declared) -> TableId:
 def key_value(dialect: Dialect, column: str, type_: ColumnType) -> str:
     """Return the expression for a column of a key, as ids contain it."""
     if dialect == "sqlite":
-        # A text may contain bytes that are not UTF-8, and a column may contain values of several types.
-        return f"(CASE typeof({column}) WHEN 'text' THEN '{_HEX}' || hex({column}) ELSE {column} END)"
+        # A text may contain bytes that are not UTF-8, and a column may contain values of several types. `count_by`
+        # packs keys into JSON, which contains no bytes.
+        in_hex = f"WHEN 'text' THEN '{_TEXT}' || hex({column}) WHEN 'blob' THEN '{_BYTES}' || hex({column})"
+        return f"(CASE typeof({column}) {in_hex} ELSE {column} END)"
     return column if type_.key_kind in _INTEGERS else f"{column}::text"
 
 
@@ -143,16 +159,27 @@ def key_of(dialect: Dialect, values: Sequence[Any]) -> Key | None:
     if dialect == "postgres":
         return tuple(values)
     try:
-        return tuple(
-            bytes.fromhex(each.removeprefix(_HEX)).decode() if isinstance(each, str) else each for each in values
-        )
+        return tuple(_from_hex(each) if isinstance(each, str) else each for each in values)
     except UnicodeDecodeError:
         return None
 
 
+def _from_hex(value: str) -> str | bytes:
+    found = bytes.fromhex(value[1:])
+    return found.decode() if value.startswith(_TEXT) else found
+
+
+def is_valid_key(dialect: Dialect, column: str, function: str) -> str:
+    """Return the condition that ids can contain a value of a key. `function` is the function of SQLite that says
+    whether a text in hexadecimal is UTF-8."""
+    if dialect == "postgres":
+        return f"{column} IS NOT NULL"
+    return f"{column} IS NOT NULL AND (typeof({column}) <> 'text' OR {function}(hex({column})))"
+
+
 def key_length(dialect: Dialect, column: str) -> str:
     """Return the expression for the number of bytes of a value of a key. It is NULL for an empty value."""
-    return f"octet_length({column}::text)" if dialect == "postgres" else f"length(CAST({column} AS BLOB))"
+    return f"pg_catalog.octet_length({column}::text)" if dialect == "postgres" else f"length(CAST({column} AS BLOB))"
 
 
 def are_spelled_alike(dialect: Dialect, key: ColumnType, ref: ColumnType) -> bool:
@@ -170,6 +197,10 @@ def key_operand(dialect: Dialect, type_: ColumnType, placeholder: str) -> str:
         return placeholder
     if type_.key_kind in _INTEGERS:
         return f"{placeholder}::bigint"
+    if type_.is_enum:
+        # A label that has been renamed is no longer one, and a cast would fail.
+        labels = f"pg_catalog.unnest(pg_catalog.enum_range(NULL::{type_.sql})) AS each"
+        return f"(SELECT each FROM {labels} WHERE each::text = {placeholder}::text)"
     return f"{placeholder}::text::{type_.sql}"
 
 
@@ -189,7 +220,7 @@ def shown_text(dialect: Dialect, expression: str, field: Field) -> str:
     if not length:
         return expression
     if dialect == "postgres":
-        return f"left({expression}, {length})"
+        return f"pg_catalog.left({expression}, {length})"
     return f"CAST(substr({expression}, 1, {length}) AS BLOB)"
 
 
@@ -231,27 +262,36 @@ def _select(dialect: Dialect, column: str, field: Select) -> str:
 
 def _postgres_value(column: str, type_: ColumnType, field: Field) -> str:
     if isinstance(field, Bool):
-        return f"{column}::int::bigint" if type_.name == "bool" else f"({column}::text <> '0')::int::bigint"
+        return f"{column}::int::bigint" if type_.name == "bool" else _bool_of_text(f"{column}::text")
     if isinstance(field, Date):
-        return _in_calendar(f"{column}::date", f"to_char({column}::date, 'YYYY-MM-DD') COLLATE \"C\"")
+        day = f"pg_catalog.to_char({column}::date::timestamp, 'YYYY-MM-DD'::text)"
+        return _in_calendar(f"{column}::date", f'{day} COLLATE "C"')
     if isinstance(field, Moment):
         instant = f"({column} AT TIME ZONE {literal(field.zone)})" if type_.name == "timestamp" else column
-        return _in_calendar(instant, f"(extract(epoch FROM {instant}) * 1000000)::bigint")
+        return _in_calendar(instant, f"(extract(epoch FROM {instant}) * 1000000::numeric)::bigint")
     if isinstance(field, Money):
-        return _in_range(f"round({column}::numeric * {10**field.scale})", "::bigint")
+        return _in_range(f"pg_catalog.round({column}::numeric * {10**field.scale}::numeric)", "::bigint")
     if isinstance(field, Number):
-        return _in_range(column, "::bigint") if type_.name not in _SMALL_INTEGERS else f"{column}::bigint"
+        return _in_range(f"{column}::numeric", "::bigint") if type_.name not in _SMALL_INTEGERS else f"{column}::bigint"
     return text_of("postgres", column)
+
+
+def _bool_of_text(text: str) -> str:
+    """Return the expression for a text or number that means true or false, and NULL for others."""
+    values = "WHEN {0} IN ('t', 'true', 'y', 'yes', 'on', '1') THEN 1 WHEN {0} IN " \
+        "('f', 'false', 'n', 'no', 'off', '0') THEN 0"
+    return f"(CASE {values.format(f'pg_catalog.lower({text})')} END)::bigint"
 
 
 def _in_range(number: str, cast: str = "") -> str:
     """Return the expression for a number within ±(2^53 - 1), and NULL for others."""
-    return f"(CASE WHEN {number} BETWEEN -{LARGEST} AND {LARGEST} THEN {number}{cast} END)"
+    least, most = (f"'{each}'::numeric" if cast else str(each) for each in (-LARGEST, LARGEST))
+    return f"(CASE WHEN {number} BETWEEN {least} AND {most} THEN {number}{cast} END)"
 
 
 def _in_calendar(column: str, expression: str) -> str:
     """Return the expression for a day or instant of the years 1 to 9999, and NULL for others."""
-    is_valid = f"isfinite({column}) AND {column} >= '0001-01-01' AND {column} < '10000-01-01'"
+    is_valid = f"pg_catalog.isfinite({column}) AND {column} >= '0001-01-01' AND {column} < '10000-01-01'"
     return f"(CASE WHEN {is_valid} THEN {expression} END)"
 
 
@@ -281,6 +321,13 @@ def _is_date_of_sqlite(column: str) -> str:
     `now` and numbers of days."""
     is_day = f"{column} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
     return f"typeof({column}) = 'text' AND {is_day} AND date({column}) BETWEEN '0001-01-01' AND '9999-12-31'"
+
+
+def equals(dialect: Dialect, *types: ColumnType) -> str:
+    """Return the operator that compares values of these types. It is the one of PostgreSQL for its own types and for
+    enums, because another schema may have one that fits better."""
+    is_own = dialect == "postgres" and all(each.schema == _PLAIN or each.is_enum for each in types)
+    return "OPERATOR(pg_catalog.=)" if is_own else "="
 
 
 def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str, str]:

@@ -1,10 +1,11 @@
-"""Warns of a role that may do more in the existing database than read."""
+"""Refuses a role that reads rows which the policies of the existing database hide, and warns of one that may write."""
 
 import json
 from collections.abc import Collection
 
 from countersign.kernel import telemetry
 from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.errors import Refused
 from countersign.records.adopted.columns import schema_and_table
 
 _RIGHTS = """
@@ -23,25 +24,49 @@ WHERE r.rolname = current_user
 GROUP BY r.rolsuper, r.rolbypassrls
 """
 _SUPERUSER = "is a superuser"
-_REASONS = (_SUPERUSER, "bypasses row-level security", "owns tables", "may change tables")
+_REFUSED = (_SUPERUSER, "bypasses row-level security", "owns tables")
+_REASONS = (*_REFUSED, "may change tables")
+ACCEPTING = "--accept-wide-rights"
 
 
-async def log_excess(database: ExistingDatabase, relations: Collection[str]) -> None:
-    """Log a warning if the role of a PostgreSQL database may do more than read. A superuser, an owner and a role that
-    bypasses row-level security also read the rows that policies hide from others.
+class WideRights(Refused):
+    """The role of the connected database is a superuser, bypasses row-level security, or owns tables."""
+
+    status = 403
+    code = "wide_rights"
+    title = "The role of the connected database has wide rights"
+    resolution = (
+        "Create a role that has SELECT on these tables and nothing more, and use it in the URL. For a trial, "
+        f"`countersign serve records --try {ACCEPTING}` accepts this role."
+    )
+
+
+async def require_narrow(database: ExistingDatabase, relations: Collection[str], *, accepts_wide: bool) -> None:
+    """Check that the role of a PostgreSQL database reads no rows that policies hide from others. Log a warning if the
+    role may do more than read, or if such a role is accepted.
 
     Raises:
+        WideRights: the role is a superuser, bypasses row-level security or owns tables, and `accepts_wide` is false.
         Unavailable: the database cannot answer now.
     """
     if database.dialect != "postgres":
         return
-    named = json.dumps([dict(zip("st", schema_and_table(each), strict=True)) for each in relations])
-    (rights,) = await database.scan(_RIGHTS, named)
-    reasons = [reason for reason, is_held in zip(_REASONS, rights, strict=True) if is_held]
-    if _SUPERUSER in reasons:
-        reasons = [_SUPERUSER]
+    reasons = await _reasons(database, relations)
+    refused = [each for each in reasons if each in _REFUSED]
+    if refused and not accepts_wide:
+        raise WideRights(
+            f"the role of the connected database {' and '.join(refused)}, so it reads rows that row-level security "
+            "hides from others"
+        )
     if reasons:
         telemetry.logger("connected-database").warning(
             "the role of the connected database may do more than read; use a role that has SELECT only",
             role=", ".join(reasons),
         )
+
+
+async def _reasons(database: ExistingDatabase, relations: Collection[str]) -> list[str]:
+    named = json.dumps([dict(zip("st", schema_and_table(each), strict=True)) for each in relations])
+    (rights,) = await database.scan(_RIGHTS, named)
+    reasons = [reason for reason, is_held in zip(_REASONS, rights, strict=True) if is_held]
+    return [_SUPERUSER] if _SUPERUSER in reasons else reasons

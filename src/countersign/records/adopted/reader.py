@@ -1,7 +1,7 @@
 """Statements on the table of an existing database, and the records that their rows give."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -12,6 +12,7 @@ from countersign.declare.condition import Operator
 from countersign.declare.fields.field import Stored
 from countersign.kernel.database import read_only
 from countersign.kernel.database.port import Dialect, Row
+from countersign.kernel.errors import Unavailable
 from countersign.kernel.normalization import normalized
 from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
@@ -26,6 +27,8 @@ from countersign.records.masking.seen_values import SeenValue
 
 FOLDED = "countersign_folded"
 """The function of statements on SQLite that folds the case of a text."""
+IS_UTF8 = "countersign_is_utf8"
+"""The function of statements on SQLite that says whether a text in hexadecimal is UTF-8."""
 MAX_SCANNED_CHARACTERS = 8 << 20
 """The number of characters that a page read at once may have. Larger pages are read in batches."""
 MAX_KEY_LENGTH = 400
@@ -47,13 +50,24 @@ class AdoptedTable:
 
 @dataclass(frozen=True, slots=True)
 class AdoptedTables:
-    """The tables of one existing database, by model. `folds_unicode` says whether its function `lower` with a collation
-    of ICU can be used, and `is_utf8` whether its function `normalize` can."""
+    """The tables of one existing database, by model, without those that cannot be read. `folds_unicode` says whether
+    its function `lower` with a collation of ICU can be used, and `is_utf8` whether its function `normalize` can."""
 
     dialect: Dialect
-    by_model: Mapping[str, AdoptedTable]
+    by_model: dict[str, AdoptedTable]
     folds_unicode: bool = True
     is_utf8: bool = True
+
+    def table(self, model: str) -> AdoptedTable:
+        """Return the table of a model.
+
+        Raises:
+            Unavailable: the table could not be read since the start.
+        """
+        found = self.by_model.get(model)
+        if found is None:
+            raise Unavailable(read_only.SUSPENDED)
+        return found
 
 
 class AdoptedScope(Scope):
@@ -64,7 +78,7 @@ class AdoptedScope(Scope):
     ) -> None:
         super().__init__(tables.dialect, parameters, alias, view)
         self.tables = tables
-        self.table = tables.by_model[model]
+        self.table = tables.table(model)
 
     def without_view(self) -> "AdoptedScope":
         """Return the same table with all stored values."""
@@ -91,7 +105,7 @@ class AdoptedScope(Scope):
         """Return the columns of a ref as ids contain them. They are NULL if the caller does not see the record."""
         types = self.table.types
         names = ref.table_columns
-        target = self.tables.by_model[ref.target]
+        target = self.tables.table(ref.target)
         pairs = list(zip(target.key, names, strict=True))
         if all(columns.are_spelled_alike(self.dialect, target.types[key], types[name]) for key, name in pairs):
             plain = [columns.key_value(self.dialect, self.column(name), types[name]) for name in names]
@@ -122,8 +136,12 @@ class AdoptedScope(Scope):
         return AdoptedScope(self.tables, ref.target, self.parameters, f"{self.alias}_{ref.name}_{suffix}")
 
     def _joins(self, inner: "AdoptedScope", ref: Ref) -> str:
-        pairs = zip(inner.id_columns(), ref.table_columns, strict=True)
-        return all_of([f"{key} = {self.column(name)}" for key, name in pairs])
+        pairs = zip(inner.table.key, ref.table_columns, strict=True)
+        return all_of([self._equals(inner, key, name) for key, name in pairs])
+
+    def _equals(self, inner: "AdoptedScope", key: str, name: str) -> str:
+        sign = columns.equals(self.dialect, inner.table.types[key], self.table.types[name])
+        return f"{inner.column(key)} {sign} {self.column(name)}"
 
     def name_of(self, ref: Ref, target: ModelView) -> str:
         """Return the expression for the name of the referenced record."""
@@ -153,7 +171,8 @@ class AdoptedScope(Scope):
             return self.value_of(field)
         values = self.ref_values(field)
         is_set = " OR ".join(f"{each} IS NULL" for each in values)
-        function, suffix = ("jsonb_build_array", "::text") if self.dialect == "postgres" else ("json_array", "")
+        is_postgres = self.dialect == "postgres"
+        function, suffix = ("pg_catalog.jsonb_build_array", "::text") if is_postgres else ("json_array", "")
         return f"CASE WHEN {is_set} THEN NULL ELSE {function}({', '.join(values)}){suffix} END"
 
     def comparison(self, name: str, field: Field, operator: Operator, value: object) -> str | None:
@@ -179,7 +198,7 @@ class AdoptedScope(Scope):
         if operator not in EQUALITY:
             raise BadInput(f"op {operator} does not fit {name}: ids of a connected database have no order")
         is_ref = isinstance(field, Ref)
-        target = self.tables.by_model[field.target] if is_ref else self.table
+        target = self.tables.table(field.target) if is_ref else self.table
         if operator == "is_null":
             is_null = queries.null_keyword(name, value) == "NULL"
             return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
@@ -210,20 +229,18 @@ class AdoptedScope(Scope):
     def _is_one_of_keys(self, names: Sequence[str], types: Sequence[ColumnType], keys: Sequence[Key]) -> str:
         if not keys:
             return "(1 = 0)"
-        add_parameter = self.parameters.put
-        operands = [
-            [
-                columns.key_operand(self.dialect, type_, add_parameter(value))
-                for type_, value in zip(types, key, strict=True)
-            ]
-            for key in keys
-        ]
+        pairs = list(zip(names, types, strict=True))
+        signs = [columns.equals(self.dialect, self.table.types[name], type_) for name, type_ in pairs]
+        operands = [self._operands(types, key) for key in keys]
         if len(names) == 1:
-            return f"({self.column(names[0])} IN ({', '.join(each[0] for each in operands)}))"
-        tests = [
-            all_of([f"{self.column(name)} = {each}" for name, each in zip(names, key, strict=True)]) for key in operands
-        ]
+            return _is_one_of(self.column(names[0]), signs[0], [operand for (operand,) in operands])
+        own = [f"{self.column(name)} {sign}" for name, sign in zip(names, signs, strict=True)]
+        tests = [all_of([f"{each} {value}" for each, value in zip(own, key, strict=True)]) for key in operands]
         return f"({' OR '.join(f'({each})' for each in tests)})"
+
+    def _operands(self, types: Sequence[ColumnType], key: Key) -> list[str]:
+        pairs = zip(types, key, strict=True)
+        return [columns.key_operand(self.dialect, type_, self.parameters.put(value)) for type_, value in pairs]
 
     def _contains(self, field: Field, needle: str) -> str:
         (name,) = field.table_columns
@@ -233,9 +250,9 @@ class AdoptedScope(Scope):
         text = f"{self.column(name)}::text"
         if self.tables.is_utf8:
             text = f"normalize({text}, NFC)"
-        text = f'lower({text} COLLATE pg_catalog."und-x-icu")' if self.tables.folds_unicode else f"lower({text})"
+        collated = f'{text} COLLATE pg_catalog."und-x-icu"' if self.tables.folds_unicode else text
         operand = add_parameter(normalized("NFC", needle).lower())
-        return f'strpos({text} COLLATE "C", {operand}::text) > 0'
+        return f'pg_catalog.strpos(pg_catalog.lower({collated}) COLLATE "C", {operand}::text) > 0'
 
     def _compared_decimal(self, name: str, field: Field, operator: Operator, value: object) -> str:
         column = self.column(*field.table_columns)
@@ -256,11 +273,18 @@ class AdoptedScope(Scope):
         if type(field) is Number and columns.is_integer(type_):
             return _is_any(column, operator, self._placed(field, name, items, "::bigint"))
         if isinstance(field, Text) and operator in ("eq", "in") and columns.is_exact_text(self.dialect, type_):
-            placeholders = self._placed(field, name, items, "::text" if self.dialect == "postgres" else "")
-            # The first comparison uses an index. The second one compares by code point.
-            exact = _is_any(columns.text_of(self.dialect, column), operator, placeholders)
-            return f"({_is_any(column, operator, placeholders)} AND {exact})"
+            return self._compared_text(column, operator, self._placed(field, name, items, self._text_suffix))
         return None
+
+    @property
+    def _text_suffix(self) -> str:
+        return "::text" if self.dialect == "postgres" else ""
+
+    def _compared_text(self, column: str, operator: Operator, placeholders: Sequence[str]) -> str:
+        # The first comparison uses an index. The second one compares by code point. The types are equal, so that no
+        # operator of another schema fits better.
+        indexed = _is_any(f"{column}{self._text_suffix}", operator, placeholders)
+        return f"({indexed} AND {_is_any(columns.text_of(self.dialect, column), operator, placeholders)})"
 
     def _placed(self, field: Field, name: str, items: Sequence[object], suffix: str) -> list[str]:
         """Return the placeholders of the values, with a cast to their type."""
@@ -271,6 +295,12 @@ def _keys(target: AdoptedTable, record_ids: Sequence[str]) -> list[Key]:
     """Return the keys of the ids in a condition, without texts that are not ids of the table."""
     keys = target.ids.decode_all(list(dict.fromkeys(record_ids)))
     return [key for key in keys if key is not None]
+
+
+def _is_one_of(column: str, sign: str, operands: Sequence[str]) -> str:
+    """Return the condition that the column has one of the values, compared with this operator."""
+    listed = ", ".join(operands)
+    return f"({column} IN ({listed}))" if sign == "=" else f"({column} {sign} ANY (ARRAY[{listed}]))"
 
 
 def _is_any(expression: str, operator: Operator, placeholders: Sequence[str]) -> str:
@@ -297,7 +327,7 @@ class AdoptedReader(RecordReader):
         """`key` is the key of revisions."""
         super().__init__(view, model_view, tables.dialect, {}, domain)
         self._tables = tables
-        self._table = tables.by_model[model_view.model.name]
+        self._table = tables.table(model_view.model.name)
         self._revision_key = hashlib.blake2b(domain.id.encode() if domain else b"", key=key, digest_size=32).digest()
         self._parts: list[_Part] = []
         start = len(self._table.key)
@@ -313,14 +343,16 @@ class AdoptedReader(RecordReader):
 
     @property
     def relation(self) -> str:
-        """Return the table as SQL, without rows whose keys are too long for an id."""
+        """Return the table as SQL, without rows whose keys are empty, too long for an id, or not UTF-8."""
         table, dialect = self._table, self._tables.dialect
         if all(table.types[each].key_kind != "other" for each in table.key):
             return table.name
         # SQLite takes a quoted name without a table, which is no column, for a text.
-        length = " + ".join(columns.key_length(dialect, f"kept.{columns.quoted(each)}") for each in table.key)
+        key = [f"kept.{columns.quoted(each)}" for each in table.key]
+        length = " + ".join(columns.key_length(dialect, each) for each in key)
+        conditions = [f"{length} <= {MAX_KEY_LENGTH}", *(columns.is_valid_key(dialect, each, IS_UTF8) for each in key)]
         names = ", ".join(f"kept.{columns.quoted(each)}" for each in table.types)
-        return f"(SELECT {names} FROM {table.name} AS kept WHERE {length} <= {MAX_KEY_LENGTH})"
+        return f"(SELECT {names} FROM {table.name} AS kept WHERE {' AND '.join(conditions)})"
 
     def scope(self, parameters: Parameters) -> AdoptedScope:
         """Return the table as part of a statement for this view."""
@@ -351,7 +383,7 @@ class AdoptedReader(RecordReader):
         return sorted(groups, key=lambda each: (each[0] is None, each[0] or ""))
 
     def _ref_ids(self, ref: Ref, keys: Sequence[Key | None]) -> list[Any]:
-        ids = iter(self._tables.by_model[ref.target].ids.encode([each for each in keys if each is not None]))
+        ids = iter(self._tables.table(ref.target).ids.encode([each for each in keys if each is not None]))
         return [None if each is None else next(ids) for each in keys]
 
     def decoded(self, rows: Sequence[Row], start: int) -> list[list[Any]]:

@@ -17,7 +17,7 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.adopted import columns, privileges
 from countersign.records.adopted.columns import ColumnType
-from countersign.records.adopted.reader import FOLDED, AdoptedReader, AdoptedTable, AdoptedTables
+from countersign.records.adopted.reader import FOLDED, IS_UTF8, AdoptedReader, AdoptedTable, AdoptedTables
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader, SelectStatement
@@ -41,7 +41,7 @@ async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> 
         ValueError: the URL is not a database address.
     """
     path = next((each.search_path for each in registry.modules if each.search_path), ())
-    functions = {FOLDED: _folded}
+    functions = {FOLDED: _folded, IS_UTF8: _is_utf8}
     return await open_existing(
         url,
         pool=MAX_STATEMENTS,
@@ -56,49 +56,71 @@ def _folded(text: str | None) -> str | None:
     return None if text is None else folded(text)
 
 
-async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) -> "dict[str, AdoptedStore]":
-    """Map each model with a table to the store that reads it. `secret` is the secret of our own database.
+def _is_utf8(text_in_hex: str | None) -> bool:
+    try:
+        bytes.fromhex(text_in_hex or "").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+async def require_narrow_rights(registry: Registry, database: ExistingDatabase, *, accepts_wide: bool) -> None:
+    """Check the rights of the role that reads the tables of the models (see `privileges.require_narrow`).
 
     Raises:
-        DeclarationError: a table or a column does not exist, or may not be read.
+        WideRights: the role reads rows that policies hide from others, and `accepts_wide` is false.
+        Unavailable: the database cannot answer now.
+    """
+    relations = {each.table.relation for each in adopted_models(registry).values() if each.table is not None}
+    await privileges.require_narrow(database, relations, accepts_wide=accepts_wide)
+
+
+async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) -> "dict[str, AdoptedStore]":
+    """Map each model with a table to the store that reads it. `secret` is the secret of our own database. A model whose
+    table or column does not exist, or may not be read, is suspended.
+
+    Raises:
+        DeclarationError: a model does not fit the engine of the database.
         Unavailable: the database cannot answer now.
     """
     models = adopted_models(registry)
     relations = frozenset(each.table.relation for each in models.values() if each.table is not None)
-    types = await columns.types_of(database, relations)
-    tables_by_model = {name: _table(each, types, secret) for name, each in models.items()}
     if database.dialect == "sqlite":
         _require_utc(models)
-    await privileges.log_excess(database, relations)
-    tables = AdoptedTables(
-        database.dialect, tables_by_model, await columns.folds_unicode(database), await columns.is_utf8(database)
-    )
-    suspensions = Suspensions(database, models)
+    async def read_tables() -> dict[str, AdoptedTable | str]:
+        types = await columns.types_of(database, relations)
+        return {name: _table(each, types, secret) for name, each in models.items()}
+
+    tables = AdoptedTables(database.dialect, {}, await columns.folds_unicode(database), await columns.is_utf8(database))
+    suspensions = Suspensions(database, models, read_tables, tables.by_model)
     await suspensions.check()
     store = AdoptedStore(database, tables, secret, suspensions)
-    return dict.fromkeys(tables_by_model, store)
+    return dict.fromkeys(models, store)
 
 
-def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secret: bytes) -> AdoptedTable:
+def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secret: bytes) -> AdoptedTable | str:
+    """Return the table of a model, or the reason why it cannot be read as declared."""
     table = model.table
     if table is None:
         raise LookupError(f"{model.name} has no table of an existing database")
     known = types[table.relation]
     if not known:
-        raise DeclarationError(
+        return (
             f"{model.source}: {model.name}: the connected database has no table {table.relation} that may be read: "
             "correct the name, or grant SELECT"
         )
-    names = {name: f"{model.name}.{each.name}" for each in model.fields.values() for name in each.table_columns}
-    for name in (*table.key_columns, *names):
+    places = dict.fromkeys(table.key_columns, f"{model.name}.table")
+    places |= {name: f"{model.name}.{each.name}" for each in model.fields.values() for name in each.table_columns}
+    for name, place in places.items():
         if name not in known:
-            place = names.get(name, f"{model.name}.table")
-            raise DeclarationError(
+            return (
                 f"{model.source}: {place}: the table {table.relation} has no column {name} that may be read: correct "
                 "the name, or grant SELECT"
             )
+    # Other columns are left out: they may be dropped at any time.
+    declared = {name: known[name] for name in places}
     kinds: list[KeyKind] = [known[each].key_kind for each in table.key_columns]
-    return AdoptedTable(model, table.name, table.key_columns, known, RecordIds(secret, table.relation, kinds))
+    return AdoptedTable(model, table.name, table.key_columns, declared, RecordIds(secret, table.relation, kinds))
 
 
 def _require_utc(models: Mapping[str, Declared]) -> None:

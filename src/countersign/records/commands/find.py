@@ -5,18 +5,22 @@ import asyncio
 from countersign.declare import Field, Text
 from countersign.declare.rules.declarations import BASE
 from countersign.kernel.database.port import Row
+from countersign.kernel.database.read_only import Busy
+from countersign.kernel.errors import Unavailable
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
-from countersign.records.commands import queries, record_names, unmask_input
+from countersign.records.commands import queries, record_names, select, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.presentation import title_field
-from countersign.records.commands.queries import Parameters, all_of
+from countersign.records.commands.queries import Condition, Parameters, Query, all_of
 from countersign.records.commands.record_names import RecordLine
 from countersign.records.commands.run import Body, Run
 
 DEFAULT_HITS = 10
 MAX_HITS = 50
 MAX_LENGTH = 100
+MAX_SCANNED_ROWS = 50_000
+"""The approximate number of rows of the largest table of an existing database that is searched."""
 PER_MODEL = 5
 """The maximum number of hits of one model."""
 
@@ -54,7 +58,7 @@ def _read(body: Body) -> tuple[str, int]:
 def _is_searched(run: Run, view: ModelView) -> bool:
     is_own = run.engine.registry.module_of[view.model.name].name == BASE and view.model.name != "user"
     is_listed = "search" in view.commands or "list" in view.commands
-    return not is_own and view.model.table is None and is_listed and bool(_searched_fields(view))
+    return not is_own and is_listed and bool(_searched_fields(view))
 
 
 def _searched_fields(view: ModelView) -> list[Field]:
@@ -64,6 +68,8 @@ def _searched_fields(view: ModelView) -> list[Field]:
 
 
 async def _hits(run: Run, view: ModelView, text: str, limit: int) -> list[RecordLine]:
+    if view.model.table is not None:
+        return await _adopted_hits(run, view, text, limit)
     parameters = Parameters()
     scope = run.engine.reading(run.caller, view).scope(parameters)
     contained = [queries.compared(scope, view.model.name, field, "contains", text) for field in _searched_fields(view)]
@@ -75,6 +81,25 @@ async def _hits(run: Run, view: ModelView, text: str, limit: int) -> list[Record
     )
     rows: list[Row] = await run.engine.records.database.scan(statement, *parameters.values)
     return await lines(run, view, [row[0] for row in rows])
+
+
+async def _adopted_hits(run: Run, view: ModelView, text: str, limit: int) -> list[RecordLine]:
+    """Return the hits in a table of an existing database. No index answers the search, so large tables are left out,
+    and so is a table that cannot be read in time."""
+    table = view.model.table
+    if table is None or table.rows_about > MAX_SCANNED_ROWS:
+        return []
+    command = "search" if "search" in view.commands else "list"
+    record_reader = record_names.narrow_reader(run, view, record_names.line_fields(view))
+    found: dict[str, None] = {}
+    try:
+        for field in _searched_fields(view):
+            query = Query(filter=(Condition(field.name, "contains", text),), limit=limit)
+            rows = await run.read_all(record_reader, select.page(record_reader, view.reach(command), query))
+            found |= dict.fromkeys(row[0] for row in rows)
+        return await lines(run, view, list(found)[:limit])
+    except (Unavailable, Busy):
+        return []
 
 
 async def lines(run: Run, view: ModelView, record_ids: list[str]) -> list[RecordLine]:
