@@ -1,20 +1,20 @@
-// Calls of the API, typed by its OpenAPI document. No credentials pass here: the server knows who is signed in.
+// Sends requests to the API. The types come from its OpenAPI document. The browser adds the session cookie itself.
 import { Problem } from "./problem";
 
 type Method = "get" | "put" | "post" | "patch" | "delete";
-type Json<Answer> = Answer extends { content: { "application/json": infer Body } } ? Body : undefined;
-type ResponseBody<Operation> = Operation extends { responses: infer Answers }
-  ? { [Status in keyof Answers & (200 | 201 | 202)]: Json<Answers[Status]> }[keyof Answers & (200 | 201 | 202)]
+type JsonBody<Reply> = Reply extends { content: { "application/json": infer Body } } ? Body : undefined;
+type ResponseBody<Operation> = Operation extends { responses: infer Responses }
+  ? { [Code in keyof Responses & (200 | 201 | 202)]: JsonBody<Responses[Code]> }[keyof Responses & (200 | 201 | 202)]
   : never;
-type Query<Operation> = Operation extends { parameters: { query?: infer Names } } ? Names : never;
+type Query<Operation> = Operation extends { parameters: { query?: infer Parameters } } ? Parameters : never;
 type Body<Operation> = Operation extends { requestBody?: { content: { "application/json": infer Sent } } } ? Sent : never;
-type PathsWithMethod<Paths, M extends Method> = {
-  [Path in keyof Paths]: Paths[Path] extends Record<M, { responses: unknown }> ? Path : never;
+type PathsWithMethod<Paths, RequestMethod extends Method> = {
+  [Path in keyof Paths]: Paths[Path] extends Record<RequestMethod, { responses: unknown }> ? Path : never;
 }[keyof Paths] &
   string;
 
-interface RequestParts<Sent> {
-  body?: Sent;
+interface RequestParts<RequestBody> {
+  body?: RequestBody;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
@@ -33,33 +33,33 @@ export interface ApiResponse<Value> {
 
 let sessionMark: string | null = null;
 
-/** Send this session mark with every call from now on. If another person has signed in in another window, the server then
- *  answers as to an anonymous caller. */
+/** Send this session mark with every later request. If another person signs in in another window, the session mark no
+ *  longer fits the session cookie, and the server treats the caller as anonymous. */
 export function setSessionMark(session: string): void {
   sessionMark = session;
 }
 
 let embeddedReplies: Record<string, unknown> | null = null;
 
-/** The reply that the server embedded in this page. It is returned once; later calls must send a request. */
-function takeEmbeddedReply(target: string): unknown {
+/** Return the reply for this address that the page contains, or undefined. Each reply is returned only once. */
+function takeEmbeddedReply(address: string): unknown {
   if (embeddedReplies === null) {
     const element = document.getElementById("replies");
     embeddedReplies = element === null ? {} : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
     element?.remove();
   }
-  const reply = embeddedReplies[target];
-  delete embeddedReplies[target];
+  const reply = embeddedReplies[address];
+  delete embeddedReplies[address];
   return reply;
 }
 
-/** Keep a reply that was requested before the page was drawn, for the first caller who needs it. */
-export function addReply(target: string, value: unknown): void {
+/** Store a reply that was requested before the page was drawn. The first `get` of this address returns it. */
+export function addReply(address: string, value: unknown): void {
   takeEmbeddedReply("");
-  embeddedReplies = { ...embeddedReplies, [target]: value };
+  embeddedReplies = { ...embeddedReplies, [address]: value };
 }
 
-/** The path with its values and its query, without parameters that have no value. */
+/** Return the path with the values in place of its `{name}` parts, and with the query. Empty parameters are omitted. */
 export function urlFor(path: string, values: Record<string, string> = {}, query: object = {}): string {
   const filledPath = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const parameters = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
@@ -67,8 +67,8 @@ export function urlFor(path: string, values: Record<string, string> = {}, query:
   return search ? `${filledPath}?${search}` : filledPath;
 }
 
-/** The answer of a request to this service.
- *  @throws Problem if the request is refused or gets no answer. The error of an abort is passed on. */
+/** Send a request to this service and return the response.
+ *  @throws Problem if the service refuses the request or does not respond. The error of an abort is thrown as it is. */
 export async function send(method: string, address: string, parts: RequestParts<unknown> = {}) {
   const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...parts.headers };
   if (sessionMark !== null) {
@@ -92,19 +92,20 @@ export async function send(method: string, address: string, parts: RequestParts<
       throw Problem.offline();
     }
   };
-  let answer = await sendOnce();
-  if (answer.status === 401 && method === "GET") {
-    // The session has ended since the last call: the server has forgotten it, and the repeated request gets what an anonymous visitor sees.
-    await answer.body?.cancel();
-    answer = await sendOnce();
+  let response = await sendOnce();
+  if (response.status === 401 && method === "GET") {
+    // The session ended after the previous request, and this response deleted its cookie. Without the cookie, the same
+    // request returns what an anonymous visitor may see.
+    await response.body?.cancel();
+    response = await sendOnce();
   }
-  if (!answer.ok) {
-    throw await Problem.of(answer);
+  if (!response.ok) {
+    throw await Problem.of(response);
   }
-  return answer;
+  return response;
 }
 
-/** The API of a service: `Paths` is the type that openapi-typescript generates from its document. */
+/** A client for the API of one service. `Paths` is the type that openapi-typescript generates from its document. */
 export class Client<Paths> {
   async get<Path extends PathsWithMethod<Paths, "get">>(
     path: Path,
@@ -146,8 +147,9 @@ export class Client<Paths> {
     return this.readResponse(await send("DELETE", urlFor(path, options.values, options.query ?? {}), options));
   }
 
-  private async readResponse<Value>(answer: Response): Promise<ApiResponse<Value>> {
-    const text = await answer.text();
-    return { value: (text ? JSON.parse(text) : undefined) as Value, status: answer.status, headers: answer.headers };
+  private async readResponse<Value>(response: Response): Promise<ApiResponse<Value>> {
+    const text = await response.text();
+    const value = (text ? JSON.parse(text) : undefined) as Value;
+    return { value, status: response.status, headers: response.headers };
   }
 }

@@ -1,4 +1,4 @@
-"""Waiting for a page: late values are waited for, and values that never come fail with both values."""
+"""The functions of `waiting` wait for a value on a page. If it does not appear, the error names both values."""
 
 import pytest
 from playwright.async_api import Browser

@@ -1,4 +1,4 @@
-"""The check of transactions of requests finds a planted wait, and accepts what it should accept."""
+"""The check of `transaction_waits` finds a wait inside of a request's transaction, and reports no other wait."""
 
 import asyncio
 from typing import Any
@@ -9,10 +9,10 @@ from countersign.store import library
 from tests.servers.transaction_waits import TransactionWaits
 from tests.store.world import World
 
-PLACE = "the transaction waits in "
+WAIT_TEXT = "the transaction waits in "
 
 
-async def issue(world: World, owner: str) -> str:
+async def issue_code(world: World, owner: str) -> str:
     """Issue a code for a new product."""
     await world.product("north", "one")
     body = {"kind": "license", "products": ["one"], "count": 1}
@@ -26,44 +26,44 @@ async def test_a_wait_inside_of_a_transaction_is_found(
     world: World, transaction_waits: TransactionWaits, monkeypatch: pytest.MonkeyPatch, is_batch: bool
 ) -> None:
     owner = await world.person("owner@north.example", north="owner")
-    code = await issue(world, owner)
-    grant = library.grant
+    code = await issue_code(world, owner)
+    original_grant = library.grant
 
-    async def late(*arguments: Any) -> int:
+    async def grant_after_a_wait(*arguments: Any) -> int:
         await world.store.counters.peek("any", 1, 1)
-        return await grant(*arguments)
+        return await original_grant(*arguments)
 
-    monkeypatch.setattr(library, "grant", late)
+    monkeypatch.setattr(library, "grant", grant_after_a_wait)
     assert not transaction_waits.found
     redeem: dict[str, Any] = {"method": "POST", "path": "/redeem", "body": {"code": code}}
     if is_batch:
         answer = await world.call("POST", "/batch", owner, json={"mode": "atomic", "operations": [redeem]})
     else:
         answer = await world.call("POST", "/redeem", owner, json=redeem["body"])
-    found = transaction_waits.found.copy()
+    waits = transaction_waits.found.copy()
     transaction_waits.found.clear()
 
     assert answer.status_code == 200
-    assert len(found) == 1
-    route, _, place = found[0].partition(PLACE)
+    assert len(waits) == 1
+    route, _, place = waits[0].partition(WAIT_TEXT)
     assert route == f"POST /api/v1/{'batch' if is_batch else 'redeem'}: "
     assert place.endswith("store/redeem/redeem.py:redeem")
 
 
-async def test_a_wait_before_a_transaction_and_a_turn_of_the_loop_inside_are_none(
+async def test_a_wait_before_a_transaction_and_a_loop_turn_inside_one_are_not_reported(
     world: World, transaction_waits: TransactionWaits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = await world.person("owner@north.example", north="owner")
-    code = await issue(world, owner)
-    grant = library.grant
+    code = await issue_code(world, owner)
+    original_grant = library.grant
 
-    async def polite(*arguments: Any) -> int:
+    async def grant_after_a_loop_turn(*arguments: Any) -> int:
         await asyncio.sleep(0)
-        return await grant(*arguments)
+        return await original_grant(*arguments)
 
-    monkeypatch.setattr(library, "grant", polite)
-    guess = await world.call("POST", "/redeem", owner, json={"code": "WRONG"})
+    monkeypatch.setattr(library, "grant", grant_after_a_loop_turn)
+    refused_response = await world.call("POST", "/redeem", owner, json={"code": "WRONG"})
     redeemed_response = await world.call("POST", "/redeem", owner, json={"code": code})
 
-    assert (guess.status_code, redeemed_response.status_code) == (404, 200)
+    assert (refused_response.status_code, redeemed_response.status_code) == (404, 200)
     assert not transaction_waits.found

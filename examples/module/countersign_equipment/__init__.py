@@ -1,27 +1,27 @@
-"""Equipment: things we own and lend to those we deal with."""
+"""Equipment: things that we own and lend to customers and partners."""
 
 from countersign.declare import Date, Grant, Model, Module, Move, Ref, Role, Select, Text, Work, Workflow
 
 
-async def nobody_has_it(work: Work) -> None:
-    """Empty what is known of the loan."""
+async def clear_loan(work: Work) -> None:
+    """Clear the fields that describe the loan."""
     await work.change(borrower=None, contact=None, due=None)
 
 
 class Equipment(Model, plural="Equipment"):
-    """A thing we own and lend."""
+    """A thing that we own and lend."""
 
     title = Text(required=True, index=True)
     serial = Text(unique=True, max_length=40, label="Serial number")
     state = Select("in_stock", "lent", "scrapped", index=True)
     borrower = Ref("party", on_delete="clear")
-    contact = Text(personal="PERSON", help="Who has it in hand")
-    due = Date(index=True, help="The day it should be back")
+    contact = Text(personal="PERSON", help="The person who has it")
+    due = Date(index=True, help="The day on which it must be returned")
 
     workflow = Workflow(
         "state",
         lend=Move("in_stock", to="lent", inputs=("borrower", "contact", "due"), help="Hand it out."),
-        take_back=Move("lent", to="in_stock", effect=nobody_has_it, help="It is back, and whole."),
+        take_back=Move("lent", to="in_stock", effect=clear_loan, help="It was returned undamaged."),
         scrap=Move("in_stock", "lent", to="scrapped", needs_approval=True, help="It is lost or beyond repair."),
     )
 

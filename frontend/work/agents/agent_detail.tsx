@@ -149,8 +149,8 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
   const since = new Date(Date.now() - DAY_MS).toISOString();
   const recent = calls.filter((call) => call.at >= since);
   const waiting = plans.filter((plan) => plan.state === "pending").length;
-  const refused = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((visit) => visit.result === "refused").length : null);
-  const times = recent.flatMap((visit) => visit.ms ?? []).toSorted((a, b) => a - b);
+  const refused = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((call) => call.result === "refused").length : null);
+  const times = recent.flatMap((call) => call.ms ?? []).toSorted((a, b) => a - b);
   const slow = times[Math.floor(times.length * 0.95)];
   const changes = calls.filter((call) => call.result === "done");
   return (

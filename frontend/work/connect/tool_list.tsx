@@ -1,4 +1,4 @@
-// Lists the tools of the MCP endpoint for a token that the person pastes.
+// Asks for an agent token, and lists the tools that the MCP endpoint offers for this token.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
@@ -15,16 +15,16 @@ export function ToolList() {
   const [tools, setTools] = useState<Tool[] | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const ask = async (event: SubmitEvent) => {
+  const loadTools = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
     try {
       setTools(await listTools(token.trim()));
       setProblem(null);
     } catch (error) {
-      const problem = Problem.from(error);
+      const received = Problem.from(error);
       setTools(null);
-      setProblem(problem.status === 401 ? new Problem(401, { detail: t("live.wrong") }) : problem);
+      setProblem(received.status === 401 ? new Problem(401, { detail: t("live.wrong") }) : received);
     }
     setBusy(false);
   };
@@ -33,7 +33,7 @@ export function ToolList() {
       <h2 id="live">{t("live")}</h2>
       <p class="quiet">{t("live.text")}</p>
       <Faults problem={problem} />
-      <form class="filters tight" onSubmit={(event) => void ask(event)}>
+      <form class="filters tight" onSubmit={(event) => void loadTools(event)}>
         <TextField name="token" label={t("live.token")} type="password" autocomplete="off" value={token} required onInput={(event) => setToken(event.currentTarget.value)} />
         <Button type="submit" busy={isBusy}>
           {t("live.ask")}

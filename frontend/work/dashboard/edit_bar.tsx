@@ -1,4 +1,4 @@
-// What is done with a dashboard while it is edited: its name, whether others see it, more tiles, and its end.
+// The bar above a dashboard in edit mode: rename the dashboard, share it, add tiles, delete it, and save or cancel.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";

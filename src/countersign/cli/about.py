@@ -15,12 +15,13 @@ SHELLS = ("bash", "zsh", "fish")
 @output.json_option
 def version() -> None:
     """Show the versions of the program, of the databases it makes, and of Python and SQLite."""
-    # Import these modules late: they load SQLite, and other commands should not wait for that.
+    # These modules load SQLite. They are imported here so that other commands start faster.
     from countersign.kernel.database import migrate, sqlite_connection
-    from countersign.records import migrations as of_records
-    from countersign.store import migrations as of_store
+    from countersign.records import migrations as records_migrations
+    from countersign.store import migrations as store_migrations
 
-    schemas = {package.SCHEMA: migrate.migrations(package.__name__)[-1].name for package in (of_store, of_records)}
+    packages = (store_migrations, records_migrations)
+    schemas = {package.SCHEMA: migrate.migrations(package.__name__)[-1].name for package in packages}
     value = {
         "version": __version__,
         "schemas": schemas,

@@ -1,5 +1,5 @@
-"""Columns that are encrypted with the master key: finding the keys that they need, and re-encryption with the current
-key."""
+"""Database columns that are encrypted with the master key. This module finds the keys that the values need, and
+re-encrypts the values with the current key."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -12,19 +12,20 @@ from countersign.kernel.security.encryption import DecryptionFailed
 from countersign.kernel.security.masterkey import MasterKey
 
 BATCH_SIZE = 100
-"""The number of values in one transaction, which is small so that other writers do not wait for long."""
+"""The maximum number of values in one transaction. It is small, so that other writers do not wait for long."""
 MAX_KEYS = 100
-"""The maximum number of keys that are read from a column, since damaged values may look like many keys."""
+"""The maximum number of keys that are read from a column. Damaged values may look like values of many keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptedColumn:
-    """A column of encrypted values, declared next to the code that encrypts them; each service lists its own.
+    """A column of encrypted values. It is declared next to the code that encrypts the values; each service lists its
+    columns. The statements use the key of the row, not the key of the encryption.
 
-    page        reads at most $1 values with the keys of their rows, in the order of the keys, after the key $2, …
-    first_key   sorts before the key of every row
-    smallest    reads the smallest value that is not below $1
-    replace     replaces the value $1 by $2 in the row with the key $3, …; no effect if the row's value is not $1
+    page        reads at most $1 values, each with the key of its row, in the order of the keys, after the key $2, …
+    first_key   is smaller than the key of every row
+    smallest    reads the smallest value that is not smaller than $1
+    replace     sets the value $2 in the row with the key $3, … if the row's value is still $1
     """
 
     table: str
@@ -36,7 +37,8 @@ class EncryptedColumn:
 
 
 class KeyUsage(NamedTuple):
-    """The number of values that are encrypted with one key (empty: unknown), and how many cannot be decrypted."""
+    """How many values of a table are encrypted with one key, and how many of them cannot be decrypted. `key_id` is
+    empty if a value does not name its key."""
 
     table: str
     key_id: str
@@ -45,7 +47,7 @@ class KeyUsage(NamedTuple):
 
 
 async def require_keys(database: Database, columns: Sequence[EncryptedColumn], master: MasterKey) -> None:
-    """Check that every key that encrypted a value is present, without decrypting values.
+    """Check that the master key contains every key that the values need. No value is decrypted.
 
     Raises:
         DecryptionFailed: keys are missing; the refusal names them.
@@ -58,8 +60,8 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
 
 
 async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
-    """List the keys that encrypted values of the column. One read for each key suffices, however many values there are:
-    it skips from the smallest value of one key to the next key."""
+    """List the keys with which the values of the column are encrypted. A value starts with the id of its key, so one
+    read for each key suffices: after each read, the search continues above all values of that key."""
     key_ids: list[str] = []
     position = b""
     for _ in range(MAX_KEYS):
@@ -77,7 +79,7 @@ async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
 
 
 async def key_usage(database: Database, column: EncryptedColumn, master: MasterKey) -> list[KeyUsage]:
-    """Decrypt every value; returns the counts for each key.
+    """Decrypt every value of the column, and return the counts for each key.
 
     Raises:
         Unavailable: the database cannot be read.
@@ -88,15 +90,14 @@ async def key_usage(database: Database, column: EncryptedColumn, master: MasterK
             for value, *_ in rows:
                 key_id = encryption.encryption_key_id(bytes(value)) or ""
                 values, unopened = counts.get(key_id, (0, 0))
-                is_open = _decrypt_or_none(bytes(value), column, master) is not None
-                counts[key_id] = (values + 1, unopened + (not is_open))
+                is_decrypted = _decrypt_or_none(bytes(value), column, master) is not None
+                counts[key_id] = (values + 1, unopened + (not is_decrypted))
     return [KeyUsage(column.table, key_id, *counts_of_key) for key_id, counts_of_key in sorted(counts.items())]
 
 
 async def reencrypt(database: Database, column: EncryptedColumn, master: MasterKey) -> int:
-    """Re-encrypt the values of all other keys with the current key; returns the number of these values. Values that
-    cannot be decrypted, or that change concurrently, are left unchanged. After an interruption, the next call
-    continues.
+    """Re-encrypt the values of all other keys with the current key, and return the number of changed values. Values
+    that cannot be decrypted, or that change concurrently, are left unchanged. After an interruption, call it again.
 
     Raises:
         StorageFull, Unavailable: the database cannot be written.
@@ -104,10 +105,11 @@ async def reencrypt(database: Database, column: EncryptedColumn, master: MasterK
     changed_rows = 0
     async with aclosing(_pages(database, column)) as pages:
         async for rows in pages:
-            anew = [each for row in rows if (each := _replacement(row, column, master)) is not None]
-            if anew:
+            replacements = [_replacement(row, column, master) for row in rows]
+            changes = [replacement for replacement in replacements if replacement is not None]
+            if changes:
                 async with database.transaction() as transaction:
-                    for values in anew:
+                    for values in changes:
                         changed_rows += await transaction.run(column.replace, *values)
     return changed_rows
 
@@ -121,8 +123,8 @@ async def _pages(database: Database, column: EncryptedColumn) -> AsyncGenerator[
 
 
 def _replacement(row: Row, column: EncryptedColumn, master: MasterKey) -> tuple[Value, ...] | None:
-    """Return the parameters of `replace` for the row, or None if its value has the current key or cannot be
-    decrypted."""
+    """Return the parameters of the `replace` statement for the row. Return None if the value is encrypted with the
+    current key, or cannot be decrypted."""
     ciphertext, *key = row
     if encryption.encryption_key_id(bytes(ciphertext)) == master.current.id:
         return None

@@ -1,5 +1,4 @@
-"""Logs: one JSON object per line on standard error, or plain lines on a terminal, with request ids and without secrets.
-"""
+"""Logging to standard error: JSON lines, or plain text on a terminal. Lines contain the request id, and no secrets."""
 
 import json
 import logging
@@ -10,8 +9,8 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Protocol, TextIO, TypeAlias, cast
 
-# structlog imports rich for coloured tracebacks, which these logs do not have. While rich is hidden, the import takes
-# half of the time.
+# structlog imports rich for coloured tracebacks. These logs have no colours, and without rich the import takes half of
+# the time.
 _IS_RICH_LOADED = "rich" in sys.modules
 sys.modules.setdefault("rich", cast("Any", None))
 try:
@@ -42,45 +41,45 @@ HIDDEN = "(hidden)"
 
 
 class RequestInfo(Protocol):
-    """The part of a request that log lines contain while it is processed."""
+    """The members of a request that are added to each log line while the request is processed."""
 
     @property
     def request_id(self) -> str:
-        """The request id of its response."""
+        """The id that the response contains as well."""
         ...
 
     @property
     def principal(self) -> str:
-        """The id of the caller. It is empty for anonymous callers, and while the caller is not known yet."""
+        """The id of the caller. It is empty for anonymous callers and before the caller is authenticated."""
         ...
 
 
 REQUEST: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
-"""The request that this task processes."""
+"""The request that the current task processes."""
 
 
 class Logger(Protocol):
     """A logger with structured members."""
 
     def debug(self, event: str, **members: object) -> None:
-        """Details for debugging."""
+        """Log details for debugging."""
         ...
 
     def info(self, event: str, **members: object) -> None:
-        """A normal event."""
+        """Log a normal event."""
         ...
 
     def warning(self, event: str, **members: object) -> None:
-        """An event that an operator should look at."""
+        """Log an event that an operator should look at."""
         ...
 
     def error(self, event: str, **members: object) -> None:
-        """A fault; `exc_info` carries the exception."""
+        """Log an error. The member `exc_info` is the exception."""
         ...
 
 
 def configure(level: str = "info") -> None:
-    """Write log lines of this level and above; logs of libraries are discarded.
+    """Write log lines of this level and above, and discard the logs of libraries.
 
     Raises:
         ValueError: the level is unknown.
@@ -108,22 +107,22 @@ def _write_lines(level: str) -> None:
 
 
 def is_on_terminal() -> bool:
-    """Return whether a person reads the log on a terminal, and no collector reads it."""
+    """Return whether standard error is a terminal, so that a person reads the log."""
     return sys.stderr.isatty()
 
 
 def _render(log: object, name: str, event: Event) -> str | bytes:
-    return _plain_line(event) if is_on_terminal() else _JSON(log, name, event)
+    return _plain_line(event) if is_on_terminal() else _json_renderer(log, name, event)
 
 
-_JSON = structlog.processors.JSONRenderer(default=str)
+_json_renderer = structlog.processors.JSONRenderer(default=str)
 
 
 def _plain_line(event: Event) -> str:
-    """Return the event as a line for a person: time, level, part and event, the other members as NAME=VALUE, the
-    traceback.
+    """Return the event as text for a person: one line with the time, level, part, event and NAME=VALUE pairs, then the
+    lines of the traceback.
 
-    Control characters, which could move a terminal's cursor, are escaped.
+    Control characters are escaped, because they could move the cursor of the terminal.
     """
     leading_values = [str(event.pop(name, "")) for name in ("time", "level", "part", "event")]
     traceback = str(event.pop("exception", ""))
@@ -138,18 +137,18 @@ def _plain_line(event: Event) -> str:
 
 
 class LossyStream:
-    """A stream that ignores write errors: a full disk under the log must not fail a request or the service."""
+    """A stream that ignores write errors, so that a full disk under the log does not fail a request."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> None:
-        """Write the text, if there is space."""
+        """Write the text; ignore an error."""
         with suppress(OSError):
             self._stream.write(text)
 
     def flush(self) -> None:
-        """Flush the buffer, if there is space."""
+        """Flush the buffer; ignore an error."""
         with suppress(OSError):
             self._stream.flush()
 
@@ -160,7 +159,7 @@ def logger(name: str) -> Logger:
 
 
 def access(method: str, route: str, status: int, elapsed_ms: float) -> None:
-    """Log a line about a request, with the template of its route, and without its path and query."""
+    """Log a request. `route` is the template of the route, because paths and queries may contain secrets."""
     logger("access").info("request", method=method, route=route, status=status, elapsed_ms=round(elapsed_ms, 3))
 
 
@@ -187,14 +186,14 @@ def _is_secret(key: str, value: object) -> bool:
 
 
 def redacted(value: object) -> object:
-    """Return the value with all credentials in its texts hidden, at any depth."""
+    """Return a copy of the value in which credentials are replaced by HIDDEN, at any depth."""
     if isinstance(value, str):
         return _SECRET_TEXTS.sub(HIDDEN, value)
     if isinstance(value, Mapping):
         members = cast("Mapping[object, object]", value)
         return {
-            _SECRET_TEXTS.sub(HIDDEN, str(key)): HIDDEN if _is_secret(str(key), each) else redacted(each)
-            for key, each in members.items()
+            _SECRET_TEXTS.sub(HIDDEN, str(key)): HIDDEN if _is_secret(str(key), member) else redacted(member)
+            for key, member in members.items()
         }
     if isinstance(value, list | tuple):
         return [redacted(member) for member in cast("Sequence[object]", value)]
@@ -203,7 +202,7 @@ def redacted(value: object) -> object:
     return _SECRET_TEXTS.sub(HIDDEN, str(value))
 
 
-# Commands that are not servers do not call `configure`, and structlog would otherwise print to standard output.
+# Only servers call `configure`. In other commands, structlog would print to standard output without this call.
 _write_lines("warning")
 
 
@@ -212,8 +211,8 @@ REPEAT_S = 600.0
 
 
 class ThrottledErrorLog:
-    """Logs the failures of repeated work: the first failure, then one failure every ten minutes, then the recovery. A
-    full disk therefore causes only a few log lines, however often the work is retried.
+    """Logs the failures of repeated work: the first failure, then one failure every ten minutes, then the recovery.
+    This limits the log lines of a lasting failure, for example of a full disk.
 
     A refusal is logged with its reason, any other exception with its traceback.
     """
@@ -226,7 +225,8 @@ class ThrottledErrorLog:
         self._failures = 0
 
     def failed(self, error: Exception, **members: object) -> None:
-        """Report a failure; `members` are added to the log line."""
+        """Count a failure. Log it, unless a failure of the same kind was logged less than REPEAT_S ago. `members` are
+        added to the log line."""
         now_s = clock.monotonic_s()
         if self._kind is None:
             self._began_s, self._failures = now_s, 0
@@ -242,7 +242,7 @@ class ThrottledErrorLog:
             self._log.error(self._event, failures=self._failures, exc_info=error, **members)
 
     def over(self, **members: object) -> None:
-        """Report a success. It is logged only if the work had failed before."""
+        """Log the recovery, if the work has failed since the last success."""
         if self._kind is None:
             return
         self._kind = None

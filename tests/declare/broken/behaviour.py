@@ -1,4 +1,7 @@
-"""Workflows, locks, class statements and grants that break a rule, one case for each way."""
+"""Cases of declarations that break a rule: workflows, locks, options of models, views, measures, settings and grants.
+
+Each case names the rule, the place that the error must name, and a part of the remedy in the error.
+"""
 
 from typing import Any, cast
 
@@ -34,7 +37,8 @@ from tests.declare.planting import BrokenModules, model, models_case, nursery
 
 
 def plant(*guards: Where, **options: object) -> type[Model]:
-    """A valid model, except for the given attributes."""
+    """Return the model `plant` with these guards of its action and these options of its class. Everything else is
+    valid."""
     attributes: dict[str, Field | Workflow] = {
         "title": Text(),
         "height": Number(),
@@ -46,8 +50,8 @@ def plant(*guards: Where, **options: object) -> type[Model]:
     return model("Plant", attributes, **options)
 
 
-def moved(move: Move) -> type[Model]:
-    """A valid model with this action."""
+def plant_with_action(move: Move) -> type[Model]:
+    """Return the model `plant` with this action, which is called `grow`. Everything else is valid."""
     attributes: dict[str, Field | Workflow] = {
         "title": Text(),
         "sown": Date(readonly=True),
@@ -57,23 +61,23 @@ def moved(move: Move) -> type[Model]:
     return model("Plant", attributes)
 
 
-def locked(remedy: str, *wrong: Where) -> BrokenModules:
-    """A wrong condition of a lock."""
+def lock_case(remedy: str, *wrong: Where) -> BrokenModules:
+    """Return a case: the option `locked` has an invalid condition."""
     return models_case(conditions.locks_fit, "plant.locked", remedy, plant(locked=wrong))
 
 
-def ruled(place: str, remedy: str, **options: object) -> BrokenModules:
-    """A wrong rule, or a wrong condition on the record of `locked_with`."""
+def rule_case(place: str, remedy: str, **options: object) -> BrokenModules:
+    """Return a case: the option `rules` or `locked_while` is invalid."""
     rule = conditions.rules_fit if place == "rules" else conditions.locks_fit
     return models_case(rule, f"plant.{place}", remedy, plant(**options))
 
 
-def setting(remedy: str, wrong: Setting) -> BrokenModules:
-    """A wrong setting of a module."""
+def setting_case(remedy: str, wrong: Setting) -> BrokenModules:
+    """Return a case: a module has an invalid setting."""
     return BrokenModules(module_rules.settings_named, (nursery(plant(), settings=(wrong,)),), "module nursery", remedy)
 
 
-def granted(
+def grant_case(
     remedy: str,
     commands: Names = ("get",),
     clear: Names = (),
@@ -81,36 +85,36 @@ def granted(
     write: Names = (),
     rows: tuple[Where, ...] = (),
 ) -> BrokenModules:
-    """A wrong grant on a valid model."""
+    """Return a case: a role has an invalid grant for a valid model."""
     grant = Grant(model="plant", commands=commands, clear=clear, masked=masked, write=write, rows=rows)
     place = "module nursery: role gardener"
     return models_case(grants.grants_fit, place, remedy, plant(), roles=(Role("gardener", grant),))
 
 
-def measure(fn: str, of: str) -> Measure:
-    """A measure by a function that may not exist."""
+def measure_by_function(fn: str, of: str) -> Measure:
+    """Return a measure. Its function may be unknown."""
     return Measure(cast("Any", fn), of)
 
 
-def viewed(remedy: str, *views: ListView) -> BrokenModules:
-    """Wrong views of a list."""
+def views_case(remedy: str, *views: ListView) -> BrokenModules:
+    """Return a case: the views of a list are invalid."""
     return models_case(presentations.views_fit, "plant.views", remedy, plant(views=views))
 
 
-def risk(level: str) -> Risk:
-    """A rule with a level that may not exist."""
+def risk_of_level(level: str) -> Risk:
+    """Return a rule for the risk of a plan. Its level may be unknown."""
     return Risk(cast("Any", level), "unclear")
 
 
-def toned(tone: str) -> type[Model]:
-    """A model with an option of this tone."""
+def plant_with_tone(tone: str) -> type[Model]:
+    """Return the model `plant` with an option of this tone. The tone may be unknown."""
     return model("Plant", {"title": Text(), "state": Select(Option("seed", tone=cast("Any", tone)))})
 
 
-WRONG = where("colour", eq="red")
-NOW = where("title", eq=TODAY)
-SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
-ON_BED = Role("gardener", Grant(model="bed"))
+ON_UNKNOWN_FIELD = where("colour", eq="red")
+COMPARED_WITH_TODAY = where("title", eq=TODAY)
+SOIL_MODULE = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
+ROLE_ON_BED = Role("gardener", Grant(model="bed"))
 
 CASES: list[BrokenModules] = [
     models_case(models.options_are_known, "plant.shown", "correct it to one of name", plant(shown="title")),
@@ -127,7 +131,10 @@ CASES: list[BrokenModules] = [
     models_case(presentations.titles_are_fields, "plant.icon", "write it like", plant(icon="Box!")),
     models_case(presentations.titles_are_fields, "plant.group", "rename it", plant(group="My plants")),
     models_case(
-        presentations.measures_fit, "plant.measures", "use one of", plant(measures=(measure("max", "height"),))
+        presentations.measures_fit,
+        "plant.measures",
+        "use one of",
+        plant(measures=(measure_by_function("max", "height"),)),
     ),
     models_case(presentations.measures_fit, "plant.measures", "correct the", plant(measures=(Measure("sum"),))),
     models_case(
@@ -135,20 +142,26 @@ CASES: list[BrokenModules] = [
     ),
     models_case(presentations.measures_fit, "plant.measures", "name a Date", plant(measures=(Measure(date="title"),))),
     models_case(presentations.measures_fit, "plant.measures", "when and among", plant(measures=(Measure("share"),))),
-    models_case(presentations.measures_fit, "plant.measures", "take it out", plant(measures=(Measure(among=WRONG),))),
-    models_case(presentations.measures_fit, "plant.measures", "no such field", plant(measures=(Measure(when=WRONG),))),
-    models_case(presentations.measures_fit, "plant.measures", "no TODAY", plant(measures=(Measure(when=NOW),))),
-    viewed("rename it", ListView("All of it", "All of it")),
-    viewed("rename it", ListView("all", "All")),
-    viewed("rename one", ListView("tall", "Tall"), ListView("tall", "Tall")),
-    viewed("no such field", ListView("tall", "Tall", filter=(where("colour", eq="red"),))),
-    viewed("use one of them", ListView("tall", "Tall", filter=(where("height", contains="1"),))),
-    viewed("compared with a Date", ListView("tall", "Tall", filter=(where("height", gt=NEXT_QUARTER),))),
-    viewed("take it out", ListView("tall", "Tall", filter=(where("height", eq=CALLER),))),
-    viewed("can be ordered by", ListView("tall", "Tall", order=("-colour",))),
-    viewed("at most", ListView("tall", "Tall", order=("height",) * 6)),
-    models_case(presentations.tones_are_known, "plant.state", "use one of info", toned("pink")),
-    models_case(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk("severe"),))),
+    models_case(
+        presentations.measures_fit, "plant.measures", "take it out", plant(measures=(Measure(among=ON_UNKNOWN_FIELD),))
+    ),
+    models_case(
+        presentations.measures_fit, "plant.measures", "no such field", plant(measures=(Measure(when=ON_UNKNOWN_FIELD),))
+    ),
+    models_case(
+        presentations.measures_fit, "plant.measures", "no TODAY", plant(measures=(Measure(when=COMPARED_WITH_TODAY),))
+    ),
+    views_case("rename it", ListView("All of it", "All of it")),
+    views_case("rename it", ListView("all", "All")),
+    views_case("rename one", ListView("tall", "Tall"), ListView("tall", "Tall")),
+    views_case("no such field", ListView("tall", "Tall", filter=(where("colour", eq="red"),))),
+    views_case("use one of them", ListView("tall", "Tall", filter=(where("height", contains="1"),))),
+    views_case("compared with a Date", ListView("tall", "Tall", filter=(where("height", gt=NEXT_QUARTER),))),
+    views_case("take it out", ListView("tall", "Tall", filter=(where("height", eq=CALLER),))),
+    views_case("can be ordered by", ListView("tall", "Tall", order=("-colour",))),
+    views_case("at most", ListView("tall", "Tall", order=("height",) * 6)),
+    models_case(presentations.tones_are_known, "plant.state", "use one of info", plant_with_tone("pink")),
+    models_case(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk_of_level("severe"),))),
     models_case(presentations.risks_fit, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),
     models_case(
         presentations.risks_fit, "plant.risks", "no such command", plant(risks=(Risk("low", "a", ("water",)),))
@@ -156,24 +169,29 @@ CASES: list[BrokenModules] = [
     models_case(
         presentations.risks_fit, "plant.risks", "no such field", plant(risks=(Risk("low", "a", fields=("b",)),))
     ),
-    models_case(presentations.risks_fit, "plant.risks", "correct it", plant(risks=(Risk("low", "a", when=WRONG),))),
     models_case(
-        presentations.risks_fit, "plant.grow", "use low", moved(Move("seed", to="grown", risk=cast("Any", "no")))
+        presentations.risks_fit, "plant.risks", "correct it", plant(risks=(Risk("low", "a", when=ON_UNKNOWN_FIELD),))
+    ),
+    models_case(
+        presentations.risks_fit,
+        "plant.grow",
+        "use low",
+        plant_with_action(Move("seed", to="grown", risk=cast("Any", "no"))),
     ),
     models_case(models.locked_with_names_a_ref, "plant.locked_with", "name the ref", plant(locked_with="title")),
     models_case(models.locked_with_names_a_ref, "plant.locked_with", "name the ref", plant(locked_with="bed")),
-    locked("correct it", where("colour", eq="red")),
-    locked("correct it", where("id", eq="0" * 24)),
-    locked("use one of them", where("height", contains="1")),
-    locked("correct it", where("height", eq="1")),
-    locked("correct it", where("state", eq="withered")),
-    locked("correct it", where("title", is_null="yes")),
-    locked("in brackets", where("height", in_=3)),
-    locked("correct it", where("height", in_=[])),
-    locked("correct it", where("height", in_=[1, "2"])),
-    locked("use eq", where("sown", in_=[TODAY])),
-    locked("take it out", where("height", eq=TODAY)),
-    locked("take it out", where("gardener", eq=CALLER)),
+    lock_case("correct it", where("colour", eq="red")),
+    lock_case("correct it", where("id", eq="0" * 24)),
+    lock_case("use one of them", where("height", contains="1")),
+    lock_case("correct it", where("height", eq="1")),
+    lock_case("correct it", where("state", eq="withered")),
+    lock_case("correct it", where("title", is_null="yes")),
+    lock_case("in brackets", where("height", in_=3)),
+    lock_case("correct it", where("height", in_=[])),
+    lock_case("correct it", where("height", in_=[1, "2"])),
+    lock_case("use eq", where("sown", in_=[TODAY])),
+    lock_case("take it out", where("height", eq=TODAY)),
+    lock_case("take it out", where("gardener", eq=CALLER)),
     models_case(
         workflows.workflow_field_is_a_select,
         "plant.stage",
@@ -192,28 +210,60 @@ CASES: list[BrokenModules] = [
         "take the default out",
         model("Plant", {"state": Select("seed", "grown", default="grown"), "workflow": Workflow("state")}),
     ),
-    models_case(workflows.moves_between_options, "plant.grow", "name some", moved(Move(to="grown"))),
-    models_case(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("sead", to="grown"))),
-    models_case(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("seed", to="tree"))),
-    models_case(workflows.inputs_settable, "plant.grow", "or declare the field", moved(Move("seed", inputs=("size",)))),
-    models_case(workflows.inputs_settable, "plant.grow", "take it out", moved(Move("seed", inputs=("state",)))),
-    models_case(workflows.inputs_settable, "plant.grow", "let an effect", moved(Move("seed", inputs=("sown",)))),
-    models_case(workflows.inputs_settable, "plant.grow", "fits the field", moved(Move("seed", optional={"sown": "x"}))),
+    models_case(workflows.moves_between_options, "plant.grow", "name some", plant_with_action(Move(to="grown"))),
+    models_case(
+        workflows.moves_between_options, "plant.grow", "use one of seed", plant_with_action(Move("sead", to="grown"))
+    ),
+    models_case(
+        workflows.moves_between_options, "plant.grow", "use one of seed", plant_with_action(Move("seed", to="tree"))
+    ),
+    models_case(
+        workflows.inputs_settable,
+        "plant.grow",
+        "or declare the field",
+        plant_with_action(Move("seed", inputs=("size",))),
+    ),
+    models_case(
+        workflows.inputs_settable, "plant.grow", "take it out", plant_with_action(Move("seed", inputs=("state",)))
+    ),
+    models_case(
+        workflows.inputs_settable, "plant.grow", "let an effect", plant_with_action(Move("seed", inputs=("sown",)))
+    ),
+    models_case(
+        workflows.inputs_settable,
+        "plant.grow",
+        "fits the field",
+        plant_with_action(Move("seed", optional={"sown": "x"})),
+    ),
     models_case(workflows.guards_fit, "plant.grow", "correct it", plant(where("colour", eq="red"))),
     models_case(workflows.guards_fit, "plant.grow", "correct it", plant(where("height", gt="1"))),
     models_case(workflows.guards_fit, "plant.grow", "use one of them", plant(where("gardener", gt="1"))),
     models_case(
-        workflows.action_effects_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("colour",)))
+        workflows.action_effects_fit,
+        "plant.grow",
+        "that may be empty",
+        plant_with_action(Move("seed", clears=("colour",))),
     ),
     models_case(
-        workflows.action_effects_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("state",)))
+        workflows.action_effects_fit,
+        "plant.grow",
+        "that may be empty",
+        plant_with_action(Move("seed", clears=("state",))),
     ),
     models_case(
-        workflows.action_effects_fit, "plant.grow", "exactly one ref", moved(Move("seed", needs_records=("user",)))
+        workflows.action_effects_fit,
+        "plant.grow",
+        "exactly one ref",
+        plant_with_action(Move("seed", needs_records=("user",))),
     ),
-    models_case(workflows.reads_fit, "plant.grow", "a ref of plant leads to", moved(Move("seed", reads=("plot",)))),
     models_case(
-        workflows.action_rules_fit, "plant.grow", "ref.field", moved(Move("seed", rules=(where("x.y", eq=1),)))
+        workflows.reads_fit, "plant.grow", "a ref of plant leads to", plant_with_action(Move("seed", reads=("plot",)))
+    ),
+    models_case(
+        workflows.action_rules_fit,
+        "plant.grow",
+        "ref.field",
+        plant_with_action(Move("seed", rules=(where("x.y", eq=1),))),
     ),
     models_case(workflows.reads_fit, "plant.reads", "a ref of plant leads to", plant(reads=("plot",))),
     models_case(
@@ -222,13 +272,13 @@ CASES: list[BrokenModules] = [
         "no such field",
         model("Plant", {"title": Text(needs_approval=where("colour", eq="red"))}),
     ),
-    ruled("rules", "write field, or ref.field", rules=(where("colour", eq="red"),)),
-    ruled("rules", "write field, or ref.field", rules=(where("title.name", eq="red"),)),
-    ruled("rules", "write field, or ref.field", rules=(where("title", eq=FieldOf("gardener.colour")),)),
-    ruled("rules", "of one kind", rules=(where("title", eq=FieldOf("height")),)),
-    ruled("rules", "correct it", rules=(where("height", ne="0"),)),
-    ruled("locked_while", "name that ref", locked_while=(where("title", eq="x"),)),
-    ruled("locked_while", "correct it", locked_with="gardener", locked_while=(where("colour", eq="x"),)),
+    rule_case("rules", "write field, or ref.field", rules=(where("colour", eq="red"),)),
+    rule_case("rules", "write field, or ref.field", rules=(where("title.name", eq="red"),)),
+    rule_case("rules", "write field, or ref.field", rules=(where("title", eq=FieldOf("gardener.colour")),)),
+    rule_case("rules", "of one kind", rules=(where("title", eq=FieldOf("height")),)),
+    rule_case("rules", "correct it", rules=(where("height", ne="0"),)),
+    rule_case("locked_while", "name that ref", locked_while=(where("title", eq="x"),)),
+    rule_case("locked_while", "correct it", locked_with="gardener", locked_while=(where("colour", eq="x"),)),
     models_case(
         models.needs_approval_names_commands,
         "plant.needs_approval",
@@ -260,9 +310,9 @@ CASES: list[BrokenModules] = [
             },
         ),
     ),
-    setting("rename it", Setting("soil.kind", ("a",))),
-    setting("correct them", Setting("nursery.kind", ())),
-    setting("correct them", Setting("nursery.kind", ("a", "a"))),
+    setting_case("rename it", Setting("soil.kind", ("a",))),
+    setting_case("correct them", Setting("nursery.kind", ())),
+    setting_case("correct them", Setting("nursery.kind", ("a", "a"))),
     models_case(grants.roles_named, "module nursery: role Gardener", "rename it", plant(), roles=(Role("Gardener"),)),
     models_case(
         grants.roles_named,
@@ -272,20 +322,20 @@ CASES: list[BrokenModules] = [
         roles=(Role("gardener", rights=("base.fly",)),),
     ),
     models_case(
-        grants.granted_models_exist, "module nursery: role gardener", "correct the name", plant(), roles=(ON_BED,)
+        grants.granted_models_exist, "module nursery: role gardener", "correct the name", plant(), roles=(ROLE_ON_BED,)
     ),
     BrokenModules(
         grants.granted_models_exist,
-        (nursery(plant(), roles=(ON_BED,)), SOIL),
+        (nursery(plant(), roles=(ROLE_ON_BED,)), SOIL_MODULE),
         "module nursery: role gardener",
         "add 'soil' to needs",
     ),
-    granted("name some of get", commands=("get", "water")),
-    granted("correct the name", clear=("colour",)),
-    granted("name it in clear", masked=("height",)),
-    granted("take it out of write", write=("sown",)),
-    granted("correct it", rows=(where("colour", eq="red"),)),
-    granted("correct it", rows=(where("id", eq=5),)),
-    granted("take it out", rows=(where("height", eq=CALLER),)),
-    granted("use in_", rows=tuple(where("height", eq=number) for number in range(51))),
+    grant_case("name some of get", commands=("get", "water")),
+    grant_case("correct the name", clear=("colour",)),
+    grant_case("name it in clear", masked=("height",)),
+    grant_case("take it out of write", write=("sown",)),
+    grant_case("correct it", rows=(where("colour", eq="red"),)),
+    grant_case("correct it", rows=(where("id", eq=5),)),
+    grant_case("take it out", rows=(where("height", eq=CALLER),)),
+    grant_case("use in_", rows=tuple(where("height", eq=number) for number in range(51))),
 ]

@@ -1,4 +1,4 @@
-"""Text and long text: complete, valid, not longer than the field, not blank when the field is required."""
+"""Fields of the kinds Text and LongText accept valid texts up to the maximum length, and refuse all others."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from countersign.declare import BadValue, LongText, Number, Text
 
 
 @pytest.mark.parametrize("text", ["", " ", "a", "x" * 1000, "\u00fc" * 1000, "\U0001f33b" * 1000, "a\nb\t", "\ufffd"])
-def test_a_text_is_kept_whole_and_unchanged(text: str) -> None:
+def test_a_text_is_read_unchanged(text: str) -> None:
     assert Text().read(text) == text
 
 
@@ -34,7 +34,7 @@ def test_a_control_character_is_refused_by_its_number(text: str, code: int) -> N
 @pytest.mark.parametrize(
     ("text", "kept"), [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\n\r", "\n\n"), ("\n\r", "\n\n"), ("a\tb", "a\tb")]
 )
-def test_line_ends_are_kept_as_newlines(text: str, kept: str) -> None:
+def test_every_line_end_becomes_a_newline(text: str, kept: str) -> None:
     assert LongText().read(text) == kept
     assert LongText().operand(text) == kept
     assert len(Text(max_length=3).read("a\r\nb")) == 3
@@ -52,22 +52,22 @@ def test_a_required_text_is_not_blank(text: str) -> None:
         Text(required=True).read(text)
 
 
-def test_a_filter_may_ask_for_longer_text_than_the_field_has_but_for_no_invalid_one() -> None:
+def test_a_filter_accepts_texts_longer_than_the_field_but_no_invalid_texts() -> None:
     assert Text(max_length=1, required=True).operand("") == ""
     assert Text(max_length=1).operand("ab") == "ab"
-    for wrong in ("\0", "\ud800", 5):
+    for invalid in ("\0", "\ud800", 5):
         with pytest.raises(BadValue):
-            Text().operand(wrong)
+            Text().operand(invalid)
 
 
-def test_a_refusal_does_not_repeat_the_value() -> None:
-    with pytest.raises(BadValue) as caught:
+def test_an_error_text_does_not_contain_the_refused_value() -> None:
+    with pytest.raises(BadValue) as refusal:
         Text(max_length=3).read("secret")
 
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(refusal.value)
 
 
-def test_the_schema_says_the_length() -> None:
+def test_the_schema_contains_the_length_limits() -> None:
     assert Text(max_length=20, required=True).schema() == {"type": "string", "maxLength": 20, "minLength": 1}
     assert LongText().schema() == {"type": "string", "maxLength": 1_000_000}
 

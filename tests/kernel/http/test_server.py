@@ -1,4 +1,4 @@
-"""Listening, and a shutdown that does not affect running requests."""
+"""The server listens on its ports, and completes running requests before it stops."""
 
 import signal
 import socket
@@ -26,7 +26,8 @@ from tests.kernel.http.served import (
 
 
 class KeepAliveClients:
-    """Clients that send one request after the other on keep-alive connections, until a response announces the end."""
+    """Clients that send one request after the other on a keep-alive connection, until the server sends
+    `Connection: close`."""
 
     def __init__(self, server: ServedProcess, clients: int) -> None:
         self.server = server
@@ -66,7 +67,7 @@ def is_answered(server: ServedProcess) -> bool:
     return False
 
 
-def test_a_stop_lets_running_requests_end(tmp_path: Path) -> None:
+def test_running_requests_are_completed_after_a_stop_signal(tmp_path: Path) -> None:
     with run_server(tmp_path) as server, server.connect() as connection:
         connection.sendall(request("GET", "/after/1.0"))
         assert server.get()[0] == 200
@@ -77,23 +78,23 @@ def test_a_stop_lets_running_requests_end(tmp_path: Path) -> None:
         assert server.wait() == 0
 
 
-def test_no_request_that_was_sent_before_the_stop_fails(tmp_path: Path) -> None:
+def test_requests_sent_before_the_stop_signal_succeed(tmp_path: Path) -> None:
     with run_server(tmp_path) as server:
         connections = [server.connect() for _ in range(40)]
         for connection in connections:
             connection.sendall(request("GET", "/after/0.5"))
-        # The response comes after the earlier requests on the same loop have started, so these are running.
+        # This response arrives only after the earlier requests of the same event loop have started.
         assert server.get("/after/0.1")[0] == 200
         server.process.terminate()
-        answers = [parsed(receive_all(connection)) for connection in connections]
+        responses = [parsed(receive_all(connection)) for connection in connections]
         for connection in connections:
             connection.close()
 
-        assert answers == [(200, b"late")] * 40
+        assert responses == [(200, b"late")] * 40
         assert server.wait() == 0
 
 
-def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
+def test_a_stop_under_load_interrupts_no_response(tmp_path: Path) -> None:
     with run_server(tmp_path, grace_s=LONG_S) as server:
         load = KeepAliveClients(server, clients=16)
         while load.answered < 1000:
@@ -108,10 +109,10 @@ def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
 
 
 def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
-    limits = {"header_s": LONG_S, "idle_s": LONG_S}
+    deadlines = {"header_s": LONG_S, "idle_s": LONG_S}
     with (
-        run_server(tmp_path, grace_s=LONG_S, deadlines=limits) as server,
-        server.connect() as silent,
+        run_server(tmp_path, grace_s=LONG_S, deadlines=deadlines) as server,
+        server.connect() as unused,
         server.connect() as idle,
     ):
         idle.sendall(request("GET", "/"))
@@ -121,7 +122,7 @@ def test_idle_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
 
         assert server.wait() == 0
         assert time.monotonic() - began_s < PATIENCE_S
-        assert receive_all(silent) == receive_all(idle) == b""
+        assert receive_all(unused) == receive_all(idle) == b""
 
 
 def test_a_request_longer_than_the_grace_time_is_cut_off_and_logged(tmp_path: Path) -> None:
@@ -130,17 +131,17 @@ def test_a_request_longer_than_the_grace_time_is_cut_off_and_logged(tmp_path: Pa
         assert server.get()[0] == 200
         began_s = time.monotonic()
         server.process.terminate()
-        said = receive_all(connection)
+        received = receive_all(connection)
 
         assert server.wait() == 0
         # The request itself would take twice as long.
         assert time.monotonic() - began_s < 30
-    assert b"late" not in said
+    assert b"late" not in received
     assert "requests were cut off at the stop" in server.log.read_text()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Path, workers: int) -> None:
+def test_new_connections_are_refused_as_soon_as_a_stop_begins(tmp_path: Path, workers: int) -> None:
     with run_server(tmp_path, workers=workers, grace_s=LONG_S) as server, server.connect() as connection:
         connection.sendall(request("GET", "/after/5.0"))
         assert server.get("/after/0.1")[0] == 200
@@ -154,45 +155,45 @@ def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Pa
     assert elapsed_s < 4
 
 
-def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) -> None:
+def test_two_listeners_are_served_and_stopped_in_parallel(tmp_path: Path) -> None:
     with (
         run_server(tmp_path, listeners=2, grace_s=4) as server,
-        server.connect(0) as first,
-        server.connect(1) as second,
-        server.connect(0) as endless,
-        server.connect(1) as endless_too,
+        server.connect(0) as slow_0,
+        server.connect(1) as slow_1,
+        server.connect(0) as endless_0,
+        server.connect(1) as endless_1,
     ):
         assert server.ports[0] != server.ports[1]
-        for connection in (first, second):
+        for connection in (slow_0, slow_1):
             connection.sendall(request("GET", "/after/1.0"))
-        for connection in (endless, endless_too):
+        for connection in (endless_0, endless_1):
             connection.sendall(request("GET", "/after/60"))
         assert server.get("/after/0.2")[0] == 200
         began_s = time.monotonic()
         server.process.terminate()
 
-        assert [parsed(receive_all(each)) for each in (first, second)] == [(200, b"late")] * 2
+        assert [parsed(receive_all(each)) for each in (slow_0, slow_1)] == [(200, b"late")] * 2
         assert server.wait() == 0
-        # One after the other, they would take twice the time of one.
+        # If the listeners stopped one after the other, the stop would take twice the grace time.
         assert time.monotonic() - began_s < 2 * 4
 
 
-def test_an_endless_stream_is_informed_of_the_stop_and_ends_whole(tmp_path: Path) -> None:
+def test_a_stop_ends_an_endless_stream_with_a_final_event(tmp_path: Path) -> None:
     with run_server(tmp_path, grace_s=LONG_S) as server, server.connect() as connection:
         connection.sendall(request("GET", "/events"))
-        said = b""
-        while b"hello" not in said:
-            said += connection.recv(1 << 16)
+        received = b""
+        while b"hello" not in received:
+            received += connection.recv(1 << 16)
         began_s = time.monotonic()
         server.process.terminate()
-        said += receive_all(connection)
+        received += receive_all(connection)
 
         assert server.wait() == 0
-    assert said.endswith(b"reconnect\n\r\n0\r\n\r\n")
+    assert received.endswith(b"reconnect\n\r\n0\r\n\r\n")
     assert time.monotonic() - began_s < PATIENCE_S
 
 
-def test_a_flood_of_connections_beyond_the_open_files_is_survived(tmp_path: Path) -> None:
+def test_the_server_works_after_more_connections_than_it_may_open_files(tmp_path: Path) -> None:
     with run_server(tmp_path, files=64) as server:
         with ExitStack() as stack:
             for _ in range(200):
@@ -203,16 +204,16 @@ def test_a_flood_of_connections_beyond_the_open_files_is_survived(tmp_path: Path
     assert statuses == [200] * 10
 
 
-def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with start(tmp_path / "log", port=port) as process:
-            said, _ = process.communicate(timeout=PATIENCE_S)
+            output, _ = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 1
-    assert said == ""
-    words = (tmp_path / "log").read_text()
-    assert f"127.0.0.1:{port} cannot be listened on: Address already in use" in words
+    assert output == ""
+    log = (tmp_path / "log").read_text()
+    assert f"127.0.0.1:{port} cannot be listened on: Address already in use" in log
 
 
 def test_a_port_can_be_used_again_at_once(tmp_path: Path) -> None:
@@ -221,14 +222,14 @@ def test_a_port_can_be_used_again_at_once(tmp_path: Path) -> None:
         receive_all(connection)
         server.process.send_signal(signal.SIGTERM)
         server.wait()
-    with run_server(tmp_path, port=server.port) as again:
-        assert again.get()[0] == 200
+    with run_server(tmp_path, port=server.port) as restarted:
+        assert restarted.get()[0] == 200
 
 
-def test_no_caller_can_connect_before_the_application_is_ready(tmp_path: Path) -> None:
+def test_a_server_whose_application_fails_to_start_listens_on_no_port(tmp_path: Path) -> None:
     with start(tmp_path / "log", failing=0) as process:
-        said, _ = process.communicate(timeout=PATIENCE_S)
+        output, _ = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 1
-    assert said == ""
+    assert output == ""
     assert "the store is not there" in (tmp_path / "log").read_text()

@@ -1,4 +1,4 @@
-"""The whole server: any input gets one valid reply, and only the called tool runs."""
+"""The MCP server answers any input with one valid reply, and runs only the called tool."""
 
 import asyncio
 import json
@@ -17,37 +17,37 @@ METHODS = ("initialize", "ping", "tools/list", "tools/call", "server/discover", 
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "1999-01-01", "")
 PREFIX = "io.modelcontextprotocol/"
 
-scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(REVISIONS)
-anything: st.SearchStrategy[Any] = st.recursive(
-    scalars,
+json_scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(REVISIONS)
+json_values: st.SearchStrategy[Any] = st.recursive(
+    json_scalars,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
     max_leaves=4,
 )
-metas = st.fixed_dictionaries(
-    {}, optional={f"{PREFIX}{name}": anything for name in ("protocolVersion", "clientCapabilities")}
+meta_objects = st.fixed_dictionaries(
+    {}, optional={f"{PREFIX}{name}": json_values for name in ("protocolVersion", "clientCapabilities")}
 )
-params = st.fixed_dictionaries(
+request_params = st.fixed_dictionaries(
     {},
     optional={
-        "name": st.sampled_from(["echo", "nothing"]) | anything,
-        "arguments": st.dictionaries(st.text(max_size=3), anything, max_size=2) | anything,
-        "cursor": anything,
-        "protocolVersion": anything,
-        "capabilities": st.just({}) | anything,
-        "clientInfo": st.just({"name": "a", "version": "1"}) | anything,
-        "_meta": metas | anything,
+        "name": st.sampled_from(["echo", "nothing"]) | json_values,
+        "arguments": st.dictionaries(st.text(max_size=3), json_values, max_size=2) | json_values,
+        "cursor": json_values,
+        "protocolVersion": json_values,
+        "capabilities": st.just({}) | json_values,
+        "clientInfo": st.just({"name": "a", "version": "1"}) | json_values,
+        "_meta": meta_objects | json_values,
     },
 )
-messages = st.fixed_dictionaries(
-    {"jsonrpc": st.just("2.0") | anything},
+request_messages = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0") | json_values},
     optional={
-        "id": st.integers() | anything,
-        "method": st.sampled_from(METHODS) | anything,
-        "params": params | anything,
+        "id": st.integers() | json_values,
+        "method": st.sampled_from(METHODS) | json_values,
+        "params": request_params | json_values,
     },
 )
-bodies = messages | st.lists(messages, max_size=3) | anything
-headers = st.fixed_dictionaries(
+request_bodies = request_messages | st.lists(request_messages, max_size=3) | json_values
+header_sets = st.fixed_dictionaries(
     {},
     optional={
         REVISION_HEADER: st.sampled_from(REVISIONS),
@@ -59,28 +59,28 @@ headers = st.fixed_dictionaries(
 
 
 class EchoServer:
-    """A server with one tool, which returns its arguments."""
+    """The tools of the server under test: one tool, which returns its arguments."""
 
     async def listed(self, context: str) -> ToolList:
-        """Return the tool."""
+        """Return the list with the one tool."""
         return ToolList([Tool("echo", "Echo", "Says it again.", {"type": "object"}, Hints())])
 
     async def call(self, context: str, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
-        """Return the arguments."""
+        """Return the arguments of the call as its result."""
         if name != "echo":
             raise UnknownTool(name)
         return mcp.answered(arguments)
 
 
-def reply_to(body: object, sent: dict[str, str], *, with_2026: bool) -> Reply:
-    """Return the server's reply."""
+def reply_to(request_body: object, request_headers: dict[str, str], *, with_2026: bool) -> Reply:
+    """Return the server's reply to a JSON body. With `with_2026`, the server supports the revision 2026-07-28."""
     server = McpServer(Implementation("a", "A", "1", "Say something."), EchoServer(), with_2026=with_2026)
-    return asyncio.run(server.answer("me", sent, json.dumps(body).encode()))
+    return asyncio.run(server.answer("me", request_headers, json.dumps(request_body).encode()))
 
 
-@given(bodies, headers, st.booleans())
-def test_every_body_has_one_well_formed_reply(body: object, sent: dict[str, str], with_2026: bool) -> None:
-    reply = reply_to(body, sent, with_2026=with_2026)
+@given(request_bodies, header_sets, st.booleans())
+def test_every_body_has_one_well_formed_reply(body: object, request_headers: dict[str, str], with_2026: bool) -> None:
+    reply = reply_to(body, request_headers, with_2026=with_2026)
 
     assert reply.status in ((200, 202, 400, 404) if with_2026 else (200, 202, 400))
     if reply.status == 202:
@@ -89,17 +89,17 @@ def test_every_body_has_one_well_formed_reply(body: object, sent: dict[str, str]
     text = reply.body.decode()
     if reply.media_type == EVENTS:
         text = text.removeprefix("event: message\ndata: ")
-    answers = json.loads(text)
-    for answer in answers if isinstance(answers, list) else [answers]:
-        assert answer["jsonrpc"] == "2.0"
-        assert ("result" in answer) != ("error" in answer)
+    reply_messages = json.loads(text)
+    for message in reply_messages if isinstance(reply_messages, list) else [reply_messages]:
+        assert message["jsonrpc"] == "2.0"
+        assert ("result" in message) != ("error" in message)
 
 
-@given(st.dictionaries(st.text(max_size=4), anything, max_size=3), st.sampled_from(REVISIONS[:3]))
+@given(st.dictionaries(st.text(max_size=4), json_values, max_size=3), st.sampled_from(REVISIONS[:3]))
 def test_arguments_reach_the_tool_as_they_were_sent(arguments: dict[str, Any], revision: str) -> None:
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": arguments}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": arguments}}
 
-    result = json.loads(reply_to(call, {REVISION_HEADER: revision}, with_2026=False).body)["result"]
+    result = json.loads(reply_to(request, {REVISION_HEADER: revision}, with_2026=False).body)["result"]
 
     assert json.loads(result["content"][0]["text"]) == arguments
     assert result.get("structuredContent", arguments) == arguments

@@ -1,4 +1,4 @@
-"""A series is equal to counting by hand on both databases, and covers only records that the caller sees."""
+"""A series has the values that the test computes itself, on both databases, and covers only visible records."""
 
 import statistics
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import InProcessService
 
-FIRST = date(2026, 1, 1)
+FIRST_DAY = date(2026, 1, 1)
 
 
 class Shop(Model):
@@ -35,12 +35,12 @@ class Sale(Model):
     shop = Ref("shop")
 
 
-def rows() -> list[dict[str, Any]]:
+def sale_rows() -> list[dict[str, Any]]:
     """Return sixty sales, one every fifth day. Some have no amount."""
     return [
         {
             "title": f"Sale {n}",
-            "day": (FIRST + timedelta(days=5 * n)).isoformat(),
+            "day": (FIRST_DAY + timedelta(days=5 * n)).isoformat(),
             "amount": None if n % 7 == 3 else n * 3 - 20,
             "secret": n,
             "kind": ("cash", "card", None)[n % 3],
@@ -51,36 +51,36 @@ def rows() -> list[dict[str, Any]]:
 
 @pytest.fixture
 async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
-    """A shop with all sales."""
-    async with inside.open_service(database_url, tmp_path, Shop, Sale) as opened:
-        root = opened.administrator()
-        shop = (await value(opened, root, "shop.create", title="Main street"))["id"]
-        for row in rows():
-            await opened.value(root, "sale", "create", **row, shop=shop)
-        yield opened
+    """A service with one shop and all sales."""
+    async with inside.open_service(database_url, tmp_path, Shop, Sale) as service:
+        root = service.administrator()
+        shop = (await decoded_value(service, root, "shop.create", title="Main street"))["id"]
+        for row in sale_rows():
+            await service.value(root, "sale", "create", **row, shop=shop)
+        yield service
 
 
-async def value(sales: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
+async def decoded_value(service: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
     """Run a command, and return its value as decoded JSON."""
     model, _, name = command.partition(".")
-    return msgspec.json.decode(msgspec.json.encode(await sales.value(caller, model, name, **body)))
+    return msgspec.json.decode(msgspec.json.encode(await service.value(caller, model, name, **body)))
 
 
-def first_day(text: str, step: str) -> str:
-    """Return the first day of a step. It is computed in another way than in the service."""
-    day = date.fromisoformat(text)
+def first_day(day_text: str, step: str) -> str:
+    """Return the first day of the step that contains the day. The service computes it in another way."""
+    day = date.fromisoformat(day_text)
     if step == "week":
         year, week, _ = day.isocalendar()
         return date.fromisocalendar(year, week, 1).isoformat()
     months = {"month": day.month, "quarter": [1, 1, 1, 4, 4, 4, 7, 7, 7, 10, 10, 10][day.month - 1], "year": 1}
-    return text if step == "day" else f"{day.year}-{months[step]:02}-01"
+    return day_text if step == "day" else f"{day.year}-{months[step]:02}-01"
 
 
-def by_hand(fn: str, several: list[dict[str, Any]]) -> float | None:
-    """Return the value of some rows."""
-    amounts = [record["amount"] for record in several if record["amount"] is not None]
+def expected_value(fn: str, rows: list[dict[str, Any]]) -> float | None:
+    """Return the value that a series should have for these rows."""
+    amounts = [record["amount"] for record in rows if record["amount"] is not None]
     if fn == "count":
-        return len(several)
+        return len(rows)
     if fn == "sum":
         return sum(amounts)
     mean = statistics.mean if fn == "avg" else statistics.median
@@ -88,50 +88,52 @@ def by_hand(fn: str, several: list[dict[str, Any]]) -> float | None:
 
 
 def sold_between(first: str, last: str) -> list[dict[str, Any]]:
-    """Return the sales of a period."""
-    return [row for row in rows() if first <= row["day"] <= last]
+    """Return the sales from the first to the last day."""
+    return [row for row in sale_rows() if first <= row["day"] <= last]
 
 
-def sold_in(within: list[dict[str, Any]], step: str, at: str) -> list[dict[str, Any]]:
-    """Return the sales of a step."""
-    return [record for record in within if first_day(record["day"], step) == at]
+def sold_in(rows: list[dict[str, Any]], step: str, start: str) -> list[dict[str, Any]]:
+    """Return those of the rows that belong to the step with this first day."""
+    return [record for record in rows if first_day(record["day"], step) == start]
 
 
 @pytest.mark.parametrize("step", ["day", "week", "month", "quarter", "year"])
 @pytest.mark.parametrize("fn", ["count", "sum", "avg", "median"])
-async def test_every_point_is_what_counting_by_hand_gives(sales: InProcessService, fn: str, step: str) -> None:
-    asked: dict[str, Any] = {"fn": fn, "date": "day", "step": step, "from": "2026-02-03", "to": "2026-09-30"}
+async def test_every_point_equals_the_value_computed_in_the_test(sales: InProcessService, fn: str, step: str) -> None:
+    query: dict[str, Any] = {"fn": fn, "date": "day", "step": step, "from": "2026-02-03", "to": "2026-09-30"}
     if fn != "count":
-        asked["field"] = "amount"
+        query["field"] = "amount"
 
-    found = await value(sales, sales.administrator(), "sale.series", **asked)
+    series = await decoded_value(sales, sales.administrator(), "sale.series", **query)
 
-    within = sold_between(asked["from"], asked["to"])
-    steps = [point["at"] for point in found["points"]]
-    assert found["points"] == [{"at": at, "value": by_hand(fn, sold_in(within, step, at))} for at in steps]
-    assert found["total"] == by_hand(fn, within)
-    assert steps == sorted({*steps, *(first_day(record["day"], step) for record in within)})
+    sold_rows = sold_between(query["from"], query["to"])
+    steps = [point["at"] for point in series["points"]]
+    assert series["points"] == [{"at": at, "value": expected_value(fn, sold_in(sold_rows, step, at))} for at in steps]
+    assert series["total"] == expected_value(fn, sold_rows)
+    assert steps == sorted({*steps, *(first_day(record["day"], step) for record in sold_rows)})
 
 
 async def test_the_previous_period_has_the_same_length(sales: InProcessService) -> None:
-    found = await value(sales, sales.administrator(), "sale.series", date="day", **days("2026-02-01", "2026-02-10"))
+    series = await decoded_value(
+        sales, sales.administrator(), "sale.series", date="day", **period("2026-02-01", "2026-02-10")
+    )
 
-    previous = found["previous"]
+    previous = series["previous"]
     assert (previous["from"], previous["to"]) == ("2026-01-22", "2026-01-31")
     assert previous["total"] == len(sold_between("2026-01-22", "2026-01-31"))
 
 
-def days(first: str, last: str) -> dict[str, str]:
-    """Return the members of an input that define a period."""
+def period(first: str, last: str) -> dict[str, str]:
+    """Return the members `from` and `to` of an input."""
     return {"from": first, "to": last}
 
 
 async def test_groups_add_up_to_the_whole(sales: InProcessService) -> None:
-    year = days("2026-01-01", "2026-12-31")
+    year = period("2026-01-01", "2026-12-31")
     root = sales.administrator()
 
-    kinds = await value(sales, root, "sale.series", fn="sum", field="amount", date="day", by="kind", **year)
-    shops = await value(sales, root, "sale.series", date="day", by="shop", **year)
+    kinds = await decoded_value(sales, root, "sale.series", fn="sum", field="amount", date="day", by="kind", **year)
+    shops = await decoded_value(sales, root, "sale.series", date="day", by="shop", **year)
 
     assert {group["key"] for group in kinds["groups"]} == {"cash", "card", None}
     assert sum(group["total"] for group in kinds["groups"]) == kinds["total"]
@@ -139,25 +141,27 @@ async def test_groups_add_up_to_the_whole(sales: InProcessService) -> None:
 
 
 async def test_a_filter_limits_the_series(sales: InProcessService) -> None:
-    only = [{"field": "kind", "op": "eq", "value": "cash"}]
+    cash_only = [{"field": "kind", "op": "eq", "value": "cash"}]
 
-    found = await value(sales, sales.administrator(), "sale.series", date="day", filter=only, **days(*YEAR))
+    series = await decoded_value(
+        sales, sales.administrator(), "sale.series", date="day", filter=cash_only, **period(*YEAR)
+    )
 
-    assert found["total"] == 20
+    assert series["total"] == 20
 
 
 YEAR = ("2026-01-01", "2026-12-31")
 
 
 async def test_only_visible_records_are_counted(sales: InProcessService) -> None:
-    some = await sales.person(
+    card_seller = await sales.person(
         Grant(model="sale", commands="*", clear=("title", "day", "amount", "kind"), rows=(where("kind", eq="card"),))
     )
 
-    found = await value(sales, some, "sale.series", date="day", by="kind", **days(*YEAR))
+    series = await decoded_value(sales, card_seller, "sale.series", date="day", by="kind", **period(*YEAR))
 
-    assert found["total"] == 20
-    assert [group["key"] for group in found["groups"]] == ["card"]
+    assert series["total"] == 20
+    assert [group["key"] for group in series["groups"]] == ["card"]
 
 
 @pytest.mark.parametrize(
@@ -178,11 +182,11 @@ async def test_only_visible_records_are_counted(sales: InProcessService) -> None
         ({"from": "2024-01-01", "step": "day"}, "a series has 400 points at most: give a shorter period"),
     ],
 )
-async def test_an_unanswerable_series_is_refused(sales: InProcessService, body: dict[str, Any], text: str) -> None:
-    some = await sales.person(Grant(model="sale", commands="*", clear=("title", "day", "amount")))
-    asked = {"date": "day", **days(*YEAR), **body}
+async def test_an_invalid_series_is_refused(sales: InProcessService, body: dict[str, Any], text: str) -> None:
+    seller = await sales.person(Grant(model="sale", commands="*", clear=("title", "day", "amount")))
+    query = {"date": "day", **period(*YEAR), **body}
 
-    with pytest.raises(BadInput) as refused:
-        await value(sales, some, "sale.series", **asked)
+    with pytest.raises(BadInput) as refusal:
+        await decoded_value(sales, seller, "sale.series", **query)
 
-    assert refused.value.detail.startswith(text)
+    assert refusal.value.detail.startswith(text)

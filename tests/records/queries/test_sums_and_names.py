@@ -46,24 +46,26 @@ CHEAP = where("price", lt=100)
 @pytest.fixture
 async def land(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """Two owners, six plots with prices from 0 to 250, and a fence for each plot."""
-    async with inside.open_service(database_url, tmp_path, Owner, Plot, Fence) as opened:
-        root = opened.administrator()
-        owners = [(await value(opened, root, "owner.create", name=f"Owner {n}"))["id"] for n in range(2)]
+    async with inside.open_service(database_url, tmp_path, Owner, Plot, Fence) as service:
+        root = service.administrator()
+        owners = [(await decoded_value(service, root, "owner.create", name=f"Owner {n}"))["id"] for n in range(2)]
         for number in range(6):
             values = {"area": number * 10 if number else None, "price": number * 50, "sold": f"2026-11-{number + 1:02}"}
-            plot = await value(opened, root, "plot.create", title=f"Plot {number}", owner=owners[number % 2], **values)
-            await value(opened, root, "fence.create", title=f"Fence {number}", plot=plot["id"], length=number)
-        yield opened
+            plot = await decoded_value(
+                service, root, "plot.create", title=f"Plot {number}", owner=owners[number % 2], **values
+            )
+            await decoded_value(service, root, "fence.create", title=f"Fence {number}", plot=plot["id"], length=number)
+        yield service
 
 
-async def value(land: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
+async def decoded_value(service: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
     """Run a command, and return its value as decoded JSON."""
     model, _, name = command.partition(".")
-    return msgspec.json.decode(msgspec.json.encode(await land.value(caller, model, name, **body)))
+    return msgspec.json.decode(msgspec.json.encode(await service.value(caller, model, name, **body)))
 
 
 async def surveyor(land: InProcessService) -> Caller:
-    """A caller who sees cheap plots without their price, and owners as tokens."""
+    """Create a caller who sees only cheap plots, no prices, and the names of owners as placeholder tokens."""
     return await land.person(
         Grant(model="plot", commands="*", clear=("title", "area", "owner", "sold"), rows=(CHEAP,)),
         Grant(model="owner", masked=("name",)),
@@ -74,47 +76,51 @@ async def surveyor(land: InProcessService) -> Caller:
 async def test_sums_cover_the_whole_result_and_not_the_page(land: InProcessService) -> None:
     root = land.administrator()
 
-    found = await value(land, root, "plot.search", sums=["area", "price"], limit=2, offset=1)
+    search_result = await decoded_value(land, root, "plot.search", sums=["area", "price"], limit=2, offset=1)
 
-    assert (len(found["rows"]), found["total"]) == (2, 6)
-    assert found["sums"] == {"area": {"sum": 150, "count": 5}, "price": {"sum": 750, "count": 6}}
-    assert "names" not in found
+    assert (len(search_result["rows"]), search_result["total"]) == (2, 6)
+    assert search_result["sums"] == {"area": {"sum": 150, "count": 5}, "price": {"sum": 750, "count": 6}}
+    assert "names" not in search_result
 
 
 async def test_sums_of_nothing_are_zero(land: InProcessService) -> None:
-    nothing = [{"field": "title", "op": "eq", "value": "no such plot"}]
+    no_plot = [{"field": "title", "op": "eq", "value": "no such plot"}]
 
-    found = await value(land, land.administrator(), "plot.search", filter=nothing, sums=["area"])
+    search_result = await decoded_value(land, land.administrator(), "plot.search", filter=no_plot, sums=["area"])
 
-    assert found == {"rows": [], "total": 0, "sums": {"area": {"sum": 0, "count": 0}}}
+    assert search_result == {"rows": [], "total": 0, "sums": {"area": {"sum": 0, "count": 0}}}
 
 
 async def test_a_sum_of_negative_and_large_numbers_is_exact_or_null(land: InProcessService) -> None:
     root = land.administrator()
     for area in (LARGEST, LARGEST, -LARGEST, -3):
-        await value(land, root, "plot.create", title="large", area=area)
-    large = [{"field": "title", "op": "eq", "value": "large"}]
-    above = [*large, {"field": "area", "op": "gt", "value": 0}]
+        await decoded_value(land, root, "plot.create", title="large", area=area)
+    large_plots = [{"field": "title", "op": "eq", "value": "large"}]
+    large_positive_plots = [*large_plots, {"field": "area", "op": "gt", "value": 0}]
 
-    assert (await value(land, root, "plot.search", filter=large, sums=["area"]))["sums"]["area"]["sum"] == LARGEST - 3
-    assert (await value(land, root, "plot.search", filter=above, sums=["area"]))["sums"]["area"] == {
+    assert (await decoded_value(land, root, "plot.search", filter=large_plots, sums=["area"]))["sums"]["area"][
+        "sum"
+    ] == LARGEST - 3
+    assert (await decoded_value(land, root, "plot.search", filter=large_positive_plots, sums=["area"]))["sums"][
+        "area"
+    ] == {
         "sum": None,
         "count": 2,
     }
 
 
 async def test_sums_count_only_records_that_the_caller_sees(land: InProcessService) -> None:
-    found = await value(land, await surveyor(land), "plot.search", sums=["area"])
+    search_result = await decoded_value(land, await surveyor(land), "plot.search", sums=["area"])
 
-    assert (found["total"], found["sums"]) == (2, {"area": {"sum": 10, "count": 1}})
+    assert (search_result["total"], search_result["sums"]) == (2, {"area": {"sum": 10, "count": 1}})
 
 
 @pytest.mark.parametrize("field", ["price", "nothing", "owner__value"])
 async def test_a_hidden_field_is_unknown_to_sums(land: InProcessService, field: str) -> None:
-    with pytest.raises(BadInput) as refused:
-        await value(land, await surveyor(land), "plot.search", sums=[field])
+    with pytest.raises(BadInput) as refusal:
+        await decoded_value(land, await surveyor(land), "plot.search", sums=[field])
 
-    assert refused.value.detail == f"unknown field plot.{field}"
+    assert refusal.value.detail == f"unknown field plot.{field}"
 
 
 async def test_only_numbers_are_summed_and_only_references_expanded(land: InProcessService) -> None:
@@ -125,53 +131,53 @@ async def test_only_numbers_are_summed_and_only_references_expanded(land: InProc
         ({"sums": "area"}, "sums must be an array of at most 10 names of fields"),
         ({"sums": ["area"] * 11}, "sums must be an array of at most 10 names of fields"),
     ):
-        with pytest.raises(BadInput) as refused:
-            await value(land, root, "plot.search", **body)
-        assert refused.value.detail == text
+        with pytest.raises(BadInput) as refusal:
+            await decoded_value(land, root, "plot.search", **body)
+        assert refusal.value.detail == text
 
 
-async def test_expand_answers_the_names_of_references(land: InProcessService) -> None:
-    found = await value(land, land.administrator(), "plot.search", expand=["owner"])
+async def test_expand_adds_the_names_of_referenced_records(land: InProcessService) -> None:
+    search_result = await decoded_value(land, land.administrator(), "plot.search", expand=["owner"])
 
-    assert {found["names"]["owner"][row["owner"]] for row in found["rows"]} == {"Owner 0", "Owner 1"}
+    assert {search_result["names"]["owner"][row["owner"]] for row in search_result["rows"]} == {"Owner 0", "Owner 1"}
 
 
 async def test_names_are_placeholder_tokens_where_they_are_masked(land: InProcessService) -> None:
-    found = await value(land, await surveyor(land), "plot.search", expand=["owner"])
+    search_result = await decoded_value(land, await surveyor(land), "plot.search", expand=["owner"])
 
-    names = list(found["names"]["owner"].values())
+    names = list(search_result["names"]["owner"].values())
     assert len(names) == 2
     assert all(name.startswith("PERSON_") for name in names)
-    assert "Owner" not in str(found)
+    assert "Owner" not in str(search_result)
 
 
 async def test_a_hidden_reference_is_unknown_to_expand(land: InProcessService) -> None:
-    blind = await land.person(Grant(model="plot", clear=("title", "owner")))
+    caller = await land.person(Grant(model="plot", clear=("title", "owner")))
 
-    with pytest.raises(BadInput) as refused:
-        await value(land, blind, "plot.search", expand=["owner"])
+    with pytest.raises(BadInput) as refusal:
+        await decoded_value(land, caller, "plot.search", expand=["owner"])
 
-    assert refused.value.detail == "unknown field plot.owner"
+    assert refusal.value.detail == "unknown field plot.owner"
 
 
-async def test_related_answers_the_records_that_refer_to_one(land: InProcessService) -> None:
+async def test_related_lists_the_records_that_refer_to_a_record(land: InProcessService) -> None:
     root = land.administrator()
-    owner = (await value(land, root, "owner.list"))[0]["id"]
+    owner = (await decoded_value(land, root, "owner.list"))[0]["id"]
 
-    (found,) = await value(land, root, "owner.related", id=owner, limit=2)
+    (related_plots,) = await decoded_value(land, root, "owner.related", id=owner, limit=2)
 
-    assert (found["model"], found["field"], found["count"]) == ("plot", "owner", 3)
-    assert [item["owner"] for item in found["items"]] == [owner, owner]
-    assert found["items"][0]["sold"] > found["items"][1]["sold"]
+    assert (related_plots["model"], related_plots["field"], related_plots["count"]) == ("plot", "owner", 3)
+    assert [item["owner"] for item in related_plots["items"]] == [owner, owner]
+    assert related_plots["items"][0]["sold"] > related_plots["items"][1]["sold"]
 
 
 async def test_related_counts_only_records_that_the_caller_sees(land: InProcessService) -> None:
     caller = await surveyor(land)
-    owner = (await value(land, caller, "owner.list"))[0]["id"]
-    plot = (await value(land, caller, "plot.list"))[0]["id"]
+    owner = (await decoded_value(land, caller, "owner.list"))[0]["id"]
+    plot = (await decoded_value(land, caller, "plot.list"))[0]["id"]
 
-    (plots,) = await value(land, caller, "owner.related", id=owner)
-    (fences,) = await value(land, caller, "plot.related", id=plot)
+    (plots,) = await decoded_value(land, caller, "owner.related", id=owner)
+    (fences,) = await decoded_value(land, caller, "plot.related", id=plot)
 
     assert plots["count"] == 1
     assert "price" not in plots["items"][0]
@@ -181,16 +187,18 @@ async def test_related_counts_only_records_that_the_caller_sees(land: InProcessS
 
 async def test_related_of_a_hidden_record_is_refused_like_a_missing_one(land: InProcessService) -> None:
     caller = await surveyor(land)
-    dear = [plot["id"] for plot in await value(land, land.administrator(), "plot.list") if plot["price"] >= 100]
+    hidden_plot_ids = [
+        plot["id"] for plot in await decoded_value(land, land.administrator(), "plot.list") if plot["price"] >= 100
+    ]
 
-    for record_id in (dear[0], "0" * 24):
-        with pytest.raises(BadInput) as refused:
-            await value(land, caller, "plot.related", id=record_id)
-        assert refused.value.detail == "no such record"
+    for record_id in (hidden_plot_ids[0], "0" * 24):
+        with pytest.raises(BadInput) as refusal:
+            await decoded_value(land, caller, "plot.related", id=record_id)
+        assert refusal.value.detail == "no such record"
 
 
 async def test_models_that_the_caller_cannot_read_are_not_related(land: InProcessService) -> None:
     caller = await land.person(Grant(model="plot", clear=("title",)))
-    plot = (await value(land, caller, "plot.list"))[0]["id"]
+    plot = (await decoded_value(land, caller, "plot.list"))[0]["id"]
 
-    assert await value(land, caller, "plot.related", id=plot) == []
+    assert await decoded_value(land, caller, "plot.related", id=plot) == []

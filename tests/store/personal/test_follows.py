@@ -1,4 +1,4 @@
-"""Follows and /me/owned: what a person follows, and that others do not see it."""
+"""A person follows products and organisations, and others do not see it. /me/owned reports ownership and follows."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from tests.store.world import World
 
 async def publish(world: World, token: str, slug: str, version: str, notes: str = "New.") -> None:
     """Publish a release without files."""
-    drafted = {"version": version, "channel": "stable", "notes": notes, "notes_only": True}
-    assert (await world.call("POST", f"/products/{slug}/releases", token, json=drafted)).is_success
+    release = {"version": version, "channel": "stable", "notes": notes, "notes_only": True}
+    assert (await world.call("POST", f"/products/{slug}/releases", token, json=release)).is_success
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
 
 
@@ -17,19 +17,19 @@ async def test_products_and_organisations_are_followed_and_unfollowed(world: Wor
     ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
     await world.product("north", "one")
 
-    first = await world.call("PUT", "/me/follows/product/one", ann)
+    first_response = await world.call("PUT", "/me/follows/product/one", ann)
     second_response = await world.call("PUT", "/me/follows/product/one", ann)
-    org = await world.call("PUT", "/me/follows/org/north", ann)
+    org_response = await world.call("PUT", "/me/follows/org/north", ann)
     listed_response = await world.call("GET", "/me/follows", ann)
 
-    assert first.json() == second_response.json()
-    assert first.json()["target"] == {"type": "product", "slug": "one", "name": "One"}
-    assert org.json()["target"] == {"type": "org", "slug": "north", "name": "North"}
+    assert first_response.json() == second_response.json()
+    assert first_response.json()["target"] == {"type": "product", "slug": "one", "name": "One"}
+    assert org_response.json()["target"] == {"type": "org", "slug": "north", "name": "North"}
     assert listed_response.headers["cache-control"] == "private, no-store"
-    shown = [
+    listed = [
         (item["target"]["type"], item["unseen"], item["product"] is None) for item in listed_response.json()["items"]
     ]
-    assert shown == [("org", 0, True), ("product", 0, False)]
+    assert listed == [("org", 0, True), ("product", 0, False)]
     assert listed_response.json()["items"][1]["product"]["slug"] == "one"
     assert (await world.call("GET", "/me/follows", bob)).json() == {"items": []}
     for path in ("product/one", "org/north", "product/one"):
@@ -57,20 +57,20 @@ async def test_releases_since_the_last_look_are_counted(world: World) -> None:
     assert await unseen() == {"one": 0, "north": 0}
 
 
-async def test_a_hidden_product_is_not_found_even_by_followers(world: World) -> None:
+async def test_a_hidden_product_can_only_be_unfollowed_by_its_followers(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     ann = await world.person("ann@example.com")
     await world.product("north", "draft", status="draft")
     await world.product("north", "one")
     assert (await world.call("PUT", "/me/follows/product/one", ann)).is_success
-    change = {"slug": "one", "title": "One", "kind": "app", "platforms": ["web"], "status": "draft"}
-    assert (await world.call("PUT", "/products/one", owner, json=change)).is_success
+    changed_product = {"slug": "one", "title": "One", "kind": "app", "platforms": ["web"], "status": "draft"}
+    assert (await world.call("PUT", "/products/one", owner, json=changed_product)).is_success
 
     for method in ("PUT", "DELETE"):
         hidden_response = await world.call(method, "/me/follows/product/draft", ann)
-        missing = await world.call(method, "/me/follows/product/nothing", ann)
-        assert (hidden_response.status_code, missing.status_code) == (404, 404)
-        assert hidden_response.json()["detail"] == missing.json()["detail"]
+        missing_response = await world.call(method, "/me/follows/product/nothing", ann)
+        assert (hidden_response.status_code, missing_response.status_code) == (404, 404)
+        assert hidden_response.json()["detail"] == missing_response.json()["detail"]
         assert (await world.call(method, "/me/follows/org/south", ann)).status_code == 404
     assert (await world.call("GET", "/me/follows", ann)).json() == {"items": []}
     # A product that was followed before can be unfollowed once.
@@ -78,7 +78,7 @@ async def test_a_hidden_product_is_not_found_even_by_followers(world: World) -> 
     assert (await world.call("DELETE", "/me/follows/product/one", ann)).status_code == 404
 
 
-async def test_no_caller_follows_without_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_follows_of_a_caller_is_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follows, "MAX_FOLLOWS", 2)
     ann = await world.person("ann@example.com")
     for number in range(3):
@@ -94,36 +94,44 @@ async def test_no_caller_follows_without_end(world: World, monkeypatch: pytest.M
 
 async def test_ownership_and_follows_are_reported_for_the_given_ids_only(world: World) -> None:
     ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
-    made = [await world.product("north", f"p-{number}") for number in range(4)]
-    await world.grant("ann@example.com", made[0], made[1])
+    product_ids = [await world.product("north", f"p-{number}") for number in range(4)]
+    await world.grant("ann@example.com", product_ids[0], product_ids[1])
     for number in (1, 2):
         assert (await world.call("PUT", f"/me/follows/product/p-{number}", ann)).is_success
 
-    answer = await world.call("GET", f"/me/owned?ids={made[3]},{made[1].upper()},{made[2]},{made[1]}", ann)
+    response = await world.call(
+        "GET", f"/me/owned?ids={product_ids[3]},{product_ids[1].upper()},{product_ids[2]},{product_ids[1]}", ann
+    )
 
-    assert answer.json() == {"owned": [made[1]], "followed": [made[1], made[2]]}
-    assert answer.headers["cache-control"] == "private, no-store"
-    assert (await world.call("GET", f"/me/owned?ids={','.join(made)}", bob)).json() == {"owned": [], "followed": []}
+    assert response.json() == {"owned": [product_ids[1]], "followed": [product_ids[1], product_ids[2]]}
+    assert response.headers["cache-control"] == "private, no-store"
+    assert (await world.call("GET", f"/me/owned?ids={','.join(product_ids)}", bob)).json() == {
+        "owned": [],
+        "followed": [],
+    }
 
 
-@pytest.mark.parametrize("bad", ["", "one", "a" * 36 + ",", ",".join(["0" * 36] * 101), "0" * 36 + "\n"])
-async def test_only_up_to_a_hundred_ids_are_looked_up(world: World, bad: str) -> None:
+@pytest.mark.parametrize("ids", ["", "one", "a" * 36 + ",", ",".join(["0" * 36] * 101), "0" * 36 + "\n"])
+async def test_a_list_of_ids_that_is_invalid_or_longer_than_a_hundred_is_refused(world: World, ids: str) -> None:
     ann = await world.person("ann@example.com")
 
-    answer = await world.call("GET", "/me/owned", ann, params={"ids": bad})
-    full = await world.call("GET", f"/me/owned?ids={','.join(['0' * 36] * 100)}", ann)
+    refused_response = await world.call("GET", "/me/owned", ann, params={"ids": ids})
+    full_response = await world.call("GET", f"/me/owned?ids={','.join(['0' * 36] * 100)}", ann)
 
-    assert answer.status_code == 400
-    assert answer.json()["errors"][0]["parameter"] == "ids"
-    assert full.json() == {"owned": [], "followed": []}
+    assert refused_response.status_code == 400
+    assert refused_response.json()["errors"][0]["parameter"] == "ids"
+    assert full_response.json() == {"owned": [], "followed": []}
 
 
 async def test_a_client_follows_for_its_organisation(world: World) -> None:
     await world.product("north", "one")
-    client, other = await world.client_token("south", "read:library"), await world.client_token("south", "admin:org")
-    narrow = await world.client_token("south", "read:products")
+    client, other_client = (
+        await world.client_token("south", "read:library"),
+        await world.client_token("south", "admin:org"),
+    )
+    client_without_scope = await world.client_token("south", "read:products")
 
     assert (await world.call("PUT", "/me/follows/product/one", client)).is_success
-    assert len((await world.call("GET", "/me/follows", other)).json()["items"]) == 1
-    assert (await world.call("GET", "/me/follows", narrow)).status_code == 403
+    assert len((await world.call("GET", "/me/follows", other_client)).json()["items"]) == 1
+    assert (await world.call("GET", "/me/follows", client_without_scope)).status_code == 403
     assert (await world.call("GET", "/me/follows")).status_code == 401

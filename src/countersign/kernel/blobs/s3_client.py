@@ -1,7 +1,7 @@
-"""The S3 client: multipart uploads that can be aborted, listings, and errors with their cause and remedy.
+"""The S3 client: uploads objects in parts, lists objects, and converts the errors of the `obstore` library.
 
-The errors name no host, bucket or key. Only the operator can correct settings and credentials, so cause and remedy are
-added to the refusal as a note, which callers of the API do not see.
+Callers of the API see only that the bucket cannot be used. The cause and the remedy are a note of the exception, for
+the operator. Neither of them contains a host, a bucket or a key.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from countersign.kernel.errors import Refused, Unavailable, disk_full
 BLOBS_SETTING = "COUNTERSIGN_BLOBS_URL"
 NO_BUCKET = "NoSuchBucket"
 
-_CODE = re.compile(r"<Code>\s*(\w{1,100})\s*</Code>")
-_STATUS = re.compile(r"non-2xx status code: (\d{3})")
+_ERROR_CODE_PATTERN = re.compile(r"<Code>\s*(\w{1,100})\s*</Code>")
+_STATUS_PATTERN = re.compile(r"non-2xx status code: (\d{3})")
 
 
 class Cause(NamedTuple):
-    """The cause of a failure, as the end of a sentence that begins with “The bucket”, and the remedy."""
+    """Why the bucket cannot be used, and the remedy. `why` is a predicate whose subject is “The bucket”."""
 
     why: str
     remedy: str
 
 
 _REGION = Cause("is in another region than the URL says", f"Correct `region` in {BLOBS_SETTING}.")
-_NO_RIGHT = Cause(
+_FORBIDDEN = Cause(
     "does not permit this operation to this access key",
     "Allow the key s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload.",
 )
@@ -69,7 +69,8 @@ _S3_ERRORS = {
     "InternalError": _BUSY,
 }
 
-# Parts of the client's messages for errors without a response code, in the order in which they are checked.
+# Maps a text in the message of an `obstore` error to its cause. The texts are checked in this order, and only if the
+# response had no known error code.
 _CLIENT_ERRORS = {
     "://169.254.": _NO_CREDENTIALS,
     "redirect without LOCATION": _REGION,
@@ -100,8 +101,8 @@ _CLIENT_ERRORS = {
 def refusal(error: Exception) -> Refused:
     """Return the refusal for an error of the client, with cause and remedy as a note for the operator."""
     message = str(error)
-    status = next(iter(_STATUS.findall(message)), "")
-    # The client has no exception class for a full disk; servers with their own disks respond with 507.
+    status = next(iter(_STATUS_PATTERN.findall(message)), "")
+    # `obstore` has no exception class for a full disk. Servers that store objects on their own disks respond with 507.
     if status == "507":
         return disk_full("the bucket of the blobs")
     cause = _cause(message, status)
@@ -118,33 +119,34 @@ def is_bucket_missing(error: Exception) -> bool:
 def _cause(message: str, status: str) -> Cause:
     if cause := _S3_ERRORS.get(_error_code(message)):
         return cause
-    if sign := next((each for error_text, each in _CLIENT_ERRORS.items() if error_text in message), None):
-        return sign
+    causes = (known_cause for error_text, known_cause in _CLIENT_ERRORS.items() if error_text in message)
+    if client_cause := next(causes, None):
+        return client_cause
     if status in ("401", "403"):
-        return _NO_RIGHT
+        return _FORBIDDEN
     if status == "404":
         return _MISSING
-    # Without a status there was no response, or it ended early: a retry may succeed.
+    # Without a status, the server did not respond, or its response was cut off. A retry may succeed.
     if not status:
         return _CONNECTION_LOST
     return _BUSY if status >= "500" else _NOT_S3
 
 
 def _error_code(message: str) -> str:
-    return next(iter(_CODE.findall(message)), "")
+    return next(iter(_ERROR_CODE_PATTERN.findall(message)), "")
 
 
-_PAGE = 1_000
-_PIECES_WAITING = 2
-_UPLOADS_AT_ONCE = 2
+_PAGE_SIZE = 1_000
+_MAX_QUEUED_PIECES = 2
+_MAX_CONCURRENT_PARTS = 2
 
 ATTRIBUTES: Final = {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}
 """Headers of a blob. With them, a browser does not run HTML or SVG in the blob with the rights of the store's
 origin."""
 
 
-class _Lists(Protocol):
-    """The part of the client's `list` that is used here. The client's own types need a package that is not
+class _ListClient(Protocol):
+    """The type of `obstore.list` as it is used here. The types of `obstore` itself need a package that is not
     installed."""
 
     def list(
@@ -153,18 +155,19 @@ class _Lists(Protocol):
 
 
 class _Abandoned(Exception):
-    """Makes the client abort its multipart upload, which a cancelled call would leave open."""
+    """Raised in the stream of pieces, so that `obstore` aborts the upload. A cancelled upload would remain open on the
+    server."""
 
 
 @contextmanager
-def refusals(missing: Callable[[], Refused] | None = None) -> Generator[None, None, None]:
+def refusals(missing_refusal: Callable[[], Refused] | None = None) -> Generator[None, None, None]:
     """Convert the client's errors to StorageFull and Unavailable, and a missing object to the result of `missing`."""
     try:
         yield
     except FileNotFoundError as error:
-        if missing is None or is_bucket_missing(error):
+        if missing_refusal is None or is_bucket_missing(error):
             raise refusal(error) from error
-        raise missing() from error
+        raise missing_refusal() from error
     except BaseError as error:
         raise refusal(error) from error
 
@@ -172,13 +175,13 @@ def refusals(missing: Callable[[], Refused] | None = None) -> Generator[None, No
 async def list_objects(store: S3Store, prefix: str) -> AsyncGenerator[Sequence["obstore.ObjectMeta"], None]:
     """Yield every object under the prefix, in the order of the names, a page at a time."""
     with refusals():
-        async for page in cast(_Lists, obstore).list(store, prefix, chunk_size=_PAGE):
+        async for page in cast(_ListClient, obstore).list(store, prefix, chunk_size=_PAGE_SIZE):
             yield page
 
 
-async def read_pieces(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None]:
+async def read_pieces(response: "obstore.GetResult") -> AsyncGenerator[bytes, None]:
     """Yield the bytes of a response in pieces of at most PIECE_BYTES."""
-    async for chunk in answer.stream(min_chunk_size=PIECE_BYTES):
+    async for chunk in response.stream(min_chunk_size=PIECE_BYTES):
         for start in range(0, len(chunk), PIECE_BYTES):
             yield chunk[start : start + PIECE_BYTES]
 
@@ -186,12 +189,13 @@ async def read_pieces(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None
 class MultipartUpload:
     """A multipart upload of one object, in parts of `multipart_bytes`.
 
-    The object appears when `finish` returns, or never. The upload uses memory for a few pieces of `multipart_bytes`.
+    The object exists after `finish` returns, and does not exist if the upload fails or is dropped. The upload keeps at
+    most a few parts in memory.
     """
 
     def __init__(self, store: S3Store, path: str, multipart_bytes: int) -> None:
         self._queue: asyncio.Queue[bytes | bytearray | _Abandoned | None] = asyncio.Queue()
-        self._room = asyncio.Semaphore(_PIECES_WAITING)
+        self._room = asyncio.Semaphore(_MAX_QUEUED_PIECES)
         self._put = asyncio.ensure_future(
             obstore.put_async(
                 store,
@@ -199,7 +203,7 @@ class MultipartUpload:
                 self._queued_pieces(),
                 attributes=dict(ATTRIBUTES),
                 chunk_size=multipart_bytes,
-                max_concurrency=_UPLOADS_AT_ONCE,
+                max_concurrency=_MAX_CONCURRENT_PARTS,
             )
         )
         self._put.add_done_callback(self._ended)
@@ -217,17 +221,17 @@ class MultipartUpload:
         self._queue.put_nowait(piece)
 
     async def finish(self) -> None:
-        """Complete the upload: the object appears.
+        """Complete the upload, so that the object exists.
 
         Raises:
-            StorageFull, Unavailable: the store refused the upload, and the object does not appear.
+            StorageFull, Unavailable: the store refused the upload, and the object does not exist.
         """
         self._queue.put_nowait(None)
         with refusals():
             await asyncio.shield(self._put)
 
     async def drop(self) -> None:
-        """Abort the upload, unless it was finished; idempotent."""
+        """Abort the upload. A finished or aborted upload is not changed."""
         self._queue.put_nowait(_Abandoned())
         with suppress(_Abandoned, FileNotFoundError, BaseError):
             await asyncio.shield(self._put)

@@ -27,7 +27,7 @@ from countersign.store.context import Store
 
 
 class EmailLink(NamedTuple):
-    """A mailed link: the address it proves, and the path to go to afterwards."""
+    """The content of a mailed link: the e-mail address that the link proves, and the path to open afterwards."""
 
     email: str
     return_to: str
@@ -165,7 +165,8 @@ async def _reset_email(store: Store, link: EmailLink) -> Email | None:
     address = await _new_link(store, link)
     text = (
         f"To choose a new password at {name}, open:\n{address}\n\n"
-        f"{_link_lifetime(store)} The old password works until then.\n\n{_NOT_YOU} Do not open the link then.\n"
+        f"{_link_lifetime(store)} The old password works until you choose a new one.\n\n"
+        f"{_NOT_YOU} Do not open the link then.\n"
     )
     return Email(link.email, f"Choose a new password at {name}", text)
 
@@ -234,13 +235,13 @@ async def redeem_link(store: Store, token: str, password_hash: str, first_proof:
 
 
 class EmailFormQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to go afterwards: a path of this service."""
+    """The query of the forms. `return_to` is the path of this service to open after signing in."""
 
     return_to: ReturnTo = "/"
 
 
 class AskForm(msgspec.Struct, forbid_unknown_fields=True):
-    """The address to e-mail a link to."""
+    """A request for a link: the e-mail address, and the path to open after signing in."""
 
     email: Annotated[str, msgspec.Meta(max_length=254)] = ""
     return_to: ReturnTo = "/"
@@ -253,7 +254,7 @@ class ProveQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ProveForm(msgspec.Struct, forbid_unknown_fields=True):
-    """The password chosen behind a mailed link."""
+    """The new password, and the token of the mailed link."""
 
     token: Annotated[str, msgspec.Meta(max_length=200)] = ""
     password: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
@@ -295,7 +296,7 @@ async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
 
 
 async def show_reset(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
-    """Show the page that asks for a new password."""
+    """Show the form that requests a link to set a new password."""
     sessions.require_secure(call.context)
     covers = await sign_in_pages.newest_covers(call.context)
     return sign_in_pages.reset(sign_in_pages.local_path(call.query.return_to), covers=covers)
@@ -318,7 +319,7 @@ async def reset(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
 
 
 async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
-    """Show the page behind a mailed link without using it up: link scanners open links before people do."""
+    """Show the page of a mailed link. The link stays valid, because link scanners open links before people do."""
     sessions.require_secure(call.context)
     try:
         link = await require_unused(call.context, call.query.token)
@@ -329,7 +330,7 @@ async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
 
 
 async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstProof) -> Response:
-    """Set the password, use the link up, sign in with a new session, and redirect."""
+    """Set the password, mark the link as used, start a session, and redirect to the path of the link."""
     _require_own_page(call)
     store, token = call.context, call.body.token
     try:
@@ -350,10 +351,10 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
 
 
 def routes(first_proof: OnFirstProof) -> tuple[Route[Store], ...]:
-    """The routes; `first_proof` is called when an address is proven for the first time."""
+    """Return the routes. `first_proof` is called when an address is proven for the first time."""
 
     async def prove_it(call: StoreRequest[ProveQuery, ProveForm]) -> Response:
-        """Set the password behind a mailed link, and sign in."""
+        """Set a new password with a mailed link, and sign in."""
         return await prove(call, first_proof)
 
     answers_of_form, answers_of_link = {200: str, 400: str, 429: str}, {303: None, 400: str, 404: str}

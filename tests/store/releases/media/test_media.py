@@ -1,4 +1,4 @@
-"""Pictures and videos of a product: announced, uploaded, shown to permitted callers, removed."""
+"""Pictures and videos of a product are announced, uploaded, shown to permitted callers, and deleted."""
 
 import io
 from collections.abc import Sequence
@@ -30,15 +30,15 @@ def png(colour: str = "red") -> bytes:
 
 async def announce(shop: Shop, size: int, **members: object) -> httpx.Response:
     """Announce a picture of the shop's product."""
-    body = {"kind": "cover", "filename": "cover.png", "size": size, "alt": "A river", **members}
-    return await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
+    announcement = {"kind": "cover", "filename": "cover.png", "size": size, "alt": "A river", **members}
+    return await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=announcement)
 
 
 async def send(shop: Shop, data: bytes, **members: object) -> httpx.Response:
     """Announce and upload a picture."""
-    announced = await announce(shop, len(data), **members)
-    assert announced.status_code == 201, announced.text
-    return await shop.put(announced.json()["upload_url"], data)
+    announcement = await announce(shop, len(data), **members)
+    assert announcement.status_code == 201, announcement.text
+    return await shop.put(announcement.json()["upload_url"], data)
 
 
 async def shown_media(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
@@ -54,43 +54,43 @@ async def sealed_digests(shop: Shop) -> set[str]:
 async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> None:
     data = png() + b"what follows a picture"
 
-    answer = await send(shop, data)
+    response = await send(shop, data)
 
-    assert answer.status_code == 201, answer.text
-    body = answer.json()
-    assert (body["kind"], body["alt"], body["width"], body["height"]) == ("cover", "A river", 64, 32)
-    assert await shown_media(shop) == [body]
-    digest = body["url"].rsplit("/", 1)[1]
+    assert response.status_code == 201, response.text
+    picture = response.json()
+    assert (picture["kind"], picture["alt"], picture["width"], picture["height"]) == ("cover", "A river", 64, 32)
+    assert await shown_media(shop) == [picture]
+    digest = picture["url"].rsplit("/", 1)[1]
     assert digest != sha256_of(data)
     assert await sealed_digests(shop) == {digest}
     assert [blob async for blob in shop.store.blobs.staged()] == []
 
 
-async def test_a_picture_is_served_inert_and_for_good(shop: Shop) -> None:
+async def test_a_picture_is_served_without_active_content_and_cached_for_a_year(shop: Shop) -> None:
     url = (await send(shop, png())).json()["url"]
     digest = url.rsplit("/", 1)[1]
 
-    answer = await shop.world.http.get(url, headers={"Accept": "image/*"})
-    unchanged = await shop.world.http.get(url, headers={"If-None-Match": f'"{digest}"'})
-    part = await shop.world.http.get(url, headers={"Range": "bytes=0-7"})
+    response = await shop.world.http.get(url, headers={"Accept": "image/*"})
+    unchanged_response = await shop.world.http.get(url, headers={"If-None-Match": f'"{digest}"'})
+    range_response = await shop.world.http.get(url, headers={"Range": "bytes=0-7"})
 
-    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/png")
-    assert sha256_of(answer.content) == digest
-    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
-    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert unchanged.status_code == 304
-    assert (part.status_code, part.content) == (206, b"\x89PNG\r\n\x1a\n")
+    assert (response.status_code, response.headers["Content-Type"]) == (200, "image/png")
+    assert sha256_of(response.content) == digest
+    assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert response.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert unchanged_response.status_code == 304
+    assert (range_response.status_code, range_response.content) == (206, b"\x89PNG\r\n\x1a\n")
 
 
 @pytest.mark.parametrize(("film", "media_type"), [(MP4, "video/mp4"), (WEBM, "video/webm")])
-async def test_a_film_is_kept_as_it_came(shop: Shop, film: bytes, media_type: str) -> None:
+async def test_a_video_is_stored_unchanged(shop: Shop, film: bytes, media_type: str) -> None:
     body = (await send(shop, film, kind="video", filename="film")).json()
 
-    answer = await shop.world.http.get(body["url"])
+    response = await shop.world.http.get(body["url"])
 
     assert (body["width"], body["height"]) == (None, None)
-    assert (answer.content, answer.headers["Content-Type"]) == (film, media_type)
+    assert (response.content, response.headers["Content-Type"]) == (film, media_type)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ async def test_a_film_is_kept_as_it_came(shop: Shop, film: bytes, media_type: st
 async def test_a_refused_picture_leaves_no_files(
     shop: Shop, members: dict[str, object], data: bytes, code: str
 ) -> None:
-    answer = await send(shop, data, **members)
+    response = await send(shop, data, **members)
 
-    assert (answer.status_code, answer.json()["code"]) == (422, code)
-    assert answer.json()["resolution"]
+    assert (response.status_code, response.json()["code"]) == (422, code)
+    assert response.json()["resolution"]
     assert await sealed_digests(shop) == set()
     assert [blob async for blob in shop.store.blobs.staged()] == []
     for table in ("media", "upload", "blob"):
@@ -131,16 +131,18 @@ async def test_a_refused_picture_leaves_no_files(
         ({"sha256": "0" * 64}, "/sha256"),
     ],
 )
-async def test_a_bad_announcement_names_the_member(shop: Shop, members: dict[str, object], place: str) -> None:
+async def test_the_error_of_a_bad_announcement_names_the_member(
+    shop: Shop, members: dict[str, object], place: str
+) -> None:
     body = {"kind": "cover", "filename": "cover.png", "size": 10, "alt": "A river", **members}
 
-    answer = await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
+    response = await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
 
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
-    assert answer.json()["errors"][0]["pointer"] == place
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_request")
+    assert response.json()["errors"][0]["pointer"] == place
 
 
-async def test_media_of_a_draft_are_for_members_alone(world: World) -> None:
+async def test_only_members_of_the_organisation_see_media_of_a_draft(world: World) -> None:
     shop = await open_shop(world)
     draft = shop._replace(product_id=await product(world, shop.token, "draft"))
     url = (await send(draft, png())).json()["url"]
@@ -152,19 +154,22 @@ async def test_media_of_a_draft_are_for_members_alone(world: World) -> None:
 
     await world.person("early@example.org")
     await world.grant("early@example.org", draft.product_id)
-    early = await world.person_token("early@example.org", "read:library")
+    early_buyer = await world.person_token("early@example.org", "read:library")
 
     assert (await get(None)).json()["code"] == "resource_not_found"
     assert (await get(stranger)).status_code == 404
-    assert (await get(early)).status_code == 404
-    member = await get(viewer)
-    assert (member.status_code, member.headers["Cache-Control"]) == (200, "private, no-cache")
+    assert (await get(early_buyer)).status_code == 404
+    viewer_response = await get(viewer)
+    assert (viewer_response.status_code, viewer_response.headers["Cache-Control"]) == (200, "private, no-cache")
     await send(shop, png())
-    public = await get(None)
-    assert (public.status_code, public.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
+    public_response = await get(None)
+    assert (public_response.status_code, public_response.headers["Cache-Control"]) == (
+        200,
+        "public, max-age=31536000, immutable",
+    )
 
 
-async def test_media_of_an_archived_product_are_for_those_who_own_it(shop: Shop) -> None:
+async def test_only_owners_see_media_of_an_archived_product(shop: Shop) -> None:
     url = (await send(shop, png())).json()["url"]
     buyer = await shop.world.person("buyer@example.org")
     async with shop.store.database.transaction() as transaction:
@@ -178,75 +183,77 @@ async def test_media_of_an_archived_product_are_for_those_who_own_it(shop: Shop)
     assert await status() == 200
 
 
-async def test_only_the_organisation_itself_changes_its_media(shop: Shop) -> None:
+async def test_only_publishers_of_the_organisation_change_its_media(shop: Shop) -> None:
     world = shop.world
     media_id = (await send(shop, png())).json()["id"]
     stranger = await world.person("s@south.example", south="publisher")
     viewer = await world.person("v@north.example", north="viewer")
-    hidden = await product(world, shop.token, "hidden")
+    hidden_product = await product(world, shop.token, "hidden")
 
     for token, status in ((None, 401), (stranger, 403), (viewer, 403)):
-        thief = shop._replace(token=token)
-        assert (await announce(thief, 10)).status_code == status
-        deleted = await world.call("DELETE", f"/products/{shop.product_id}/media/{media_id}", token)
-        assert deleted.status_code == status
-    assert (await announce(shop._replace(token=stranger, product_id=hidden), 10)).status_code == 404
+        attacker = shop._replace(token=token)
+        assert (await announce(attacker, 10)).status_code == status
+        deletion = await world.call("DELETE", f"/products/{shop.product_id}/media/{media_id}", token)
+        assert deletion.status_code == status
+    assert (await announce(shop._replace(token=stranger, product_id=hidden_product), 10)).status_code == 404
     assert len(await shown_media(shop)) == 1
 
 
 async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = (await send(shop, png())).json()
-    path = f"/products/{shop.product_id}/media/{body['id']}"
-    other = await product(shop.world, shop.token, "other")
+    picture = (await send(shop, png())).json()
+    path = f"/products/{shop.product_id}/media/{picture['id']}"
+    other_product = await product(shop.world, shop.token, "other")
 
-    wrong = await shop.world.call("DELETE", f"/products/{other}/media/{body['id']}", shop.token)
-    answer = await shop.world.call("DELETE", path, shop.token)
-    again = await shop.world.call("DELETE", path, shop.token)
+    wrong_product_response = await shop.world.call(
+        "DELETE", f"/products/{other_product}/media/{picture['id']}", shop.token
+    )
+    response = await shop.world.call("DELETE", path, shop.token)
+    repeated_response = await shop.world.call("DELETE", path, shop.token)
 
-    assert (wrong.status_code, answer.status_code, again.status_code) == (404, 204, 404)
+    assert (wrong_product_response.status_code, response.status_code, repeated_response.status_code) == (404, 204, 404)
     assert await shown_media(shop) == []
-    assert (await shop.world.http.get(body["url"])).status_code == 404
+    assert (await shop.world.http.get(picture["url"])).status_code == 404
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
     assert (await blob_gc.collect(shop.store)).blobs == 1
     assert await sealed_digests(shop) == set()
 
 
-async def test_the_same_picture_twice_is_stored_once_and_outlives_one_deletion(
+async def test_a_picture_that_was_uploaded_twice_outlives_one_deletion(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (await send(shop, png())).json(), (await send(shop, png())).json()
+    deleted_picture, remaining_picture = (await send(shop, png())).json(), (await send(shop, png())).json()
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
-    await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{first['id']}", shop.token)
+    await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{deleted_picture['id']}", shop.token)
     await blob_gc.collect(shop.store)
 
-    assert first["url"] == second["url"]
-    assert (await shop.world.http.get(second["url"])).status_code == 200
+    assert deleted_picture["url"] == remaining_picture["url"]
+    assert (await shop.world.http.get(remaining_picture["url"])).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["cover", "icon"])
 async def test_a_picture_whose_encoding_does_not_change_is_stored(shop: Shop, kind: str) -> None:
-    first = (await send(shop, png(), kind=kind)).json()
-    served = (await shop.world.http.get(first["url"])).content
-    await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{first['id']}", shop.token)
+    picture = (await send(shop, png(), kind=kind)).json()
+    encoded = (await shop.world.http.get(picture["url"])).content
+    await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{picture['id']}", shop.token)
 
-    again = await send(shop, served, kind=kind)
+    response = await send(shop, encoded, kind=kind)
 
-    assert again.status_code == 201, again.text
-    assert again.json()["url"].endswith(sha256_of(served))
-    assert (await shop.world.http.get(again.json()["url"])).content == served
+    assert response.status_code == 201, response.text
+    assert response.json()["url"].endswith(sha256_of(encoded))
+    assert (await shop.world.http.get(response.json()["url"])).content == encoded
 
 
-async def test_a_picture_that_is_already_a_blob_in_use_is_not_taken_away(shop: Shop) -> None:
+async def test_a_picture_with_the_bytes_of_an_artifact_does_not_remove_the_artifact(shop: Shop) -> None:
     data = png()
-    done = await shop.upload(data, "picture.png")
+    artifact = await shop.upload(data, "picture.png")
 
     await send(shop, data)
 
-    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)
-    assert (answer.status_code, answer.content) == (200, data)
+    response = await shop.world.call("GET", f"/artifacts/{artifact['id']}", shop.token)
+    assert (response.status_code, response.content) == (200, data)
 
 
 async def test_an_announced_picture_without_bytes_is_deleted_when_it_expires(shop: Shop) -> None:
@@ -258,14 +265,14 @@ async def test_an_announced_picture_without_bytes_is_deleted_when_it_expires(sho
     assert await shop.store.database.fetch("SELECT count(*) FROM media") == [(0,)]
 
 
-async def test_a_product_has_a_hundred_pictures_at_most(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_pictures_of_a_product_is_limited(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(media, "MAX_MEDIA", 2)
     await announce(shop, 10)
     await announce(shop, 10)
 
-    answer = await announce(shop, 10)
+    response = await announce(shop, 10)
 
-    assert (answer.status_code, answer.json()["code"]) == (409, "too_many_media")
+    assert (response.status_code, response.json()["code"]) == (409, "too_many_media")
 
 
 def landscape(width: int = 1300, height: int = 731) -> bytes:
@@ -277,7 +284,7 @@ def landscape(width: int = 1300, height: int = 731) -> bytes:
     return out.getvalue()
 
 
-async def test_a_cover_has_smaller_sizes_that_are_served_like_itself(shop: Shop) -> None:
+async def test_a_cover_has_smaller_sizes_that_are_served_like_the_cover(shop: Shop) -> None:
     url = (await send(shop, landscape())).json()["url"]
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
@@ -286,15 +293,15 @@ async def test_a_cover_has_smaller_sizes_that_are_served_like_itself(shop: Shop)
     assert cover["color"] in {"#7f007f", "#80007f", "#7f0080", "#800080"}
     sizes = [(image["type"], image["width"]) for image in cover["srcset"]]
     assert sizes == [(kind, width) for kind in ("image/avif", "image/webp") for width in (320, 640, 1280)]
-    for each in cover["srcset"]:
-        answer = await shop.world.http.get(each["url"])
-        assert (answer.status_code, answer.headers["content-type"]) == (200, each["type"])
-        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
-        with Image.open(io.BytesIO(answer.content)) as image:
-            assert image.size == (each["width"], round(731 * each["width"] / 1300))
+    for smaller in cover["srcset"]:
+        response = await shop.world.http.get(smaller["url"])
+        assert (response.status_code, response.headers["content-type"]) == (200, smaller["type"])
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        with Image.open(io.BytesIO(response.content)) as image:
+            assert image.size == (smaller["width"], round(731 * smaller["width"] / 1300))
 
 
-async def test_a_small_cover_has_no_sizes_and_a_screenshot_never_has(shop: Shop) -> None:
+async def test_small_covers_and_screenshots_have_no_smaller_sizes(shop: Shop) -> None:
     await send(shop, landscape(), kind="screenshot")
     await send(shop, png())
 
@@ -303,57 +310,61 @@ async def test_a_small_cover_has_no_sizes_and_a_screenshot_never_has(shop: Shop)
     assert (cover["placeholder"], cover["srcset"]) == (False, [])
 
 
-async def test_the_last_cover_is_shown_and_its_sizes_go_with_it(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = (await send(shop, png())).json()
-    second = (await send(shop, landscape())).json()
+async def test_deleting_the_newest_cover_shows_the_previous_one_and_deletes_the_sizes(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_cover = (await send(shop, png())).json()
+    new_cover = (await send(shop, landscape())).json()
     sizes = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["srcset"]
     path = f"/products/{shop.product_id}/media"
 
-    assert (await shop.world.call("DELETE", f"{path}/{second['id']}", shop.token)).status_code == 204
+    assert (await shop.world.call("DELETE", f"{path}/{new_cover['id']}", shop.token)).status_code == 204
 
-    assert (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["url"] == first["url"]
+    assert (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["url"] == old_cover["url"]
     assert [(await shop.world.http.get(size["url"])).status_code for size in sizes] == [404] * 6
     later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
     monkeypatch.setattr(clock, "now", lambda: later_time)
     await blob_gc.collect(shop.store, is_confirmed=True)
-    assert await sealed_digests(shop) == {first["url"].rsplit("/", 1)[1]}
+    assert await sealed_digests(shop) == {old_cover["url"].rsplit("/", 1)[1]}
 
 
-async def test_sizes_of_a_cover_are_kept_by_the_collector(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_garbage_collection_keeps_the_sizes_of_a_cover(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     await send(shop, landscape())
-    before = await sealed_digests(shop)
+    stored_digests = await sealed_digests(shop)
     later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
     monkeypatch.setattr(clock, "now", lambda: later_time)
 
     await blob_gc.collect(shop.store, is_confirmed=True)
 
-    assert await sealed_digests(shop) == before
-    assert len(before) == 7
+    assert await sealed_digests(shop) == stored_digests
+    assert len(stored_digests) == 7
 
 
 async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_stored_again(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, reserve, digests, removed = blobs.put, blobs.reserve, list[str](), list[str]()
+    original_put, original_reserve, digests, removed_digests = blobs.put, blobs.reserve, list[str](), list[str]()
 
-    async def noted(database: Database, store: BlobStore, data: bytes) -> str:
-        digests.append(await put(database, store, data))
+    async def recording_put(database: Database, store: BlobStore, data: bytes) -> str:
+        digests.append(await original_put(database, store, data))
         return digests[-1]
 
-    async def late(database: Database, store: BlobStore, stored: Sequence[tuple[str, int]]) -> list[blobs.Reservation]:
-        if not removed:
-            # The smaller sizes are stored before the cover itself.
-            removed.append(digests[0])
-            assert await blobs.remove_noted(database, store, removed[0])
-        return await reserve(database, store, stored)
+    async def reserve_after_a_removal(
+        database: Database, store: BlobStore, stored: Sequence[tuple[str, int]]
+    ) -> list[blobs.Reservation]:
+        if not removed_digests:
+            # The service stores the smaller sizes first, and then the cover itself.
+            removed_digests.append(digests[0])
+            assert await blobs.remove_noted(database, store, removed_digests[0])
+        return await original_reserve(database, store, stored)
 
-    monkeypatch.setattr(blobs, "put", noted)
-    monkeypatch.setattr(blobs, "reserve", late)
+    monkeypatch.setattr(blobs, "put", recording_put)
+    monkeypatch.setattr(blobs, "reserve", reserve_after_a_removal)
 
     assert (await send(shop, landscape())).status_code == 201
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
     assert [(await shop.world.http.get(image["url"])).status_code for image in cover["srcset"]] == [200] * 6
-    assert removed[0] in await sealed_digests(shop)
+    assert removed_digests[0] in await sealed_digests(shop)
