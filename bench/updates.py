@@ -334,9 +334,9 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="a pair; nothing is written then")
     parser.add_argument("--keep", type=Path, help="a folder for downloads, and for figures of an interrupted run")
     options = parser.parse_args()
-    missing = [tool for tool in ("bsdiff", "xdelta3", "zstd", "casync", "tar") if shutil.which(tool) is None]
-    if missing:
-        sys.exit(f"not installed, so nothing is measured: {', '.join(missing)}")
+    tools = [tool for tool in ("bsdiff", "xdelta3", "zstd", "casync", "tar") if shutil.which(tool) is None]
+    if tools:
+        sys.exit(f"not installed, so nothing is measured: {', '.join(tools)}")
     os.nice(5)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)

@@ -174,10 +174,10 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
     ],
 )
 def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(environment: dict[str, str], named: str) -> None:
-    with pytest.raises(BadSetting) as refused:
+    with pytest.raises(BadSetting) as refusal:
         load(environment)
 
-    assert named in str(refused.value)
+    assert named in str(refusal.value)
 
 
 def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:

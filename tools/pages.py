@@ -70,8 +70,8 @@ def has_node() -> bool:
     if program is None or shutil.which("npm", path=environment()["PATH"]) is None:
         return False
     result = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    found = re.match(r"v(\d+)\.(\d+)", result.stdout)
-    return found is not None and (int(found[1]), int(found[2])) >= MIN_NODE_VERSION
+    match = re.match(r"v(\d+)\.(\d+)", result.stdout)
+    return match is not None and (int(match[1]), int(match[2])) >= MIN_NODE_VERSION
 
 
 def require_node() -> None:

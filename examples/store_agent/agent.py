@@ -23,11 +23,11 @@ class Stopped(Exception):
 
 def discover(http: httpx.Client, base: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the store calls itself, and where agents register: found from the refusal of a call without a token."""
-    refused = http.get(f"{base}/library")
-    found = re.search(r'resource_metadata="([^"]+)"', refused.headers.get("www-authenticate", ""))
-    if refused.status_code != 401 or found is None:
-        raise Stopped(f"{base} does not say how agents come in ({refused.status_code})")
-    resource = answered(http.get(found[1]))
+    refused_response = http.get(f"{base}/library")
+    match = re.search(r'resource_metadata="([^"]+)"', refused_response.headers.get("www-authenticate", ""))
+    if refused_response.status_code != 401 or match is None:
+        raise Stopped(f"{base} does not say how agents come in ({refused_response.status_code})")
+    resource = answered(http.get(match[1]))
     issuer = resource["authorization_servers"][0]
     server = answered(http.get(f"{issuer}/.well-known/oauth-authorization-server"))
     if server["issuer"] != issuer:

@@ -52,10 +52,10 @@ def test_an_archive_of_too_many_entries_is_refused_before_they_are_worked_on(is_
     reading = read(io.BytesIO(gzip.compress(data, 1) if is_packed else data), Limits(entries=6_000))
     taken: list[ArchiveMember] = []
 
-    with pytest.raises(ArchiveRefused, match="more than 6000") as refused:
+    with pytest.raises(ArchiveRefused, match="more than 6000") as refusal:
         taken.extend(reading)
 
-    assert refused.value.rule == "too-many-entries"
+    assert refusal.value.rule == "too-many-entries"
     assert len(taken) < COUNT_FIRST_FROM
 
 
@@ -69,10 +69,10 @@ def test_a_bomb_is_not_unpacked_by_counting_its_entries(monkeypatch: pytest.Monk
     monkeypatch.setattr("countersign.archives.tar_reader.COUNT_FIRST_FROM", 1)
     data = gzip.compress(_tar([("a", b"x"), ("b", bytes(80 << 20))]), 9)
 
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         next(read(io.BytesIO(data), Limits()))
 
-    assert refused.value.rule == "ratio"
+    assert refusal.value.rule == "ratio"
 
 
 def test_small_files_that_hard_links_name_in_turn_are_read_again_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,12 +100,12 @@ def test_hard_links_that_go_back_and_forth_are_refused_at_a_multiple_of_the_arch
     links = [(f"l{number}", "ab"[number % 2]) for number in range(200)]
     data = _tar([("filler", bytes(1 << 20)), ("a", b"a"), ("b", b"b"), *links])
 
-    with pytest.raises(ArchiveRefused, match="hard links go back so often") as refused:
+    with pytest.raises(ArchiveRefused, match="hard links go back so often") as refusal:
         _read(gzip.compress(data))
     plain = _read(data)
 
-    assert refused.value.rule == "hard-link"
-    assert int(str(refused.value.entry)[1:]) <= 4 * MAX_REREAD_FACTOR
+    assert refusal.value.rule == "hard-link"
+    assert int(str(refusal.value.entry)[1:]) <= 4 * MAX_REREAD_FACTOR
     assert len(plain) == 203, "a file that is not packed is not read again on the way"
 
 
@@ -127,10 +127,10 @@ def test_a_chain_of_global_headers_is_refused(count: int) -> None:
     header.type, header.size = tarfile.XGLTYPE, len(record)
     block = header.tobuf(tarfile.USTAR_FORMAT) + record.ljust(512, b"\0")
 
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         _read(block * count + _tar([("a", b"a")]))
 
-    assert refused.value.rule == "pax-order"
+    assert refusal.value.rule == "pax-order"
     assert _read(block * MAX_EXTENSIONS + _tar([("a", b"a")]))
 
 
@@ -152,10 +152,10 @@ def test_extended_headers_cost_no_more_than_a_bound_for_each_entry(is_packed: bo
     reading = read(io.BytesIO(gzip.compress(data, 1) if is_packed else data), Limits())
     taken: list[ArchiveMember] = []
 
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         taken.extend(reading)
 
-    assert refused.value.rule == "pax-record"
+    assert refusal.value.rule == "pax-record"
     assert len(taken) == 1
 
 

@@ -21,10 +21,10 @@ OUTCOMES: dict[str, tuple[str, str]] = json.loads((CORPUS / "outcomes.json").rea
 def outcome(data: bytes, profile: Profile) -> tuple[str, Tree]:
     """The outcome with the profile, and the tree when it is accepted."""
     try:
-        found = drain(data, replace(LIMITS, profile=profile))
+        entries = drain(data, replace(LIMITS, profile=profile))
     except (ArchiveRefused, ArchiveUnknown) as error:
         return rule_of(error), {}
-    return "taken", {path: (kind, content) for path, (kind, _, content) in found.items()}
+    return "taken", {path: (kind, content) for path, (kind, _, content) in entries.items()}
 
 
 @pytest.mark.parametrize("profile", PROFILES)

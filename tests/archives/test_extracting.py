@@ -83,11 +83,11 @@ def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extr
 def test_a_refusal_at_the_last_entry_leaves_nothing(tmp_path: Path, extract: Extract) -> None:
     source = archive_file(tmp_path, tar_of(*GOOD, ("../evil", b"x", 0o644))).open("rb")
 
-    with source, pytest.raises(ArchiveRefused) as refused:
+    with source, pytest.raises(ArchiveRefused) as refusal:
         extract(source, tmp_path / "out", LIMITS)
 
-    assert (refused.value.rule, refused.value.entry) == ("dot-dot", "../evil")
-    assert refused.value.members == {"rule": "dot-dot", "entry": "../evil"}
+    assert (refusal.value.rule, refusal.value.entry) == ("dot-dot", "../evil")
+    assert refusal.value.members == {"rule": "dot-dot", "entry": "../evil"}
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
 
 

@@ -35,10 +35,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def read_or_refuse(data: bytes, limits: Limits) -> Tree | None:
     """The tree that the reader returns, or None when it refuses; any other exception is a fault."""
     try:
-        found = drain(data, limits)
+        entries = drain(data, limits)
     except Refused:
         return None
-    return {path: (kind, content) for path, (kind, _, content) in found.items()}
+    return {path: (kind, content) for path, (kind, _, content) in entries.items()}
 
 
 def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path) -> None:

@@ -74,10 +74,10 @@ def test_a_hostile_folder_is_refused(name: str, tmp_path: Path) -> None:
     _, rule, make = HOSTILE[name]
     make(tmp_path)
 
-    with pytest.raises(ArchiveRefused) as told:
+    with pytest.raises(ArchiveRefused) as refusal:
         read_tree(tmp_path)
 
-    assert told.value.rule == rule
+    assert refusal.value.rule == rule
 
 
 @pytest.mark.parametrize("each", ON_DISK, ids=lambda each: f"{each.threat}-{each.trick}".replace(" ", "_"))
@@ -86,10 +86,10 @@ def test_names_in_a_folder_keep_the_rules(each: NamesCase, tmp_path: Path) -> No
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
 
-    with pytest.raises(ArchiveRefused) as told:
+    with pytest.raises(ArchiveRefused) as refusal:
         read_tree(tmp_path)
 
-    assert told.value.rule in each.rules.split()
+    assert refusal.value.rule in each.rules.split()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
@@ -105,28 +105,28 @@ def test_a_folder_keeps_to_the_limits(limit: str, rule: str, tmp_path: Path) -> 
     for number in range(4):
         (tmp_path / f"{number}").write_bytes(b"two")
 
-    with pytest.raises(ArchiveRefused) as told:
+    with pytest.raises(ArchiveRefused) as refusal:
         read_tree(tmp_path, **{limit: 3})
 
-    assert told.value.rule == rule
+    assert refusal.value.rule == rule
 
 
 def test_a_folder_is_read_within_its_time(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")
 
-    with pytest.raises(ArchiveRefused) as told:
+    with pytest.raises(ArchiveRefused) as refusal:
         read_tree(tmp_path, seconds=0)
 
-    assert told.value.rule == "too-slow"
+    assert refusal.value.rule == "too-slow"
 
 
 def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
     (Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff"))).write_bytes(b"x")
 
-    with pytest.raises(ArchiveRefused) as told:
+    with pytest.raises(ArchiveRefused) as refusal:
         read_tree(tmp_path)
 
-    assert told.value.rule == "not-utf8"
+    assert refusal.value.rule == "not-utf8"
 
 
 @pytest.mark.parametrize("profile", PROFILES)

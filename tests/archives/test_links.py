@@ -49,10 +49,10 @@ def check(links: dict[str, str]) -> None:
     ],
 )
 def test_a_link_that_leads_elsewhere_is_refused(rule: str, links: dict[str, str]) -> None:
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         check(links)
 
-    assert refused.value.rule == rule
+    assert refusal.value.rule == rule
 
 
 @pytest.mark.parametrize(

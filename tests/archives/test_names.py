@@ -42,11 +42,11 @@ FINE = (
 
 @pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in BROKEN.items() for path in paths])
 def test_a_path_that_breaks_a_rule_is_refused_by_its_word(rule: str, path: str) -> None:
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         check_path(path, STRICT)
 
-    assert refused.value.rule == rule
-    assert refused.value.detail.isascii()
+    assert refusal.value.rule == rule
+    assert refusal.value.detail.isascii()
 
 
 @pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in BROKEN.items() for path in paths if path])
@@ -54,10 +54,10 @@ def test_an_entry_is_held_to_the_same_rules(rule: str, path: str) -> None:
     for prefix in (
         ("", "above/") if not path.startswith(("/", "\\")) and rule not in ("path-too-long", "drive") else ("",)
     ):
-        with pytest.raises(ArchiveRefused) as refused:
+        with pytest.raises(ArchiveRefused) as refusal:
             ArchivePaths(STRICT).take(prefix + path, "file")
 
-        assert refused.value.rule == rule
+        assert refusal.value.rule == rule
 
 
 @pytest.mark.parametrize("path", FINE)
@@ -102,10 +102,10 @@ def test_two_entries_do_not_meet(rule: str, entries: list[tuple[str, Kind]]) -> 
     for path, kind in entries[:-1]:
         names.take(path, kind)
 
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         names.take(*entries[-1])
 
-    assert refused.value.rule == rule
+    assert refusal.value.rule == rule
 
 
 def test_a_folder_may_be_named_after_what_is_in_it() -> None:
@@ -120,7 +120,7 @@ def test_folders_that_are_only_implied_count_as_entries() -> None:
     names.take("a/b/c", "file")
     names.take("d", "file")
 
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         names.take("e", "file")
 
-    assert refused.value.rule == "too-many-entries"
+    assert refusal.value.rule == "too-many-entries"

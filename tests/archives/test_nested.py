@@ -26,9 +26,9 @@ def test_a_tower_of_bombs_is_taken_for_what_its_outermost_archive_holds() -> Non
     bomb = zips.archive(*(ZipEntry(b"%d" % number, bytes(1 << 20), DEFLATED) for number in range(16)))
     outer = zips.archive(*(ZipEntry(b"%d.zip" % number, bomb) for number in range(16)))
 
-    found = drain(outer, replace(LIMITS, total_bytes=1 << 20))
+    entries = drain(outer, replace(LIMITS, total_bytes=1 << 20))
 
-    assert {content for _, _, content in found.values()} == {bomb}
+    assert {content for _, _, content in entries.values()} == {bomb}
 
 
 @pytest.mark.parametrize(

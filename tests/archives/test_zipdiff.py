@@ -12,10 +12,10 @@ from tests.archives.zipdiff import CLASSES, DoubtfulArchive, Tree
 def read_or_refuse(doubt: DoubtfulArchive) -> Tree | None:
     """The files, or nothing when the archive was refused."""
     try:
-        found = drain(doubt.data)
+        entries = drain(doubt.data)
     except ArchiveRefused:
         return None
-    return {path: content for path, (kind, _, content) in found.items() if kind == "file"}
+    return {path: content for path, (kind, _, content) in entries.items() if kind == "file"}
 
 
 @cache

@@ -80,12 +80,12 @@ async def test_tokens_from_an_assertion_end_with_the_client(world: World, provid
     token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
-    before = await world.call("GET", "/library", token)
+    before_response = await world.call("GET", "/library", token)
 
     async with world.store.database.transaction() as transaction:
         await clients.delete_client(transaction, org.id, basic[0])
 
-    assert before.status_code == 200
+    assert before_response.status_code == 200
     assert (await world.call("GET", "/library", token)).status_code == 401
 
 
@@ -140,8 +140,8 @@ async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
     csrf = csrf_of(await pat.get(agent.other_link))
 
     for form in ({"deny": "yes"}, {}, {"confirm": ""}, {"user_code": "123456"}):
-        sent = await pat.send(agent.other_link, csrf=csrf, **form)
-        assert "<output>" not in sent.text
+        response = await pat.send(agent.other_link, csrf=csrf, **form)
+        assert "<output>" not in response.text
     typed = csrf_of(await pat.get(agent.link))
     await pat.send(agent.link, csrf=typed, user_code=agent.code)
 

@@ -13,10 +13,10 @@ async def test_a_key_used_for_one_organisation_answers_nothing_about_another(wor
         south = await queries.organisation_with_slug(transaction, "south")
         assert south is not None
         await people.set_role(transaction, south.id, "owner@example.com", "owner")
-    first = await world.call("POST", "/org/clients?org=north", token, json=BODY, headers=KEY)
-    assert first.status_code == 201
+    first_response = await world.call("POST", "/org/clients?org=north", token, json=BODY, headers=KEY)
+    assert first_response.status_code == 201
 
-    second = await world.call("POST", "/org/clients?org=south", token, json=BODY, headers=KEY)
+    second_response = await world.call("POST", "/org/clients?org=south", token, json=BODY, headers=KEY)
 
-    assert second.status_code == 422
-    assert "client_secret" not in second.text
+    assert second_response.status_code == 422
+    assert "client_secret" not in second_response.text

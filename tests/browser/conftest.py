@@ -60,9 +60,9 @@ class Site:
 
     def set_up_link(self) -> str:
         """The one-time address that the start printed."""
-        found = re.search(r"http\S+/auth/setup\?token=\w+", self.running.log.read_text())
-        assert found is not None
-        return found[0]
+        match = re.search(r"http\S+/auth/setup\?token=\w+", self.running.log.read_text())
+        assert match is not None
+        return match[0]
 
 
 @pytest.fixture(scope="session")

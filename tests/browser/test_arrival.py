@@ -57,8 +57,8 @@ class Arriving:
         said = ""
         while letter := self.process.stdout.read(1):
             said += letter
-            if found := re.search(pattern, said):
-                return found
+            if match := re.search(pattern, said):
+                return match
         raise AssertionError(said)
 
     def answer(self, text: str) -> None:
@@ -119,9 +119,9 @@ async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(
     assert agent.ends() == (0, "night-ferry: Night Ferry\n")
     seen = logged_until(shop, ("GET", "/library"))[before:]
     pages = [request for request in seen if request[1] in ("/auth/claim", "/auth/signin")]
-    asked = [request for request in seen if request not in pages and request != POLL]
-    assert len(asked) <= MOST_REQUESTS
-    assert asked[-1] == ("GET", "/library")
+    requests = [request for request in seen if request not in pages and request != POLL]
+    assert len(requests) <= MOST_REQUESTS
+    assert requests[-1] == ("GET", "/library")
 
 
 async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) -> None:

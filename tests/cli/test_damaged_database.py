@@ -60,8 +60,8 @@ async def test_a_caller_does_not_get_the_path(tmp_path: Path) -> None:
     file = tmp_path / "secret-place.db"
     file.write_bytes(b"no database" * PAGE)
 
-    with pytest.raises(Unavailable) as refused:
+    with pytest.raises(Unavailable) as refusal:
         await open_database(f"sqlite:///{file}", schema="")
 
-    assert "secret-place" not in refused.value.detail + refused.value.remedy
-    assert f"The file is {file}." in refused.value.__notes__
+    assert "secret-place" not in refusal.value.detail + refusal.value.remedy
+    assert f"The file is {file}." in refusal.value.__notes__

@@ -84,19 +84,19 @@ def test_a_zip_contains_all_files_and_keeps_links(build: Path) -> None:
 def test_a_link_that_leaves_the_directory_is_refused(build: Path, aim: str) -> None:
     (build / "bad").symlink_to(aim)
 
-    with pytest.raises(Failure, match="cannot be packed") as refused:
+    with pytest.raises(Failure, match="cannot be packed") as refusal:
         packed(build, "tar.gz")
 
-    assert "bad" in refused.value.why
+    assert "bad" in refusal.value.why
 
 
 def test_a_pipe_is_refused(build: Path) -> None:
     os.mkfifo(build / "pipe")
 
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(Failure) as refusal:
         packed(build, "zip")
 
-    assert "pipe" in refused.value.why
+    assert "pipe" in refusal.value.why
 
 
 def test_an_empty_directory_is_refused(tmp_path: Path) -> None:

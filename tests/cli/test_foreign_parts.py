@@ -146,11 +146,11 @@ def test_postgresql_with_foreign_parts_is_not_restored(
 ) -> None:
     postgres_cluster.sql(f"\\connect {source_settings['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", statement)
 
-    looked = run("doctor", "--data", "data", **source_settings)
+    result = run("doctor", "--data", "data", **source_settings)
     created_result = run("backup", "one.backup", "--json", "--data", "data", **source_settings)
     restored = run("restore", "one.backup", "--to", "copy", **target_settings)
 
-    assert "but a restore will refuse every backup of it: the table " in looked.stdout
+    assert "but a restore will refuse every backup of it: the table " in result.stdout
     assert created_result.returncode == Exit.FAILED
     assert json.loads(created_result.stdout)["restorable"] is False
     assert restored.returncode == Exit.FAILED, restored.stderr

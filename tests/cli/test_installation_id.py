@@ -107,11 +107,11 @@ def test_a_typo_in_the_databases_name_is_refused_by_every_command(
 def test_both_services_of_an_installation_have_one_id(command: Command, data: Path, settings: dict[str, str]) -> None:
     org = command("org", "create", "acme", "--name", "Acme", "--data", data, **settings)
     user = command("user", "create", "ada", "--name", "Ada", "--data", data, **settings)
-    found = command("installation", "show", "--json", "--data", data, **settings)
+    result = command("installation", "show", "--json", "--data", data, **settings)
 
     assert org.exit_code == user.exit_code == Exit.OK, user.output
-    assert len(json.loads(found.stdout)["places"]) == 4
-    assert len(shown_ids(found)) == 1
+    assert len(json.loads(result.stdout)["places"]) == 4
+    assert len(shown_ids(result)) == 1
 
 
 def test_a_lost_database_of_one_service_is_not_created_again(command: Command, data: Path) -> None:

@@ -55,9 +55,9 @@ def test_the_lock_of_a_killed_server_is_waited_for(worker: "subprocess.Popen[str
 def test_the_lock_of_a_server_that_runs_is_not_waited_for(worker: "subprocess.Popen[str]", tmp_path: Path) -> None:
     announce(tmp_path, os.getpid())
     began_s = time.monotonic()
-    with pytest.raises(Failure) as refused, lock.acquire(tmp_path):
+    with pytest.raises(Failure) as refusal, lock.acquire(tmp_path):
         pass
 
-    assert f"process {os.getpid()}" in refused.value.why
+    assert f"process {os.getpid()}" in refusal.value.why
     assert time.monotonic() - began_s < lock.SHUTDOWN_S
     assert worker.poll() is None

@@ -49,15 +49,15 @@ def test_a_version_below_that_of_the_channel_is_published_only_where_that_is_mea
     store.say(200, PRODUCT)
     store.say(200, [{"version": "1.9.0", "channel": "stable", "status": "draft"}])
 
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(Failure) as refusal:
         publish(store)
     store.say(200, PRODUCT)
     store.say(200, {"version": "1.9.0", "channel": "stable"})
     publish(store, "--older")
 
-    assert refused.value.exit_code == Exit.CONFLICT
-    assert "stable is at 1.10.0" in refused.value.why
-    assert "--older" in refused.value.remedy
+    assert refusal.value.exit_code == Exit.CONFLICT
+    assert "stable is at 1.10.0" in refusal.value.why
+    assert "--older" in refusal.value.remedy
     assert [request.method for request in store.seen] == ["GET", "GET", "GET", "POST"]
     assert "1.9.0 is public" in capsys.readouterr().out
 
@@ -77,10 +77,10 @@ def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: ScriptedS
     store.say(200, [])
     store.say(200, [])
 
-    with pytest.raises(Failure, match="cannot push") as refused:
+    with pytest.raises(Failure, match="cannot push") as refusal:
         deliver(store, "1.9.0", refuses_older=True)
 
-    assert refused.value.exit_code == Exit.CONFLICT
+    assert refusal.value.exit_code == Exit.CONFLICT
     assert {request.method for request in store.seen} == {"GET"}
 
 
@@ -136,15 +136,15 @@ def test_a_file_that_is_there_for_another_platform_is_a_conflict(
     store.say(200, PRODUCT)
     store.say(200, [draft])
 
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(Failure) as refusal:
         deliver(store, "2.0", pushed)
     store.say(200, PRODUCT)
     store.say(200, [draft])
     deliver(store, "2.0", there)
 
-    assert refused.value.exit_code == Exit.CONFLICT
-    assert f"a for {there or 'any platform'}, and this push is for {pushed or 'any platform'}" in refused.value.why
-    assert remedy in refused.value.remedy
+    assert refusal.value.exit_code == Exit.CONFLICT
+    assert f"a for {there or 'any platform'}, and this push is for {pushed or 'any platform'}" in refusal.value.why
+    assert remedy in refusal.value.remedy
 
 
 def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> None:
@@ -197,8 +197,8 @@ def test_a_refused_download_leaves_no_empty_file(store: ScriptedServer, tmp_path
     store.say(403, {"code": "not_entitled", "detail": "the product is not in the caller's library"})
     arguments = ["toolsmith/thing", "--output", str(tmp_path / "a.bin"), "--server", store.url]
 
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(Failure) as refusal:
         download.download.main(arguments, standalone_mode=False)
 
-    assert refused.value.exit_code == Exit.REFUSED
+    assert refusal.value.exit_code == Exit.REFUSED
     assert not list(tmp_path.iterdir())

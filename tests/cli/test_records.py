@@ -103,7 +103,7 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
     link = urlsplit(created_result.stdout.strip())
     (token,) = parse_qs(link.query)["token"]
     with served(data, service="records", settings=settings) as server, httpx.Client(base_url=server.url) as client:
-        shown = client.get("/setup", params={"token": token})
+        shown_response = client.get("/setup", params={"token": token})
         sent = [client.post("/setup", data={"token": token, "password": PASSWORD}) for _ in range(2)]
         signed_in = client.post("/api/auth/login", json={"username": "zoe", "password": PASSWORD})
         session = {"Authorization": f"Bearer {signed_in.json()['token']}"}
@@ -114,7 +114,7 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
     assert created_result.stdout.count("\n") == 1
     assert (link.scheme, link.path) == ("http", "/setup")
     assert token not in created_result.stderr + server.log.read_text()
-    assert shown.status_code == 200
+    assert shown_response.status_code == 200
     assert [response.is_success for response in sent] == [True, False]
     has_pages = Assets.of_package().entry_assets("work") is not None
     assert ('href="/signin"' in sent[0].text) == has_pages

@@ -85,7 +85,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     copy = settings["copy"]
 
     restored = run("restore", "one.backup", "--to", "copy", "--json", **copy)
-    looked = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
+    result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
     for _ in range(2):
         watched = {**copy, "COUNTERSIGN_OPERATOR_PORT": str(free_port())}
         with served(tmp_path / "copy", service="both", settings=watched) as server:
@@ -98,8 +98,8 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
 
     assert json.loads(restored.stdout)["deliveries_held"] is True
     assert "countersign webhooks resume" in restored.stderr
-    (found,) = [check for check in json.loads(looked.stdout)["checks"] if check["check"] == "deliveries"]
-    assert (found["standing"], looked.returncode) == ("warn", Exit.OK)
+    (found,) = [check for check in json.loads(result.stdout)["checks"] if check["check"] == "deliveries"]
+    assert (found["standing"], result.returncode) == ("warn", Exit.OK)
     details = [check["detail"] for check in ready["checks"] if check["name"].endswith("deliveries")]
     assert (len(details), ready["status"]) == (2, "ready")
     assert all("countersign webhooks resume" in detail for detail in details)
@@ -107,8 +107,8 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
     second_result = run("webhooks", "resume", "--data", "copy", **copy)
     assert second_result.stdout == "Nothing was paused.\n"
-    looked = run("doctor", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
-    assert "webhooks and e-mails are sent" in looked.stdout
+    result = run("doctor", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
+    assert "webhooks and e-mails are sent" in result.stdout
 
 
 def test_a_copy_that_takes_the_originals_place_may_send_at_once(

@@ -107,9 +107,9 @@ def test_a_host_that_is_not_this_machines_is_reported_with_its_option(run: Run, 
 
 
 def test_the_lock_shows_the_address_that_is_served(demo_store: Running) -> None:
-    told = json.loads((demo_store.data / "serve.lock").read_text())
+    content = json.loads((demo_store.data / "serve.lock").read_text())
 
-    assert told["distribution"] == demo_store.url
+    assert content["distribution"] == demo_store.url
 
 
 def test_a_worker_that_dies_is_replaced_without_another_set_up_link(tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ class PushTarget:
 def push_targets(demo_store: Running) -> Iterator[PushTarget]:
     """The demonstration's products one by one, because large builds of the same product would be compared for
     deltas."""
-    found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
+    response = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
     token = demo_store.token("publisher@example.com")
-    names = [f"northwind-games/{item['slug']}" for item in found.json()["items"]]
+    names = [f"northwind-games/{item['slug']}" for item in response.json()["items"]]
     return iter([PushTarget(demo_store, token, name, iter(range(1, 1000))) for name in names])
 
 

@@ -174,12 +174,12 @@ def test_the_oldest_of_both_are_served(template: Path, old_directory: Path, tmp_
         copy_rows(old_directory / f"{service}.sqlite", template / f"{service}.sqlite", 1)
 
     with served(old_directory, service="both") as server:
-        found = httpx.get(f"{server.url}/api/v1/products", params={"limit": 1, "q": "a"})
+        response = httpx.get(f"{server.url}/api/v1/products", params={"limit": 1, "q": "a"})
         who = {"username": "alice", "password": "countersign-demo"}
         records = f"http://127.0.0.1:{server.records_port}/api"
         token = httpx.post(f"{records}/auth/login", json=who).json()["token"]
         leads = httpx.post(f"{records}/lead/list", json={}, headers={"Authorization": f"Bearer {token}"})
 
-    assert found.status_code == leads.status_code == 200
-    assert found.json()["items"]
+    assert response.status_code == leads.status_code == 200
+    assert response.json()["items"]
     assert leads.json()["value"]

@@ -214,14 +214,14 @@ async def test_pages_of_any_site_may_read_public_data_without_credentials(large_
     foreign = {"Origin": "https://shop.example"}
     answers = [await large_world.http.get(path, headers=foreign) for _ in range(3)]
     preflight = {**foreign, "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "if-none-match"}
-    allowed = await large_world.http.request("OPTIONS", path, headers=preflight)
+    allowed_response = await large_world.http.request("OPTIONS", path, headers=preflight)
 
-    for answer in (*answers, allowed):
+    for answer in (*answers, allowed_response):
         assert answer.is_success
         assert answer.headers.get_list("access-control-allow-origin") == ["*"]
         assert "access-control-allow-credentials" not in answer.headers
-    assert "GET" in allowed.headers["access-control-allow-methods"]
-    assert "If-None-Match" in allowed.headers["access-control-allow-headers"]
+    assert "GET" in allowed_response.headers["access-control-allow-methods"]
+    assert "If-None-Match" in allowed_response.headers["access-control-allow-headers"]
 
 
 @pytest.mark.parametrize("path", ["/products/big/drafts", "/library", "/jobs", "/org"])

@@ -67,10 +67,10 @@ def test_a_member_of_another_type_or_range_is_refused_in_plain_english(name: str
     ],
 )
 def test_a_parameter_names_what_it_must_be(query: dict[str, str], said: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(InvalidRequest) as refusal:
         decode.query(query, EveryMemberType)
 
-    assert caught.value.detail == said
+    assert refusal.value.detail == said
 
 
 def test_no_text_of_an_error_in_the_source_has_such_words() -> None:

@@ -34,10 +34,10 @@ CASES = [*broken_modules.CASES, *kinds.CASES, *fields.CASES, *behaviour.CASES, *
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{each.rule.__name__}-{number}" for number, each in enumerate(CASES)])
 def test_a_broken_rule_is_reported_with_file_model_field_and_remedy(case: BrokenModules) -> None:
-    with pytest.raises(DeclarationError) as caught:
+    with pytest.raises(DeclarationError) as refusal:
         Registry([BASE, *case.modules])
 
-    told = str(caught.value).splitlines()
+    told = str(refusal.value).splitlines()
     pattern = rf"[^:]*tests/declare/[a-z/]+\.py: {re.escape(case.place)}: .*{re.escape(case.remedy)}"
     assert [line for line in told if re.match(pattern, line)], told
 
@@ -50,10 +50,10 @@ def test_every_rule_is_shown_able_to_fail(rule: object) -> None:
 def test_all_complaints_of_a_stage_are_reported_at_once() -> None:
     plant = model("Plant", {"title": Text(personal="email"), "height": Text(max_length=0)})
 
-    with pytest.raises(DeclarationError) as caught:
+    with pytest.raises(DeclarationError) as refusal:
         registry(plant)
 
-    assert [line.split(": ")[1] for line in str(caught.value).splitlines()] == ["plant.height", "plant.title"]
+    assert [line.split(": ")[1] for line in str(refusal.value).splitlines()] == ["plant.height", "plant.title"]
 
 
 def test_names_of_the_full_length_are_taken() -> None:

@@ -145,19 +145,19 @@ def test_an_agent_only_proposes_what_the_module_says_needs_approval(url: str) ->
 
     assert (answer.status_code, answer.json()["approval_required"]) == (202, True)
     assert keeper.value("equipment.get", id=out["id"])["state"] == "lent"
-    done = httpx.post(
+    response = httpx.post(
         f"{url}/api/approve/{answer.json()['plan_id']}", headers={"Authorization": f"Bearer {keeper.token}"}
     )
-    assert done.status_code == 200, done.text
+    assert response.status_code == 200, response.text
     assert keeper.value("equipment.get", id=out["id"])["state"] == "scrapped"
 
 
 def test_to_anyone_who_has_no_role_of_the_module_it_is_not_there(url: str) -> None:
     stranger = person(url, "carol")
 
-    refused, unknown = stranger.call("equipment.list"), stranger.call("nothing.list")
+    refused_response, unknown = stranger.call("equipment.list"), stranger.call("nothing.list")
 
-    assert (refused.status_code, refused.content) == (404, unknown.content)
+    assert (refused_response.status_code, refused_response.content) == (404, unknown.content)
     assert "equipment" not in str(stranger.get("/api/commands"))
     assert "equipment" not in str(stranger.get("/api/meta"))
 

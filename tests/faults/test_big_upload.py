@@ -53,8 +53,8 @@ def publisher(lives: RestartableService) -> ReleasePublisher:
     lives.start()
     releases = f"{lives.root_url}/api/v1/products/river/releases"
     bearer = {"Authorization": f"Bearer {token}"}
-    made = httpx.post(releases, json={"version": "1.0.0", "channel": "stable"}, headers=bearer)
-    assert made.status_code == 201, made.text
+    created_response = httpx.post(releases, json={"version": "1.0.0", "channel": "stable"}, headers=bearer)
+    assert created_response.status_code == 201, created_response.text
     return ReleasePublisher(lives, token, "/api/v1/products/river/releases/1.0.0")
 
 

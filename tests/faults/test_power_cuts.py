@@ -112,7 +112,7 @@ def test_a_service_whose_syncs_do_nothing_is_found_out(site: PowerCutService, tm
         "FRAIL_MODE": str(frail_worker.SYNC_LIES),
     }
 
-    with pytest.raises((WriteLost, apsw.Error, RuntimeError)) as found:
+    with pytest.raises((WriteLost, apsw.Error, RuntimeError)) as refusal:
         asyncio.run(site.suffer(CUTS_OF_THE_CONTROL))
 
-    figures |= {"cuts": site.cuts, "found": "lost" if isinstance(found.value, WriteLost) else "damaged"}
+    figures |= {"cuts": site.cuts, "found": "lost" if isinstance(refusal.value, WriteLost) else "damaged"}

@@ -32,13 +32,13 @@ def test_an_address_is_shown_without_its_password() -> None:
 
 @pytest.mark.parametrize("password", CUT)
 def test_a_password_that_is_cut_is_refused_and_not_quoted(password: str) -> None:
-    with pytest.raises(ValueError, match=r"^COUNTERSIGN_DATABASE_URL .*percent-encode") as refused:
+    with pytest.raises(ValueError, match=r"^COUNTERSIGN_DATABASE_URL .*percent-encode") as refusal:
         connection_urls.require_postgres(f"postgresql://u:{password}@db.example.com/shop")
 
-    said = str(refused.value)
+    said = str(refusal.value)
     assert said == str(connection_urls.unreadable(connection_urls.DATABASE_SETTING))
     # A traceback must not show the message of the parser either.
-    assert refused.value.__cause__ is refused.value.__context__ is None
+    assert refusal.value.__cause__ is refusal.value.__context__ is None
 
 
 @pytest.mark.parametrize("query", ["port=abc", "port=99999", "host=db:abc", "nothing"])

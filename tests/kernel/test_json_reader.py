@@ -80,8 +80,8 @@ def test_as_many_levels_as_the_limit_are_read() -> None:
 
 def test_a_refusal_repeats_a_key_shortened_and_without_control_characters() -> None:
     key = "k\x1b[31m" + "x" * 500
-    with pytest.raises(DuplicateKey) as refused:
+    with pytest.raises(DuplicateKey) as refusal:
         json_reader.read(json.dumps({key: 1})[:-1] + f", {json.dumps(key)}: 2}}")
 
-    assert "\x1b" not in str(refused.value)
-    assert len(str(refused.value)) < 100
+    assert "\x1b" not in str(refusal.value)
+    assert len(str(refusal.value)) < 100

@@ -73,9 +73,9 @@ async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Documen
 
 async def unreachable(url: str, *, private: bool = False) -> str:
     """Return the reason why the URL cannot be fetched."""
-    with pytest.raises(Unreachable) as found:
+    with pytest.raises(Unreachable) as refusal:
         await safe_http_client.get_json(url, allows_private=private)
-    return str(found.value)
+    return str(refusal.value)
 
 
 @pytest.fixture

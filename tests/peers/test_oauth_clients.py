@@ -85,11 +85,11 @@ def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None
     assert client.stdin is not None
     assert client.stdout is not None
     for line in client.stdout:
-        said = json.loads(line)
-        if "seen" in said:
-            return said["seen"]
+        content = json.loads(line)
+        if "seen" in content:
+            return content["seen"]
         assert person is not None, "nobody is there to allow anything"
-        client.stdin.write(person.allowed(said["open"]) + "\n")
+        client.stdin.write(person.allowed(content["open"]) + "\n")
         client.stdin.flush()
     return None
 

@@ -55,8 +55,10 @@ def has_same_bytes(first: httpx.Response, again: httpx.Response) -> bool:
 
 async def leads(office: Office, title: str = "A lead") -> int:
     """Return the number of leads with this title."""
-    found = await office.value("root", "lead.search", filter=[{"field": "title", "op": "eq", "value": title}], limit=1)
-    return int(found["total"])
+    search_result = await office.value(
+        "root", "lead.search", filter=[{"field": "title", "op": "eq", "value": title}], limit=1
+    )
+    return int(search_result["total"])
 
 
 async def test_a_repeated_create_makes_one_record_and_gets_the_first_answer(office: Office) -> None:

@@ -79,9 +79,9 @@ async def test_every_product_has_a_whole_card_and_screenshots(demo_world: World)
         gallery = [media_file for media_file in detail["media"] if media_file["kind"] != "cover"]
         assert card["media_count"] == len(gallery) >= 2
         assert all(media_file["alt"] for media_file in detail["media"])
-        shown = await demo_world.http.get(detail["media"][0]["url"], headers={"Accept": "image/*"})
-        assert (shown.status_code, shown.headers["content-type"]) == (200, "image/svg+xml")
-        assert "default-src 'none'" in shown.headers["content-security-policy"]
+        shown_response = await demo_world.http.get(detail["media"][0]["url"], headers={"Accept": "image/*"})
+        assert (shown_response.status_code, shown_response.headers["content-type"]) == (200, "image/svg+xml")
+        assert "default-src 'none'" in shown_response.headers["content-security-policy"]
 
 
 async def test_withdrawn_releases_have_reasons_for_those_who_own_the_product(demo_world: World) -> None:
@@ -272,6 +272,6 @@ async def test_pictures_of_a_product_have_the_palette_of_its_cover(demo_world: W
     assert len(detail["media"]) >= 6
     palette = PALETTES[3]
     for media_file in detail["media"]:
-        shown = await demo_world.http.get(media_file["url"])
-        if shown.headers["content-type"] == "image/svg+xml":
-            assert f'<stop stop-color="{palette.sky_top}"/>' in shown.text
+        shown_response = await demo_world.http.get(media_file["url"])
+        if shown_response.headers["content-type"] == "image/svg+xml":
+            assert f'<stop stop-color="{palette.sky_top}"/>' in shown_response.text

@@ -26,16 +26,16 @@ def new_key() -> dict[str, str]:
 async def test_a_repeated_call_gets_the_first_answer_and_does_nothing(world: World, owner: str) -> None:
     key = new_key()
 
-    first = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
+    first_response = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
     second_response = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
     without = await world.call("POST", "/products", owner, json=PRODUCT)
 
-    assert (first.status_code, first.json(), first.headers["location"]) == (
+    assert (first_response.status_code, first_response.json(), first_response.headers["location"]) == (
         second_response.status_code,
         second_response.json(),
         second_response.headers["location"],
     )
-    assert "idempotency-replayed" not in first.headers
+    assert "idempotency-replayed" not in first_response.headers
     assert second_response.headers["idempotency-replayed"] == "true"
     assert without.json()["code"] == "slug_taken"
 

@@ -79,10 +79,10 @@ def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
     ],
 )
 def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:
-    with pytest.raises(ManifestRefused) as caught:
+    with pytest.raises(ManifestRefused) as refusal:
         pull(tmp_path / "app", BuildServer(build("1.0", {path: b"evil"})))
 
-    assert word in str(caught.value) or ".." in str(caught.value)
+    assert word in str(refusal.value) or ".." in str(refusal.value)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -32,18 +32,18 @@ def test_the_first_load_of_a_page_is_small(entry: str, requires_built_pages: Non
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_page_is_known_to_the_server_and_to_the_browser(entry: str) -> None:
-    told = json.loads((pages.SOURCES / entry / "paths.json").read_text())
+    content = json.loads((pages.SOURCES / entry / "paths.json").read_text())
     routed = re.findall(r'template: "([^"]+)"', (pages.SOURCES / entry / "main.tsx").read_text())
 
-    assert sorted(told) == sorted(routed)
+    assert sorted(content) == sorted(routed)
 
 
 def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
-    told = json.loads((pages.SOURCES / "store/paths.json").read_text())
+    content = json.loads((pages.SOURCES / "store/paths.json").read_text())
     paths = {route.path for route in (*ROUTES, *documents.routes(ROUTES)) if route.at_root and route.method == "GET"}
 
     # A request that does not accept HTML gets the service's own answer at the root.
-    assert set(told) & paths == {"/"}
+    assert set(content) & paths == {"/"}
 
 
 def test_the_pages_are_built_again_when_their_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

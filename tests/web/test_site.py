@@ -29,13 +29,13 @@ async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: EchoService)
 
 async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
-        plain = await http.get("/", headers={**PERSON, "Accept-Language": "fr, de;q=0.8"})
+        plain_response = await http.get("/", headers={**PERSON, "Accept-Language": "fr, de;q=0.8"})
         cookie = 'countersign-language=en; countersign-theme=dark; "odd'
         chosen_response = await http.get("/", headers={**PERSON, "Accept-Language": "de", "Cookie": cookie})
         forged_response = await http.get("/", headers={**PERSON, "Cookie": 'countersign-theme="><script>'})
 
-    assert '<html lang="de">' in plain.text
-    assert '<script defer src="/assets/messages-work-de-1.js"></script><script type="module"' in plain.text
+    assert '<html lang="de">' in plain_response.text
+    assert '<script defer src="/assets/messages-work-de-1.js"></script><script type="module"' in plain_response.text
     assert '<html lang="en" data-theme="dark">' in chosen_response.text
     assert '<html lang="en">' in forged_response.text
 
@@ -98,14 +98,14 @@ async def test_a_browser_gets_a_not_found_page_at_an_unknown_address(echo: EchoS
 
 async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
-        plain = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
+        plain_response = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
         async with http.stream("GET", "/assets/store-1.js", headers={"Accept-Encoding": "gzip"}) as answer:
             packed = b"".join([chunk async for chunk in answer.aiter_raw()])
 
-    assert plain.content == b"let it"
+    assert plain_response.content == b"let it"
     assert packed == b"packed"
-    assert "immutable" in plain.headers["cache-control"]
-    assert plain.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert "immutable" in plain_response.headers["cache-control"]
+    assert plain_response.headers["content-type"] == "text/javascript; charset=utf-8"
     assert answer.headers["content-encoding"] == "gzip"
 
 

@@ -23,8 +23,8 @@ def total(store: Running, kind: str) -> int:
     """How many products of the kind run on Linux according to the catalog, because other tests add some to the shared
     store."""
     asked = {"kind": kind, "platform": "linux", "limit": 100}
-    found = httpx.get(f"{store.url}/api/v1/products", params=asked, timeout=60)
-    return len(found.json()["items"])
+    response = httpx.get(f"{store.url}/api/v1/products", params=asked, timeout=60)
+    return len(response.json()["items"])
 
 
 EVERYTHING = (

@@ -264,10 +264,10 @@ async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser:
         await page.goto("/products/aurora-freight")
         await expect(page.locator(".stage .flag")).to_have_text("Trailer · 0:10")
         await expect(page.locator(".stage img").first).to_have_attribute("src", product["cover"]["url"])
-        before = [url for url in loaded if url.endswith(video["url"])]
+        urls = [url for url in loaded if url.endswith(video["url"])]
         await page.get_by_role("button", name="0:10").wait_for()
         await page.get_by_role("button", name=video["alt"]).first.click()
         await page.locator(".stage video").evaluate(PLAYED)
 
-    assert before == []
+    assert urls == []
     assert product["has_trailer"]

@@ -46,7 +46,7 @@ def test_a_bucket_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_with_the_remedy(url: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="Write it as s3://BUCKET/PREFIX") as raised:
+    with pytest.raises(ValueError, match="Write it as s3://BUCKET/PREFIX") as error:
         open_blobs(url, tmp_path)
 
-    assert "secret@" not in str(raised.value)
+    assert "secret@" not in str(error.value)

@@ -100,9 +100,9 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 async def operator_note(endpoint: str, name: str = "there") -> str:
     """Check the bucket, and return the note for the operator. The caller must not see it."""
     store = open_blobs(f"s3://{name}?endpoint={endpoint}&region=us-east-1&allow_http=true", Path())
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(Unavailable) as refusal:
         await store.check()
-    return note_of(caught.value)
+    return note_of(refusal.value)
 
 
 def note_of(refused: Refused) -> str:
@@ -188,9 +188,9 @@ async def test_an_answer_that_breaks_off_is_no_endpoint_of_another_kind() -> Non
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         blobs = open_blobs(f"s3://there?endpoint={endpoint}&region=us-east-1&allow_http=true", Path())
-        with pytest.raises(Unavailable) as caught:
+        with pytest.raises(Unavailable) as refusal:
             async for _ in blobs.read("0" * 64, 0, 9000):
                 pass
 
-    assert "aborted its response" in note_of(caught.value)
-    assert "COUNTERSIGN_BLOBS_URL" not in note_of(caught.value)
+    assert "aborted its response" in note_of(refusal.value)
+    assert "COUNTERSIGN_BLOBS_URL" not in note_of(refusal.value)

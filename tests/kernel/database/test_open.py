@@ -24,6 +24,6 @@ async def test_a_file_that_is_no_database_is_refused_without_its_path(tmp_path: 
     (tmp_path / "a.db").write_bytes(b"this is no database, whatever it is called" * 100)
 
     for name in ("a.db", "missing/a.db"):
-        with pytest.raises(Unavailable) as refused:
+        with pytest.raises(Unavailable) as refusal:
             await open_database(f"sqlite:///{tmp_path}/{name}", schema="shop")
-        assert str(tmp_path) not in refused.value.detail
+        assert str(tmp_path) not in refusal.value.detail

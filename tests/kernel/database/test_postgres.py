@@ -74,10 +74,10 @@ async def test_a_connection_that_dies_in_a_transaction_makes_it_unavailable(shop
 
 
 async def test_a_server_that_is_not_there_is_unavailable_and_its_address_untold() -> None:
-    with pytest.raises(Unavailable) as refused:
+    with pytest.raises(Unavailable) as refusal:
         await open_database(f"postgresql://me:secret@127.0.0.1:{free_port()}/a", schema="shop")
 
-    assert "secret" not in refused.value.detail
+    assert "secret" not in refusal.value.detail
 
 
 async def test_transactions_that_block_each_other_are_unavailable_and_can_be_tried_again(shop: Database) -> None:

@@ -41,9 +41,9 @@ def strict_cluster(postgres_cluster: Cluster) -> Iterator[Cluster]:
 
 async def connection_error(url: str) -> Unavailable:
     """Return the error of opening the database."""
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(Unavailable) as refusal:
         await open_database(url, schema="s")
-    return caught.value
+    return refusal.value
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ async def test_network_errors_are_distinguished(error: OSError, why: str, remedy
     async def connecting() -> None:
         raise error
 
-    with pytest.raises(Unavailable) as told:
+    with pytest.raises(Unavailable) as refusal:
         await connect(connecting(), "postgresql://me:wr0ng@db.example/app")
 
-    assert why in told.value.detail
-    assert "db.example:5432/app" in told.value.detail
-    assert remedy in told.value.remedy
+    assert why in refusal.value.detail
+    assert "db.example:5432/app" in refusal.value.detail
+    assert remedy in refusal.value.remedy
 
 
 async def test_locks_and_backups_say_the_same(strict_cluster: Cluster) -> None:

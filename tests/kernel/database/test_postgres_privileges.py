@@ -75,9 +75,9 @@ async def test_each_missing_right_is_named_by_the_statement_that_gives_it(unpriv
 
 
 async def test_the_right_to_make_a_schema_is_enough(unprivileged_role: UnprivilegedRole) -> None:
-    with pytest.raises(PrivilegeMissing) as refused:
+    with pytest.raises(PrivilegeMissing) as refusal:
         (await unprivileged_role.rights()).require_use()
-    await unprivileged_role.give(refused.value.remedy.partition("run: ")[2])
+    await unprivileged_role.give(refusal.value.remedy.partition("run: ")[2])
 
     (await unprivileged_role.rights()).require_new()
     done = await unprivileged_role.upgraded()
@@ -137,9 +137,9 @@ async def test_a_schema_of_another_role_is_no_place_to_move_to(unprivileged_role
 
     found = await unprivileged_role.rights()
     found.require_upgrade()
-    with pytest.raises(NotEmpty) as refused:
+    with pytest.raises(NotEmpty) as refusal:
         found.require_new()
-    await unprivileged_role.give(refused.value.remedy.partition("run: ")[2])
+    await unprivileged_role.give(refusal.value.remedy.partition("run: ")[2])
     with pytest.raises(PrivilegeMissing) as unmade:
         (await unprivileged_role.rights()).require_new()
     await unprivileged_role.give(unmade.value.remedy.partition("run: ")[2])

@@ -74,12 +74,12 @@ async def test_nothing_is_written(existing: ExistingDatabase, statement: str) ->
 async def test_no_text_of_the_database_is_in_an_error_or_in_the_log(existing: ExistingDatabase, statement: str) -> None:
     if existing.dialect == "sqlite" and "CAST" in statement:
         statement = "SELECT json(title) FROM {}"
-    with capture_logs() as logs, pytest.raises((Unavailable, InvalidRequest)) as caught:
+    with capture_logs() as logs, pytest.raises((Unavailable, InvalidRequest)) as refusal:
         await existing.scan(statement.format(qualified(existing)))
 
-    assert "xmarkx" not in f"{caught.value} {caught.value.remedy} {logs}".lower()
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert "xmarkx" not in f"{refusal.value} {refusal.value.remedy} {logs}".lower()
+    assert refusal.value.__cause__ is None
+    assert refusal.value.__suppress_context__
     assert len(logs) == 1
 
 

@@ -121,14 +121,14 @@ def test_on_a_full_volume_writes_are_refused_whole_and_work_again_when_there_is_
 
     assert result.returncode == 0, result.stderr
     *lines, last = result.stdout.splitlines()
-    found = json.loads(last)
+    content = json.loads(last)
     refusals = {line.split()[1] for line in lines if line.startswith("-")}
     assert refusals == {"StorageFull"}
-    assert len(found["acknowledged"]) > 16
-    assert found["kept_while_full"] == found["acknowledged"]
-    assert found["later"] == [True] * 8
-    assert found["kept_after"] == len(found["acknowledged"]) + 8
-    assert found["check"] == "ok"
+    assert len(content["acknowledged"]) > 16
+    assert content["kept_while_full"] == content["acknowledged"]
+    assert content["later"] == [True] * 8
+    assert content["kept_after"] == len(content["acknowledged"]) + 8
+    assert content["check"] == "ok"
 
 
 @pytest.mark.parametrize("failing_sync", [9, 14, 20])

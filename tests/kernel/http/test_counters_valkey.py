@@ -179,9 +179,9 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
 def test_an_address_whose_password_is_cut_is_refused_without_showing_it(
     login: str, tmp_path: Path, warnings: list[str]
 ) -> None:
-    with pytest.raises(ValueError, match=r"^COUNTERSIGN_COUNTERS_URL .*percent-encode") as refused:
+    with pytest.raises(ValueError, match=r"^COUNTERSIGN_COUNTERS_URL .*percent-encode") as refusal:
         ValkeyCounters(f"redis://{login}@127.0.0.1/0", SharedMemoryCounters(tmp_path), warnings.append)
-    assert "Secret" not in str(refused.value)
+    assert "Secret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "127.0.0.1:6379", ""])

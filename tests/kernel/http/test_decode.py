@@ -53,10 +53,10 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     ],
 )
 def test_a_bad_parameter_is_refused_by_name(query_string: bytes, name: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(InvalidRequest) as refusal:
         decode.query(decode.parameters(query_string), Query)
 
-    assert [(fault.place, fault.is_parameter) for fault in caught.value.faults] == [(name, True)]
+    assert [(fault.place, fault.is_parameter) for fault in refusal.value.faults] == [(name, True)]
 
 
 def test_the_refusal_of_a_choice_names_the_choices() -> None:
@@ -99,11 +99,11 @@ def test_parameters_are_read_from_their_text() -> None:
     ],
 )
 def test_a_bad_body_is_refused_by_pointer(body: bytes, pointer: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(InvalidRequest) as refusal:
         decode.json(body, Body)
 
-    assert [fault.place for fault in caught.value.faults] == [pointer]
-    assert not any(fault.is_parameter for fault in caught.value.faults)
+    assert [fault.place for fault in refusal.value.faults] == [pointer]
+    assert not any(fault.is_parameter for fault in refusal.value.faults)
 
 
 def test_an_escaped_pair_of_surrogates_is_one_letter() -> None:
@@ -127,10 +127,10 @@ def test_more_parameters_than_anyone_needs_are_refused() -> None:
 
 
 def test_an_empty_form_field_counts_as_omitted() -> None:
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(InvalidRequest) as refusal:
         decode.form(b"name=", Body)
 
-    assert caught.value.faults[0].place == "/name"
+    assert refusal.value.faults[0].place == "/name"
 
 
 def test_an_unknown_name_comes_with_the_known_ones() -> None:

@@ -175,11 +175,11 @@ async def test_a_deprecated_parameter_is_announced_only_where_it_is_used(http: h
 
 async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: httpx.AsyncClient) -> None:
     with clock.fixed(midnight(2026, 4, 1)):
-        gone, still = await http.get("/list?category=a"), await http.get("/list?kind=a")
+        gone_response, still = await http.get("/list?category=a"), await http.get("/list?kind=a")
 
-    assert (gone.status_code, gone.json()["code"]) == (410, "parameter_gone")
-    assert gone.json()["errors"][0]["parameter"] == "category"
-    assert "https://docs.example/kind" in gone.json()["detail"]
+    assert (gone_response.status_code, gone_response.json()["code"]) == (410, "parameter_gone")
+    assert gone_response.json()["errors"][0]["parameter"] == "category"
+    assert "https://docs.example/kind" in gone_response.json()["detail"]
     assert still.status_code == 200
 
 
@@ -188,13 +188,13 @@ async def test_a_deprecated_member_of_a_body_is_announced_until_it_is_gone(http:
     with clock.fixed(clock.Instant(midnight(2026, 5, 1) - 1)):
         used, unused = await http.post("/things", json=old), await http.post("/things", json=new)
     with clock.fixed(midnight(2026, 5, 1)):
-        gone, still = await http.post("/things", json=old), await http.post("/things", json=new)
+        gone_response, still = await http.post("/things", json=old), await http.post("/things", json=new)
 
     assert used.json() == {"label": "b"}
     assert used.headers["sunset"] == "Fri, 01 May 2026 00:00:00 GMT"
     assert "sunset" not in unused.headers
-    assert (gone.status_code, gone.json()["code"]) == (410, "parameter_gone")
-    assert gone.json()["errors"][0]["pointer"] == "/label"
+    assert (gone_response.status_code, gone_response.json()["code"]) == (410, "parameter_gone")
+    assert gone_response.json()["errors"][0]["pointer"] == "/label"
     assert still.status_code == 200
 
 

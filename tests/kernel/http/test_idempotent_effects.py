@@ -94,12 +94,12 @@ async def rows(database: Database) -> int:
 async def test_a_refusal_rolls_the_effect_back_and_is_replayed(http: httpx.AsyncClient, database: Database) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4())}
 
-    first = await http.post("/things", headers={**key, "X-Refuse": "missing"})
-    second = await http.post("/things", headers=key)
+    first_response = await http.post("/things", headers={**key, "X-Refuse": "missing"})
+    second_response = await http.post("/things", headers=key)
 
-    assert (first.status_code, second.status_code) == (404, 404)
-    assert first.json() == second.json()
-    assert second.headers["idempotency-replayed"] == "true"
+    assert (first_response.status_code, second_response.status_code) == (404, 404)
+    assert first_response.json() == second_response.json()
+    assert second_response.headers["idempotency-replayed"] == "true"
     assert await rows(database) == 0
 
 
@@ -108,12 +108,12 @@ async def test_an_outage_rolls_the_effect_back_and_the_retry_succeeds(
 ) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4())}
 
-    first = await http.post("/things", headers={**key, "X-Refuse": "busy"})
-    second = await http.post("/things", headers=key)
-    third = await http.post("/things", headers=key)
+    first_response = await http.post("/things", headers={**key, "X-Refuse": "busy"})
+    second_response = await http.post("/things", headers=key)
+    third_response = await http.post("/things", headers=key)
 
-    assert [each.status_code for each in (first, second, third)] == [503, 200, 200]
-    assert ["idempotency-replayed" in each.headers for each in (second, third)] == [False, True]
+    assert [each.status_code for each in (first_response, second_response, third_response)] == [503, 200, 200]
+    assert ["idempotency-replayed" in each.headers for each in (second_response, third_response)] == [False, True]
     assert await rows(database) == 1
 
 

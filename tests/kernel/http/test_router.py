@@ -89,10 +89,10 @@ def test_a_route_at_the_root_has_no_prefix() -> None:
 
 
 def test_a_wrong_method_is_answered_with_the_right_ones() -> None:
-    with pytest.raises(MethodNotAllowed) as caught:
+    with pytest.raises(MethodNotAllowed) as refusal:
         ROUTER.match("DELETE", "/api/things")
 
-    assert caught.value.headers["Allow"] == "GET, HEAD, POST"
+    assert refusal.value.headers["Allow"] == "GET, HEAD, POST"
 
 
 @pytest.mark.parametrize("path", ["/", "", "/api", "/api/things/", "/api/things//parts/x", "/api/other", "/things"])

@@ -76,10 +76,10 @@ async def test_an_untrusted_certificate_is_refused(sink: Served, tls: str, schem
 
 async def test_a_wrong_password_is_reported_without_showing_it(sink: Served) -> None:
     async with sink(auth=True) as server:
-        with pytest.raises(Unavailable, match="user name and password") as refused:
+        with pytest.raises(Unavailable, match="user name and password") as refusal:
             await mail(server, login="somebody:hunter2hunter2@").send("ann@example.com", "Hello", "text\n")
 
-    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in str(refusal.value)
     assert server.letters == []
 
 
@@ -93,10 +93,10 @@ async def test_a_wrong_password_is_reported_without_showing_it(sink: Served) -> 
 async def test_a_refusal_is_reported_without_the_address(sink: Served, recipient: str, message: str, told: str) -> None:
     async with sink() as server:
         server.recipient_answer, server.message_answer = recipient, message
-        with pytest.raises(Unavailable, match=told) as refused:
+        with pytest.raises(Unavailable, match=told) as refusal:
             await mail(server).send("ann@example.com", "Hello", "text\n")
 
-    assert "ann@" not in str(refused.value) + refused.value.remedy
+    assert "ann@" not in str(refusal.value) + refusal.value.remedy
 
 
 async def test_a_server_that_is_away_or_silent_is_reported(sink: Served) -> None:

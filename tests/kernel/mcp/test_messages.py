@@ -81,9 +81,9 @@ def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
     assert isinstance(elements, list)
     assert isinstance(read_one(elements[0]), RpcRequest)
     for element in elements[1:]:
-        with pytest.raises(JsonRpcError) as raised:
+        with pytest.raises(JsonRpcError) as error:
             read_one(element)
-        assert raised.value.code == -32600
+        assert error.value.code == -32600
 
 
 @pytest.mark.parametrize("body", [b"[" * 500_000, b'{"a":' * 500_000, b'{"jsonrpc":"2.0","params":' + b"[" * 500_000])

@@ -47,9 +47,9 @@ def test_the_last_page_names_no_other() -> None:
 
 @pytest.mark.parametrize("cursor", ["a", "c", "z", "0", "b "])
 def test_only_the_end_of_a_page_is_a_cursor(cursor: str) -> None:
-    with pytest.raises(JsonRpcError) as raised:
+    with pytest.raises(JsonRpcError) as error:
         ToolList(tools_named("a", "b", "c"), 2).page(NOVEMBER_2025, cursor)
-    assert raised.value.code == -32602
+    assert error.value.code == -32602
 
 
 def test_a_page_is_encoded_once_for_each_revision() -> None:

@@ -22,9 +22,9 @@ def session(known: Known, server: Known, **options: Any) -> AsyncOAuth2Client:
 
 async def ended(client: AsyncOAuth2Client, known: Known, server: Known) -> list[int]:
     """The library's answers before and after the token is revoked, and the answer to the revocation."""
-    before = await client.get(known["library"])
+    before_response = await client.get(known["library"])
     revoked = await client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
-    return [before.status_code, revoked.status_code, (await client.get(known["library"])).status_code]
+    return [before_response.status_code, revoked.status_code, (await client.get(known["library"])).status_code]
 
 
 async def main(known: Known) -> None:

@@ -29,9 +29,9 @@ def session(**options: Any) -> OAuth2Session:
 
 def ended(client: OAuth2Session) -> list[int]:
     """The library's answers before and after the token is revoked, and the answer to the revocation."""
-    before = client.get(known["library"])
+    before_response = client.get(known["library"])
     revoked = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
-    return [before.status_code, revoked.status_code, client.get(known["library"]).status_code]
+    return [before_response.status_code, revoked.status_code, client.get(known["library"]).status_code]
 
 
 for way in ("client_secret_basic", "client_secret_post"):

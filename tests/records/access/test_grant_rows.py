@@ -56,7 +56,7 @@ def test_a_person_may_be_among_several_values() -> None:
     ],
 )
 def test_a_grant_that_would_fail_in_every_call_is_refused_at_once(text: str, reason: str) -> None:
-    with pytest.raises(BadGrant) as caught:
+    with pytest.raises(BadGrant) as refusal:
         read_rows(LEAD, text)
 
-    assert reason in caught.value.detail
+    assert reason in refusal.value.detail

@@ -89,10 +89,10 @@ async def _signed_in(office: Office) -> str:
 async def test_a_refused_form_is_shown_again_and_the_link_stays_valid(empty: Office, change: dict[str, str]) -> None:
     token = (await _link(empty)).partition("token=")[2]
 
-    refused = await empty.http.post("/setup", data={**GIVEN, "token": token, **change})
+    refused_response = await empty.http.post("/setup", data={**GIVEN, "token": token, **change})
 
-    assert refused.status_code == 400
-    assert 'role="alert"' in refused.text
+    assert refused_response.status_code == 400
+    assert 'role="alert"' in refused_response.text
     assert (await empty.http.post("/setup", data={**GIVEN, "token": token})).status_code == 200
 
 
@@ -118,9 +118,11 @@ async def test_an_invitation_ends_the_sessions_of_before(office: Office) -> None
     link = (await office.value("root", "user.invite", id=bob["id"]))["link"]
     assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 200
 
-    done = await office.http.post("/setup", data={"token": link.partition("token=")[2], "password": "another password"})
+    response = await office.http.post(
+        "/setup", data={"token": link.partition("token=")[2], "password": "another password"}
+    )
 
-    assert done.status_code == 200
+    assert response.status_code == 200
     assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 401
     for password, status in (("countersign-demo", 401), ("another password", 200)):
         answer = await office.http.post("/api/auth/login", json={"username": "bob", "password": password})

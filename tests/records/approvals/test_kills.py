@@ -177,8 +177,8 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
             assert retried.status_code == 200, retried.text
             is_replayed = "idempotency-replayed" in retried.headers
             assert is_replayed or last > 0
-            made = [lead for lead in await office.all("lead") if lead["title"] == "Killed"]
-            assert len(made) == number
+            leads = [lead for lead in await office.all("lead") if lead["title"] == "Killed"]
+            assert len(leads) == number
             assert retried.json()["value"] == await office.value("alice", "lead.get", id=retried.json()["value"]["id"])
             await _sound(office)
         if not died:

@@ -76,10 +76,10 @@ async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order
 
 async def _draft(office: Office) -> str:
     """Create an invoice that can be posted, and return its id."""
-    made = await office.value("carol", "invoice.create", party=(await office.first_record("party"))["id"])
+    created_invoice = await office.value("carol", "invoice.create", party=(await office.first_record("party"))["id"])
     line = {"description": "Work", "quantity": 1, "unit_price_minor": 100}
-    await office.value("carol", "invoice_line.create", invoice=made["id"], **line)
-    return str(made["id"])
+    await office.value("carol", "invoice_line.create", invoice=created_invoice["id"], **line)
+    return str(created_invoice["id"])
 
 
 async def _posted(office: Office, invoices: list[str]) -> list[httpx.Response]:

@@ -49,14 +49,16 @@ async def test_an_auditor_learns_that_something_is_wrong_but_neither_how_much_no
 async def test_no_other_person_and_no_agent_finds_the_command(office: Office) -> None:
     await office.person("eve", {**AUDITOR, "commands": "get,list"})
     agent = await office.agent("root", "*")
-    missing = await office.call("alice", "audit_entry.nothing")
+    missing_response = await office.call("alice", "audit_entry.nothing")
 
     answers = [await office.call(who, "audit_entry.verify") for who in ("alice", "eve", agent)]
 
-    assert missing.status_code == 404
-    assert {(answer.status_code, answer.content) for answer in answers} == {(404, missing.content)}
-    refused = await office.post("root", "/api/auth/agent-token", {"scopes": ["audit_entry.verify"], "label": "sly"})
-    assert refused.status_code == 400
+    assert missing_response.status_code == 404
+    assert {(answer.status_code, answer.content) for answer in answers} == {(404, missing_response.content)}
+    refused_response = await office.post(
+        "root", "/api/auth/agent-token", {"scopes": ["audit_entry.verify"], "label": "sly"}
+    )
+    assert refused_response.status_code == 400
 
 
 async def test_a_caller_during_a_reading_gets_the_same_reading(office: Office) -> None:

@@ -227,17 +227,17 @@ class RandomYear:
 
     async def check(self, book: InvoiceState) -> None:
         """Require that the invoice matches its expected payments."""
-        seen = await self.office.value("carol", "invoice.get", id=book.id)
+        invoice = await self.office.value("carol", "invoice.get", id=book.id)
         mine = [{"field": "invoice", "op": "eq", "value": book.id}]
         payments = await self.office.value("carol", "payment.list", filter=mine)
         assert {payment["id"]: payment["amount_minor"] for payment in payments} == {
             name: amount for name, (amount, _) in book.payments.items()
         }
-        assert seen["state"] == book.state
-        assert (seen["total_minor"], seen["paid_minor"]) == (book.total, book.paid_minor)
-        assert seen["open_minor"] == (0 if book.state == "cancelled" else book.total - book.paid_minor)
-        assert book.state != "paid" or seen["open_minor"] == 0
-        assert book.state != "cancelled" or seen["paid_minor"] == 0
+        assert invoice["state"] == book.state
+        assert (invoice["total_minor"], invoice["paid_minor"]) == (book.total, book.paid_minor)
+        assert invoice["open_minor"] == (0 if book.state == "cancelled" else book.total - book.paid_minor)
+        assert book.state != "paid" or invoice["open_minor"] == 0
+        assert book.state != "cancelled" or invoice["paid_minor"] == 0
 
 
 async def test_state_paid_and_open_agree_with_the_payments_after_every_step_of_a_year(

@@ -116,8 +116,8 @@ async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
     assert (qualify["labels"]["de"], qualify["risk"], qualify["reversible"]) == ("Qualifizieren", "medium", False)
     assert answer.json()["caller"] == {"kind": "person", "name": "bob", "scopes": []}
     asking_again = {**office.headers("bob"), "If-None-Match": answer.headers["etag"]}
-    again = await office.http.get("/api/meta", headers=asking_again)
-    assert again.status_code == 304
+    repeated_response = await office.http.get("/api/meta", headers=asking_again)
+    assert repeated_response.status_code == 304
 
 
 _WON = {"field": "stage", "op": "eq", "value": "won"}

@@ -128,8 +128,8 @@ async def test_an_export_has_the_columns_and_the_form_that_were_asked_for(office
     lead = await office.value("alice", "lead.create", title="x", party=party["id"], expected_revenue_minor=-0 + 1205)
     only = [{"field": "id", "op": "eq", "value": lead["id"]}]
     fields = ["title", "party", "expected_revenue_minor", "owner"]
-    shown = await office.value("alice", "lead.export", filter=only, fields=fields, form="shown")
-    assert shown["text"] == "Title,Party,Expected revenue,Owner\r\nx,'=Acme,12.05,alice\r\n"
+    exported = await office.value("alice", "lead.export", filter=only, fields=fields, form="shown")
+    assert exported["text"] == "Title,Party,Expected revenue,Owner\r\nx,'=Acme,12.05,alice\r\n"
     raw = await office.value("alice", "lead.export", filter=only, fields=fields[2:0:-1], separator=";")
     assert raw["text"] == f"expected_revenue_minor;party\r\n1205;{party['id']}\r\n"
     only = [{"field": "id", "op": "eq", "value": party["id"]}]

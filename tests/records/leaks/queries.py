@@ -22,10 +22,10 @@ from tests.records.worlds import leaking
 @channel(1, leaking.hidden_fields_are_filtered)
 async def l01(office: Office) -> None:
     """A filter on a hidden field has the same error as a filter on a misspelt name."""
-    hidden = await office.call("bob", "party.list", filter_with("tax_id", "eq", "x"))
+    hidden_response = await office.call("bob", "party.list", filter_with("tax_id", "eq", "x"))
     misspelt = await office.call("bob", "party.list", filter_with("tax_ix", "eq", "x"))
-    assert hidden.status_code == 400
-    assert hidden.text == misspelt.text.replace("tax_ix", "tax_id")
+    assert hidden_response.status_code == 400
+    assert hidden_response.text == misspelt.text.replace("tax_ix", "tax_id")
 
 
 @channel(2, leaking.masked_fields_are_filtered)

@@ -34,10 +34,10 @@ async def seen(book: InProcessService, caller: Caller, record_id: str) -> dict[s
 async def refusal_of(book: InProcessService, caller: Caller, command: str = "create", **values: str) -> str:
     """Return the error of a command that is refused and writes nothing."""
     before = await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact")
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInput) as refusal:
         await book.value(caller, "contact", command, **values)
     assert await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact") == before
-    return str(caught.value)
+    return str(refusal.value)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -118,12 +118,12 @@ async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: McpDes
     result = await both.result(tool("lead__delete", id=lead["id"]), agent, revision)
 
     assert result["isError"] is False
-    told = json.loads(result["content"][0]["text"])
-    assert set(told) == {"status", "plan_id", "expires_at"}
-    assert told["status"] == "approval_required"
+    content = json.loads(result["content"][0]["text"])
+    assert set(content) == {"status", "plan_id", "expires_at"}
+    assert content["status"] == "approval_required"
     # The same proposal over REST is the same plan, and a person executes it.
-    assert await both.office.proposed(agent, "lead.delete", id=lead["id"]) == told["plan_id"]
-    assert (await both.office.approve("alice", told["plan_id"])).status_code == 200
+    assert await both.office.proposed(agent, "lead.delete", id=lead["id"]) == content["plan_id"]
+    assert (await both.office.approve("alice", content["plan_id"])).status_code == 200
     assert await both.refusal_of("alice", "lead__get", id=lead["id"]) == "no such record"
 
 

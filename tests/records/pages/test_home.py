@@ -67,15 +67,15 @@ async def test_find_searches_the_names_of_all_models(office: Office) -> None:
     await office.value("alice", "ticket.create", subject="The quince is sour")
     await office.value("alice", "party.create", name="Quincy Adams")
 
-    found = await office.value("alice", "user.find", q="QUINC")
+    hits = await office.value("alice", "user.find", q="QUINC")
 
-    assert {(hit["model"], hit["title"]) for hit in found} == {
+    assert {(hit["model"], hit["title"]) for hit in hits} == {
         ("lead", "Quince jam for Quentin"),
         ("ticket", "The quince is sour"),
         ("party", "Quincy Adams"),
     }
-    assert found[-1]["model"] == "ticket"
-    assert next(hit for hit in found if hit["model"] == "lead")["state"] == "new"
+    assert hits[-1]["model"] == "ticket"
+    assert next(hit for hit in hits if hit["model"] == "lead")["state"] == "new"
 
 
 async def test_find_never_searches_masked_or_hidden_fields(office: Office) -> None:

@@ -51,9 +51,9 @@ async def refusal_of(samples: InProcessService, caller: Caller, **query: object)
     """Return the error of a query, which must be the same for list and search."""
     reasons: set[str] = set()
     for command in ("list", "search"):
-        with pytest.raises(BadInput) as caught:
+        with pytest.raises(BadInput) as refusal:
             await samples.value(caller, "sample", command, **query)
-        reasons.add(str(caught.value).replace(f"sample.{command}", "sample.…").partition(" (known")[0])
+        reasons.add(str(refusal.value).replace(f"sample.{command}", "sample.…").partition(" (known")[0])
     (reason,) = reasons
     return reason
 

@@ -75,9 +75,9 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessSer
 
 async def refusal_of(trade: InProcessService, caller: Caller, command: str, **query: object) -> str:
     """Return the error of a query."""
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInput) as refusal:
         await trade.value(caller, "deal", command, **query)
-    return str(caught.value)
+    return str(refusal.value)
 
 
 async def visible(trade: InProcessService, caller: Caller, hidden: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:

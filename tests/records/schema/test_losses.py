@@ -34,22 +34,22 @@ def _length(stage: str) -> int:
 async def upgrade_errors(database: Database, *models: type[Model]) -> str:
     """Return the errors of an upgrade that would lose data. The upgrade must not change anything."""
     before = (await shape(database), await installed(database))
-    with pytest.raises(DataLoss) as caught:
+    with pytest.raises(DataLoss) as refusal:
         await upgrade(database, *models)
     assert (await shape(database), await installed(database)) == before
-    assert "countersign modules apply --destroy" in str(caught.value)
-    return str(caught.value)
+    assert "countersign modules apply --destroy" in str(refusal.value)
+    return str(refusal.value)
 
 
 async def in_the_way(database: Database, *models: type[Model], destroy: bool = False) -> str:
     """Return the data that prevents the upgrade. The upgrade must not change anything, and the plan must report the
     same data."""
     before = (await shape(database), await installed(database))
-    with pytest.raises(ConflictingData) as caught:
+    with pytest.raises(ConflictingData) as refusal:
         await upgrade(database, *models, destroy=destroy)
     assert (await shape(database), await installed(database)) == before
-    assert "; ".join((await planned(database, *models)).obstacles) == str(caught.value)
-    return str(caught.value)
+    assert "; ".join((await planned(database, *models)).obstacles) == str(refusal.value)
+    return str(refusal.value)
 
 
 async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Database) -> None:

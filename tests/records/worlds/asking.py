@@ -310,16 +310,16 @@ class RequestSequence:
             name = self._pick("party", "lead")
             record_id = self.known.ids[name][self._pick(0, 1, 2, 3)]
             return GeneratedRequest(f"/api/{name}/delete", {"id": record_id, **self._cascade()})
-        before = [request for request in self._asked[-60:] if request.path.endswith(("/delete", "/update"))]
-        return self._chance.choice(before) if before else self._get(model)
+        requests = [request for request in self._asked[-60:] if request.path.endswith(("/delete", "/update"))]
+        return self._chance.choice(requests) if requests else self._get(model)
 
     def _repeat(self, model: Declared) -> GeneratedRequest:
         """Repeat a command with its key, or send another command with this key."""
-        before = [request for request in self._asked[-80:] if request.key and request.path.count("/") == 3]
-        if not before:
+        requests = [request for request in self._asked[-80:] if request.key and request.path.count("/") == 3]
+        if not requests:
             return self._create(model)
-        asked = self._chance.choice(before)
-        return replace(self._chance.choice(before), key=asked.key) if self._chances(10) else asked
+        asked = self._chance.choice(requests)
+        return replace(self._chance.choice(requests), key=asked.key) if self._chances(10) else asked
 
     def _delete(self, model: Declared) -> GeneratedRequest:
         return GeneratedRequest(f"/api/{model.name}/delete", {"id": self._record(model.name), **self._cascade()})

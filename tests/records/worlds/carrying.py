@@ -90,8 +90,8 @@ class McpCarrier(RestCarrier):
             return ResponseMeaning(200, result)
         if result["isError"]:
             return ResponseMeaning(400, result)
-        told = httpx.Response(200, content=result["content"][0]["text"].encode()).json()
-        return ResponseMeaning(202 if told["status"] == "approval_required" else 200, told)
+        body = httpx.Response(200, content=result["content"][0]["text"].encode()).json()
+        return ResponseMeaning(202 if body["status"] == "approval_required" else 200, body)
 
 
 def _message(asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]) -> bytes:

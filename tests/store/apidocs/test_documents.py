@@ -42,8 +42,8 @@ def served_routes(store: Store) -> dict[tuple[str, str], Route[Store]]:
 
 @pytest.mark.parametrize("path", ["/health", "/info"])
 async def test_health_and_info_come_in_four_formats_and_else_as_json(world: World, path: str) -> None:
-    plain = await world.call("GET", path)
-    members = plain.json()
+    plain_response = await world.call("GET", path)
+    members = plain_response.json()
 
     for form, kind in (("text", "text/plain"), ("yaml", "application/yaml"), ("html", "text/html")):
         answer = await world.call("GET", path, params={"format": form})

@@ -178,7 +178,7 @@ async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.Async
 async def test_security_txt_names_whom_to_tell_until_when_and_where_it_is(http: httpx.AsyncClient) -> None:
     now = clock.from_datetime(datetime(2026, 3, 1, 15, 30, tzinfo=UTC))
     with clock.fixed(now):
-        answer, later = await http.get(SECURITY), await http.get(SECURITY)
+        answer, later_response = await http.get(SECURITY), await http.get(SECURITY)
 
     lines = answer.text.splitlines()
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
@@ -187,7 +187,7 @@ async def test_security_txt_names_whom_to_tell_until_when_and_where_it_is(http: 
     expires = datetime.fromisoformat(fields["Expires"])
     assert timedelta(days=30) < expires - datetime(2026, 3, 1, tzinfo=UTC) < timedelta(days=365)
     assert fields["Canonical"] == ROOT + SECURITY
-    assert later.headers["etag"] == answer.headers["etag"]
+    assert later_response.headers["etag"] == answer.headers["etag"]
 
 
 async def test_without_a_contact_there_is_no_security_txt(store: Store) -> None:

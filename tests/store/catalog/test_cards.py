@@ -155,10 +155,10 @@ async def test_a_new_name_of_the_publisher_is_on_every_card_at_once(world: World
 
     assert (await world.call("PUT", "/org", owner, json={"name": "Northern Lights"})).is_success
 
-    after = await world.call("GET", "/products")
-    names = [item["publisher"]["name"] for item in after.json()["items"]]
+    after_response = await world.call("GET", "/products")
+    names = [item["publisher"]["name"] for item in after_response.json()["items"]]
     assert sorted(names) == ["Northern Lights", "Northern Lights", "South"]
-    assert after.headers["etag"] != before
+    assert after_response.headers["etag"] != before
 
 
 async def test_rows_of_an_earlier_version_are_rewritten_at_the_start(world: World) -> None:

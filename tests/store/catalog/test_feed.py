@@ -51,8 +51,8 @@ async def test_a_feed_without_releases_is_whole_and_one_of_a_draft_is_nobody_els
 async def test_a_feed_is_asked_for_again_only_when_something_was_published(world: World) -> None:
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
-    first = await world.call("GET", "/products/one/feed")
-    same = {"If-None-Match": first.headers["etag"]}
+    first_response = await world.call("GET", "/products/one/feed")
+    same = {"If-None-Match": first_response.headers["etag"]}
 
     second_response = await world.call("GET", "/products/one/feed", headers=same)
     await release(world, owner, "1.0.0", "stable")

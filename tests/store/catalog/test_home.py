@@ -49,17 +49,17 @@ async def test_the_front_page_of_an_empty_store_is_empty(world: World) -> None:
 async def test_the_front_page_is_the_same_for_every_caller_and_follows_changes(world: World) -> None:
     token = await world.person("p@north.example", north="publisher")
     await world.product("north", "one")
-    first = await world.call("GET", "/store/home")
+    first_response = await world.call("GET", "/store/home")
     own_response = await world.call("GET", "/store/home", token)
-    second_response = await world.call("GET", "/store/home", headers={"If-None-Match": first.headers["etag"]})
+    second_response = await world.call("GET", "/store/home", headers={"If-None-Match": first_response.headers["etag"]})
 
     await world.product("north", "two", status="draft")
     await world.product("north", "three")
     change = {"slug": "one", "title": "One", "kind": "app", "platforms": ["web"], "status": "draft"}
     assert (await world.call("PUT", "/products/one", token, json=change)).is_success
 
-    assert (first.status_code, second_response.status_code) == (200, 304)
-    assert own_response.content == first.content
+    assert (first_response.status_code, second_response.status_code) == (200, 304)
+    assert own_response.content == first_response.content
     assert own_response.headers["cache-control"] == "private, no-cache"
     assert slugs((await home(world))["hero"]) == slugs((await home(world, token))["hero"]) == ["three"]
 

@@ -106,11 +106,11 @@ async def test_an_organisation_without_public_products_is_not_listed(world: Worl
     await world.product("north", "draft", status="draft")
 
     hidden_response = await world.call("GET", "/publishers/north")
-    missing = await world.call("GET", "/publishers/nowhere")
+    missing_response = await world.call("GET", "/publishers/nowhere")
     own_response = await world.call("GET", "/publishers/north", token)
 
-    assert (hidden_response.status_code, missing.status_code, own_response.status_code) == (404, 404, 404)
-    assert hidden_response.json()["detail"] == missing.json()["detail"]
+    assert (hidden_response.status_code, missing_response.status_code, own_response.status_code) == (404, 404, 404)
+    assert hidden_response.json()["detail"] == missing_response.json()["detail"]
 
 
 async def test_a_publisher_says_what_its_organisation_wrote(world: World) -> None:

@@ -77,26 +77,26 @@ async def test_a_repeated_call_gets_the_answer_of_the_first_in_the_end(
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "wait=10"}
 
     async with working():
-        first = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
+        first_response = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
         second_response = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
 
-    assert (first.status_code, second_response.status_code) == (200, 200)
-    assert second_response.content == first.content
-    assert second_response.headers["location"] == first.headers["location"]
+    assert (first_response.status_code, second_response.status_code) == (200, 200)
+    assert second_response.content == first_response.content
+    assert second_response.headers["location"] == first_response.headers["location"]
     assert second_response.headers["idempotency-replayed"] == "true"
-    assert await effects(world.store.database) == [first.json()["job_id"]]
+    assert await effects(world.store.database) == [first_response.json()["job_id"]]
 
 
 async def test_an_answer_given_before_the_end_stays_the_answer(world: World, owner: str, working: Working) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "respond-async"}
-    first = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
+    first_response = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
     async with working():
-        await wait_for_job(world, owner, first.json()["job_id"])
+        await wait_for_job(world, owner, first_response.json()["job_id"])
 
         second_response = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
 
-    assert (first.status_code, second_response.status_code) == (202, 202)
-    assert second_response.content == first.content
+    assert (first_response.status_code, second_response.status_code) == (202, 202)
+    assert second_response.content == first_response.content
     assert len(await effects(world.store.database)) == 1
 
 

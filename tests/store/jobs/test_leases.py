@@ -32,11 +32,11 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
         *(leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") for _ in range(12))
     )
 
-    found = [job for job in claimed if job is not None]
-    while len(found) < 4:
-        found.append(await claim(world.store, running=10))
-    assert {job.id for job in found} == made
-    assert len({job.lease for job in found}) == 4
+    jobs = [job for job in claimed if job is not None]
+    while len(jobs) < 4:
+        jobs.append(await claim(world.store, running=10))
+    assert {job.id for job in jobs} == made
+    assert len({job.lease for job in jobs}) == 4
     assert await leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") is None
 
 

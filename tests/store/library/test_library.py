@@ -86,26 +86,26 @@ async def test_fifty_are_shown_unless_a_limit_is_asked_for(world: World) -> None
     products = [await world.product("north", f"p-{number}") for number in range(52)]
     await world.grant("ann@example.com", *products)
 
-    first = await world.call("GET", "/library", token)
-    second = await world.call("GET", first.links["next"]["url"], token)
+    first_response = await world.call("GET", "/library", token)
+    second_response = await world.call("GET", first_response.links["next"]["url"], token)
 
-    assert (len(first.json()), len(second.json())) == (50, 2)
-    assert 'rel="next"' in first.headers["link"]
+    assert (len(first_response.json()), len(second_response.json())) == (50, 2)
+    assert 'rel="next"' in first_response.headers["link"]
 
 
 async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
     world: World, owned_slugs: list[str]
 ) -> None:
     token = await world.person_token("ann@example.com", "read:library")
-    first = await world.call("GET", "/library?limit=2", token)
+    first_response = await world.call("GET", "/library?limit=2", token)
     await world.grant("ann@example.com", await world.product("south", "late"))
     async with world.store.database.transaction() as transaction:
         gone = "UPDATE entitlement SET revoked_at = 1 WHERE product_id = (SELECT id FROM product WHERE slug = $1)"
         assert await transaction.run(gone, "p-5") == 1
         assert await transaction.run(gone, "p-3") == 1
 
-    rest = [slug for slug in slugs(first.json()) if slug]
-    path = first.links["next"]["url"]
+    rest = [slug for slug in slugs(first_response.json()) if slug]
+    path = first_response.links["next"]["url"]
     while path:
         page = await world.call("GET", path, token)
         rest += slugs(page.json())

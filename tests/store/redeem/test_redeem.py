@@ -177,18 +177,18 @@ async def test_codes_are_kept_as_hashes_and_told_again_to_their_own_key_alone(wo
     key = {"Idempotency-Key": str(uuid.uuid4())}
     body = {"kind": "promo", "products": ["one"], "count": 3, "max_uses": 2}
 
-    first = await world.call("POST", "/codes", owner, json=body, headers=key)
+    first_response = await world.call("POST", "/codes", owner, json=body, headers=key)
     second_response = await world.call("POST", "/codes", owner, json=body, headers=key)
     other_response = await world.call("POST", "/codes", owner, json={**body, "count": 4}, headers=key)
     rows = str(await all_rows(world.store)) + str(await world.store.database.fetch("SELECT body FROM idempotency"))
 
-    assert first.status_code == second_response.status_code == 201
-    assert first.json() == second_response.json()
+    assert first_response.status_code == second_response.status_code == 201
+    assert first_response.json() == second_response.json()
     assert second_response.headers["idempotency-replayed"] == "true"
     assert (other_response.status_code, other_response.json()["code"]) == (422, "idempotency_key_reused")
-    assert first.headers["cache-control"] == second_response.headers["cache-control"] == "no-store"
+    assert first_response.headers["cache-control"] == second_response.headers["cache-control"] == "no-store"
     assert len((await world.call("GET", "/codes", owner)).json()) == 1
-    for code in first.json()["codes"]:
+    for code in first_response.json()["codes"]:
         assert code not in rows
         assert codes.normalize(code) not in rows
 

@@ -224,15 +224,15 @@ def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_
     lives.start()
     try:
         headers = {"X-API-Key": httpx.get(f"{lives.root_url}/api/keys?tier=sandbox").json()["api_key"]}
-        before = httpx.post(f"{lives.root_url}/sandbox/api/v1/products", headers=headers, json=PRODUCT)
+        before_response = httpx.post(f"{lives.root_url}/sandbox/api/v1/products", headers=headers, json=PRODUCT)
         lives.kill()
         lives.start()
-        gone = httpx.get(f"{lives.root_url}/sandbox/api/v1/products/made", headers=headers)
-        again = httpx.post(f"{lives.root_url}/sandbox/api/v1/products", headers=headers, json=PRODUCT)
+        gone_response = httpx.get(f"{lives.root_url}/sandbox/api/v1/products/made", headers=headers)
+        repeated_response = httpx.post(f"{lives.root_url}/sandbox/api/v1/products", headers=headers, json=PRODUCT)
     finally:
         lives.kill()
 
-    assert [before.status_code, gone.status_code, again.status_code] == [201, 404, 201]
+    assert [before_response.status_code, gone_response.status_code, repeated_response.status_code] == [201, 404, 201]
 
 
 async def test_the_processes_of_a_server_make_one_data_set_of_one_key(tmp_path: Path, original_folder: Path) -> None:

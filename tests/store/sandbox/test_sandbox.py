@@ -114,8 +114,8 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
 async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
     described_response = await http.get("/sandbox/openapi.json")
-    refused = await sandbox.world.http.get("/sandbox/api/v1/library")
-    metadata = refused.headers["www-authenticate"].partition('resource_metadata="')[2].partition('"')[0]
+    refused_response = await sandbox.world.http.get("/sandbox/api/v1/library")
+    metadata = refused_response.headers["www-authenticate"].partition('resource_metadata="')[2].partition('"')[0]
 
     assert described_response.json()["servers"] == [{"url": "http://127.0.0.1:8480/sandbox"}]
     assert metadata == "http://127.0.0.1:8480/sandbox/.well-known/oauth-protected-resource"
@@ -274,13 +274,17 @@ async def test_an_upload_address_works_with_and_without_the_key(sandbox: Sandbox
     address = await announced(sandbox, 6)
     headers = {"X-API-Key": sandbox.key} if has_key else {}
 
-    first = await sandbox.world.http.put(address, content=b"abc", headers={**headers, "Content-Range": "bytes 0-2/6"})
-    shown = await sandbox.world.http.get(address, headers=headers)
-    second = await sandbox.world.http.put(address, content=b"def", headers={**headers, "Content-Range": "bytes 3-5/6"})
+    first_response = await sandbox.world.http.put(
+        address, content=b"abc", headers={**headers, "Content-Range": "bytes 0-2/6"}
+    )
+    shown_response = await sandbox.world.http.get(address, headers=headers)
+    second_response = await sandbox.world.http.put(
+        address, content=b"def", headers={**headers, "Content-Range": "bytes 3-5/6"}
+    )
 
-    assert (first.status_code, second.status_code) == (204, 201), second.text
-    assert shown.json() == {"received": [[0, 2]], "size": 6}
-    artifact = await sandbox.call("GET", second.headers["location"].removeprefix("/sandbox/api/v1"))
+    assert (first_response.status_code, second_response.status_code) == (204, 201), second_response.text
+    assert shown_response.json() == {"received": [[0, 2]], "size": 6}
+    artifact = await sandbox.call("GET", second_response.headers["location"].removeprefix("/sandbox/api/v1"))
     assert artifact.status_code == 200, artifact.text
 
 
@@ -289,10 +293,10 @@ async def test_another_workers_upload_address_reaches_the_data_set(sandbox: Sand
     other = distribution.create(world.store)
     transport = httpx.ASGITransport(other, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport) as client:
-        sent = await client.put(address, content=b"abc")
+        response = await client.put(address, content=b"abc")
     await other.close()
 
-    assert sent.status_code == 201, sent.text
+    assert response.status_code == 201, response.text
 
 
 @pytest.mark.parametrize("path", ["/products", "/auth/me", "/artifacts/uploads", "/media/none", "/jobs"])

@@ -194,11 +194,11 @@ async def test_the_export_has_the_same_numbers(world: World, owner: str) -> None
     async with world.store.database.transaction() as transaction:
         await transaction.run("UPDATE product SET title = '=1+1' WHERE slug = 'one'")
 
-    plain = await world.call("GET", f"/org/stats.csv?from={ago(2)}", owner)
+    plain_response = await world.call("GET", f"/org/stats.csv?from={ago(2)}", owner)
     split = await world.call("GET", f"/org/stats.csv?from={ago(2)}&by=product", owner)
 
-    assert plain.headers["content-type"] == "text/csv; charset=utf-8"
-    assert list(csv.reader(io.StringIO(plain.text))) == [
+    assert plain_response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert list(csv.reader(io.StringIO(plain_response.text))) == [
         ["at", "key", "label", "downloads"], [ago(2), "", "", "0"], [ago(1), "", "", "10"]
     ]  # fmt: skip
     assert list(csv.reader(io.StringIO(split.text)))[1:] == [

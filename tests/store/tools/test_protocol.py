@@ -129,9 +129,9 @@ async def test_h14_an_expired_token_is_refused_and_none_is_read_from_the_address
         assert (await desk.send(PING, "carol")).status_code == 401
 
     token = desk.office.tokens["alice"]
-    asked = await desk.office.http.post(f"/mcp?access_token={token}", json=PING)
-    assert asked.status_code == 400
-    assert "access_token" in asked.json()["detail"]
+    response = await desk.office.http.post(f"/mcp?access_token={token}", json=PING)
+    assert response.status_code == 400
+    assert "access_token" in response.json()["detail"]
 
 
 async def test_h15_a_body_over_the_limit_is_refused(desk: McpDesk) -> None:

@@ -237,10 +237,10 @@ async def test_o9_a_refusal_is_a_result_with_its_words_and_its_remedy(both: McpD
         ("create_job", {"type": "x", "payload": {}}, "/jobs", {"json": {"type": "x", "payload": {}}}),
     ):
         method = "POST" if options else "GET"
-        alone = await both.office.http.request(
+        alone_response = await both.office.http.request(
             method, f"/api/v1{path}", headers=both.office.headers("alice"), **options
         )
-        problem = alone.json()
+        problem = alone_response.json()
         result = await both.result(tool(name, **arguments), revision=revision)
         assert (result["isError"], "structuredContent" in result) == (True, False), name
         words = [problem["detail"], *([problem["resolution"]] if "resolution" in problem else [])]

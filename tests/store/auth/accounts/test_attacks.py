@@ -190,9 +190,9 @@ async def test_t40_no_page_leads_to_another_site(visitor: AccountVisitor, elsewh
     await visitor.person(EVE, PASSWORD)
 
     for page in ("signin", "signup", "reset"):
-        shown = await visitor.http.get(f"/auth/{page}", params={"return_to": elsewhere})
-        assert shown.status_code == 200
-        assert "evil" not in shown.text
+        shown_response = await visitor.http.get(f"/auth/{page}", params={"return_to": elsewhere})
+        assert shown_response.status_code == 200
+        assert "evil" not in shown_response.text
     await visitor.ask("signup", ANN, elsewhere)
     assert (await visitor.choose(visitor.token())).headers["location"] == "/"
     form = {"email": EVE, "password": PASSWORD, "return_to": elsewhere}

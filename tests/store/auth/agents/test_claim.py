@@ -323,9 +323,9 @@ async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visito
 async def test_t29_a_form_without_its_token_is_refused(world: World, pat: Visitor, csrf: str) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
 
-    answered = await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
+    response = await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
 
-    assert answered.status_code == 403
+    assert response.status_code == 403
     assert (await agent.poll()).json()["status"] == "pending"
 
 
@@ -339,9 +339,9 @@ async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: W
         agent.link, data=form, headers={"Cookie": cookie, "Origin": "http://evil.example"}
     )
     await pat.sign_in()
-    other = await pat.send(agent.link, **form)
+    other_response = await pat.send(agent.link, **form)
 
-    assert (foreign_response.status_code, other.status_code) == (403, 403)
+    assert (foreign_response.status_code, other_response.status_code) == (403, 403)
 
 
 async def test_t29_the_page_can_be_neither_framed_nor_kept(world: World, pat: Visitor) -> None:
@@ -497,13 +497,13 @@ async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: W
     agent = await RegisteredAgent.by_email(world, PAT)
     await pat.decide(agent.link, user_code=agent.code)
 
-    shown = await pat.get("/auth/agents")
+    shown_response = await pat.get("/auth/agents")
     with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
-        later = await pat.get("/auth/agents")
+        later_response = await pat.get("/auth/agents")
     with clock.fixed(clock.later(clock.now(), seconds=9 * 86_400)):
         await app.run_maintenance(world.store)
         kept = await registrations.with_id(world.store.database, agent.answer["id"])
 
-    assert "mailbot/2.1" in shown.text
-    assert "mailbot/2.1" not in later.text
+    assert "mailbot/2.1" in shown_response.text
+    assert "mailbot/2.1" not in later_response.text
     assert kept is None

@@ -84,10 +84,10 @@ def test_valid_redirect_uris_can_be_registered(uri: str) -> None:
 
 @pytest.mark.parametrize("uri", UNSAFE)
 def test_t35_these_may_not_be_registered(uri: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(InvalidRequest) as refusal:
         clients.require_safe_uris(["https://app.example/back", uri])
 
-    assert caught.value.faults[0].place == "/redirect_uris/1"
+    assert refusal.value.faults[0].place == "/redirect_uris/1"
 
 
 @given(st.text(max_size=40), st.sampled_from(SAFE))

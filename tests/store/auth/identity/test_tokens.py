@@ -242,13 +242,13 @@ async def with_root(store: Store, root_url: str, *, is_loopback: bool) -> httpx.
 async def test_the_cookie_is_bound_to_the_host_over_https(world: World) -> None:
     await person(world)
     form = {"email": "ann@example.com", "password": PASSWORD}
-    plain = await world.http.post("/auth/signin", data=form, headers=ORIGIN)
+    plain_response = await world.http.post("/auth/signin", data=form, headers=ORIGIN)
     async with await with_root(world.store, "https://store.example", is_loopback=False) as secure:
         safe = await secure.post("/auth/signin", data=form, headers={"Origin": "https://store.example"})
 
-    for response in (plain, safe):
+    for response in (plain_response, safe):
         assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(response.headers["set-cookie"].split("; "))
-    assert plain.headers["set-cookie"].startswith("countersign=")
+    assert plain_response.headers["set-cookie"].startswith("countersign=")
     assert safe.headers["set-cookie"].startswith("__Host-countersign=")
     assert safe.headers["set-cookie"].endswith("; Secure")
 

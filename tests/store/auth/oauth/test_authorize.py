@@ -202,8 +202,8 @@ async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str
     assert second_response.status_code == 400
     assert "This has changed since you saw it" in second_response.text
     assert list(given) == []
-    allowed = await browser.post(ASK, {**hidden_fields(second_response), "decision": "allow"})
-    assert "code" in redirect_parameters(allowed, sent["redirect_uri"])
+    allowed_response = await browser.post(ASK, {**hidden_fields(second_response), "decision": "allow"})
+    assert "code" in redirect_parameters(allowed_response, sent["redirect_uri"])
 
 
 async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: KnownClient) -> None:

@@ -121,15 +121,15 @@ async def test_a_use_is_shown_at_once_and_kept_when_the_store_closes(world: Worl
     agent = await RegisteredAgent.by_email(world, "pat@example.com")
     await visitor.decide(agent.link, user_code=agent.code)
     token = (await agent.exchange((await agent.poll()).json()["identity_assertion"])).json()["access_token"]
-    before = await visitor.get("/auth/agents")
+    before_response = await visitor.get("/auth/agents")
 
     await agent.library(token)
-    after = await visitor.get("/auth/agents")
+    after_response = await visitor.get("/auth/agents")
     async with app.open_store(settings, ROOT_URL, is_loopback=True) as second:
         second.uses.note(agent.answer["id"])
     kept = await registrations.with_id(world.store.database, agent.answer["id"])
 
-    assert "not used yet" in before.text
-    assert "not used yet" not in after.text
+    assert "not used yet" in before_response.text
+    assert "not used yet" not in after_response.text
     assert kept is not None
     assert kept.used_at is not None

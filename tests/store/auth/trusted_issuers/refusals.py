@@ -9,9 +9,9 @@ from countersign.store.context import Store
 
 async def refusal_code(store: Store, token: str) -> str:
     """Return the code of the refusal of an assertion. Its text must not contain any part of the token."""
-    with pytest.raises(Refused) as found:
+    with pytest.raises(Refused) as refusal:
         await id_jag.verify(store, token)
-    assert found.value.status in (400, 401)
+    assert refusal.value.status in (400, 401)
     for part in token.split("."):
-        assert len(part) < 12 or part not in found.value.detail
-    return found.value.code
+        assert len(part) < 12 or part not in refusal.value.detail
+    return refusal.value.code

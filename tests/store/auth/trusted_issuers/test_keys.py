@@ -19,11 +19,11 @@ from tests.store.conftest import ROOT_URL, with_settings
 
 async def unavailable_refusal(store: Store, token: str) -> Unavailable:
     """Return the refusal when the keys cannot be fetched. It must not contain the reason."""
-    with pytest.raises(Unavailable) as found:
+    with pytest.raises(Unavailable) as refusal:
         await id_jag.verify(store, token)
-    assert found.value.detail == "the keys of the token's issuer cannot be fetched; try again later"
-    assert found.value.headers["Retry-After"] == "5"
-    return found.value
+    assert refusal.value.detail == "the keys of the token's issuer cannot be fetched; try again later"
+    assert refusal.value.headers["Retry-After"] == "5"
+    return refusal.value
 
 
 async def test_t9_a_flood_of_unknown_key_ids_asks_the_issuer_twice(store: Store, provider: IdentityProvider) -> None:

@@ -79,9 +79,9 @@ async def test_strangers_learn_nothing_of_a_draft_and_are_turned_away_from_what_
     assert await announce(stranger, shop.product_id) == (403, "insufficient_scope")
     assert await announce(viewer, shop.product_id) == (403, "insufficient_scope")
     assert await announce(stranger, hidden) == (404, "resource_not_found")
-    missing = await world.call("POST", "/products/nothing/releases/1.0.0/artifacts", stranger, json=body)
+    missing_response = await world.call("POST", "/products/nothing/releases/1.0.0/artifacts", stranger, json=body)
     secret = await world.call("POST", "/products/hidden/releases/1.0.0/artifacts", stranger, json=body)
-    assert missing.content.replace(b"nothing", b"hidden") == secret.content
+    assert missing_response.content.replace(b"nothing", b"hidden") == secret.content
 
 
 async def test_an_announcement_repeated_with_its_key_is_the_same(shop: Shop) -> None:

@@ -81,9 +81,9 @@ async def test_drafts_do_not_exist_for_others(works: JobRunner) -> None:
     for token in (None, stranger):
         path = f"/products/{works.shop.product_id}/releases"
         drafted_response = await world.call("GET", f"{path}/2.0.0-draft/manifest", token)
-        missing = await world.call("GET", f"{path}/7.0.0/manifest", token)
-        assert drafted_response.status_code == missing.status_code == 404
-        assert without_address(drafted_response) == without_address(missing)
+        missing_response = await world.call("GET", f"{path}/7.0.0/manifest", token)
+        assert drafted_response.status_code == missing_response.status_code == 404
+        assert without_address(drafted_response) == without_address(missing_response)
     assert (await works.get("/releases/2.0.0-draft/manifest", works.shop.token))["payload"]
 
 

@@ -159,10 +159,10 @@ async def test_progress_rises_to_the_end(works: JobRunner) -> None:
 async def test_a_hostile_archive_leaves_nothing(works: JobRunner) -> None:
     artifact_id = await works.upload(tar({"fine": noise(200_000), "../outside": b"evil"}))
 
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         await works.outcome("build.process", artifact_id)
 
-    assert refused.value.members == {"rule": "dot-dot", "entry": "../outside"}
+    assert refusal.value.members == {"rule": "dot-dot", "entry": "../outside"}
     assert await counts(works) == {"chunks": 0, "refs": 0, "packs": 0}
 
 
@@ -177,10 +177,10 @@ async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_
     empty = b"".join(tars.file(f"{number:06}".encode(), b"") for number in range(100_000))
     artifact_id = await works.upload(gzip.compress(tars.archive(empty), 1), filename="game.tar.gz")
 
-    with pytest.raises(ArchiveRefused) as refused:
+    with pytest.raises(ArchiveRefused) as refusal:
         await works.outcome("build.process", artifact_id)
 
-    assert refused.value.members == {"rule": "too-slow"}
+    assert refusal.value.members == {"rule": "too-slow"}
     assert await counts(works) == {"chunks": 0, "refs": 0, "packs": 0}
 
 

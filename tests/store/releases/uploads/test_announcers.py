@@ -41,8 +41,10 @@ async def by_program(shop: Shop) -> tuple[Browser, str]:
 
 async def by_registered(shop: Shop) -> tuple[Browser, str]:
     """Return the same with a program that registered itself."""
-    made = await shop.world.http.post("/auth/clients", json={"redirect_uris": [BACK], "scope": SCOPE})
-    return await client_of_member(shop, KnownClient(made.json()["client_id"], made.json()["client_secret"]))
+    created_response = await shop.world.http.post("/auth/clients", json={"redirect_uris": [BACK], "scope": SCOPE})
+    return await client_of_member(
+        shop, KnownClient(created_response.json()["client_id"], created_response.json()["client_secret"])
+    )
 
 
 async def client_of_member(shop: Shop, client: KnownClient) -> tuple[Browser, str]:
@@ -68,10 +70,10 @@ async def test_the_announcer_of_an_upload_may_send_it(
 
     made = await own.upload(DATA)
     picture = await shop.world.call("POST", f"/products/{shop.product_id}/media", token, json=PICTURE)
-    asked = await shop.world.http.get(picture.json()["upload_url"])
+    response = await shop.world.http.get(picture.json()["upload_url"])
 
     assert made["status"] == "ready"
-    assert asked.status_code == 200, asked.text
+    assert response.status_code == 200, response.text
 
 
 async def test_an_address_ends_with_the_agent(shop: Shop) -> None:
