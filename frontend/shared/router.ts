@@ -1,9 +1,9 @@
-// The router: addresses, the back button, the title, and the focus after a change of page.
+// The router shows the page of the address, handles links and the back button, and moves the focus to the new page.
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 
 export interface Route {
-  /** The path template; `{name}` is a value. The entry's paths.json must have the same template for the server. */
+  /** The path template, such as `/products/{slug}`. The server needs the same template in paths.json. */
   template: string;
   page: (values: Record<string, string>) => JSX.Element;
 }
@@ -28,7 +28,7 @@ function matchRoute(address: string) {
   return null;
 }
 
-/** Start the router: links to these pages change the page without loading; other links load as usual. */
+/** Start the router. Links to these routes show the page without loading a document; other links load as usual. */
 export function startRouter(newRoutes: readonly Route[]): void {
   routes = newRoutes.map((route) => ({
     ...route,
@@ -65,7 +65,7 @@ export function go(address: string, { replaces = false }: { replaces?: boolean }
   scrollTo(0, 0);
 }
 
-/** Keep the state of a page in its address: set these parameters, and remove empty ones. */
+/** Change the query of the address, which keeps the state of the page. Empty values remove their parameters. */
 export function setQuery(changes: Record<string, string | undefined>, { replaces = true }: { replaces?: boolean } = {}): void {
   const parameters = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -81,8 +81,8 @@ export function setQuery(changes: Record<string, string | undefined>, { replaces
   query.value = parameters;
 }
 
-/** The heading of a page calls this when it appears. After a change of page it gets the focus, so that the keyboard and
- *  screen readers continue from it. */
+/** Focus the heading of a page that was opened by the router, so that keyboard and screen reader continue there. Each
+ *  heading calls this function when it appears. On the first page, the focus stays unchanged. */
 export function focusHeading(heading: HTMLElement): void {
   if (hasMoved) {
     hasMoved = false;

@@ -1,4 +1,4 @@
-"""Links in tar archives that lead outside, redirect a later entry, or hide bytes."""
+"""Hostile tar archives whose links lead outside of the target, redirect a later entry, or hide bytes."""
 
 from tests.archives import tars
 from tests.archives.cases import ArchiveCase
@@ -8,27 +8,28 @@ SEGMENT = b"d" * 247
 
 
 def long_links(kind: bytes) -> bytes:
-    """CVE-2025-4517: short links stand for long folders, so that the resolved path exceeds PATH_MAX and is no longer
-    checked; the archive ends with a link to the outside and a file through it."""
-    parts, path = list[bytes](), b""
+    """Return the archive of CVE-2025-4517. Short links lead to folders with long names. The resolved path exceeds
+    PATH_MAX, so that vulnerable programs do not check it. The last entries are a link to the outside and a file below
+    this link."""
+    entries, path = list[bytes](), b""
     for letter in b"abcdefghijklmnop":
-        for way in (by_folder(path + SEGMENT), by_link(path + bytes([letter]), SEGMENT)):
-            parts.append(way)
+        for entry in (folder_with_long_name(path + SEGMENT), link_with_long_name(path + bytes([letter]), SEGMENT)):
+            entries.append(entry)
         path += bytes([letter]) + b"/"
     last = path + b"l" * 254
-    parts.append(by_link(last, b"../" * 16))
-    parts.append(by_link(b"escape", last + b"/../../../etc"))
+    entries.append(link_with_long_name(last, b"../" * 16))
+    entries.append(link_with_long_name(b"escape", last + b"/../../../etc"))
     ending = hard(b"flag", b"escape/passwd") if kind == tars.HARD else file(b"escape/new")
-    return archive(*parts, ending)
+    return archive(*entries, ending)
 
 
-def by_folder(name: bytes) -> bytes:
-    """A folder with a long name."""
+def folder_with_long_name(name: bytes) -> bytes:
+    """Return the entry of a folder with a long name."""
     return pax((b"path", name + b"/")) + folder(name[:99] + b"/")
 
 
-def by_link(name: bytes, target: bytes) -> bytes:
-    """A link with a long name and a long target."""
+def link_with_long_name(name: bytes, target: bytes) -> bytes:
+    """Return the entry of a symbolic link with a long name and a long target."""
     return pax((b"path", name), (b"linkpath", target)) + link(name[:100], target[:100])
 
 

@@ -34,15 +34,15 @@ class StallingProxy:
         self._ports = ports
 
     def address(self, url: str) -> str:
-        """The same address through this proxy."""
+        """Return the address with the port of this proxy."""
         parts = urlsplit(url)
         assert parts.port is not None
-        own = parts.netloc.replace(str(parts.port), str(self._ports[parts.port]))
-        return urlunsplit(parts._replace(netloc=own))
+        proxied_netloc = parts.netloc.replace(str(parts.port), str(self._ports[parts.port]))
+        return urlunsplit(parts._replace(netloc=proxied_netloc))
 
     @contextmanager
     def silent(self) -> Generator[None]:
-        """Until the block ends, the kernel accepts connections but no process reads or answers."""
+        """Stop the proxy process until the block ends. The kernel still accepts connections, but nothing responds."""
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
             yield
@@ -51,10 +51,10 @@ class StallingProxy:
 
 
 @contextmanager
-def between(*urls: str) -> Generator[StallingProxy]:
-    """A proxy process in front of these servers."""
+def start_proxy(*urls: str) -> Generator[StallingProxy]:
+    """Run a proxy process in front of these servers until the block ends."""
     ports = {urlsplit(url).port or 0: free_port() for url in urls}
-    pairs = [f"127.0.0.1:{own}=127.0.0.1:{port}" for port, own in ports.items()]
+    pairs = [f"127.0.0.1:{proxy_port}=127.0.0.1:{port}" for port, proxy_port in ports.items()]
     command = [sys.executable, str(relay.__file__), *pairs]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -65,36 +65,36 @@ def between(*urls: str) -> Generator[StallingProxy]:
             process.terminate()
 
 
-def test_a_probe_hears_which_peers_are_silent(tmp_path: Path, postgres_url: str, s3_url: Bucket) -> None:
-    with between(postgres_url, s3_url.endpoint) as way:
+def test_a_probe_reports_which_peers_do_not_respond(tmp_path: Path, postgres_url: str, s3_url: Bucket) -> None:
+    with start_proxy(postgres_url, s3_url.endpoint) as proxy:
         settings = {
             "AWS_ACCESS_KEY_ID": "any",
             "AWS_SECRET_ACCESS_KEY": "any",
             "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
-            "COUNTERSIGN_DATABASE_URL": way.address(postgres_url),
+            "COUNTERSIGN_DATABASE_URL": proxy.address(postgres_url),
             "COUNTERSIGN_BLOBS_URL": f"s3://{s3_url.name}?region=us-east-1&allow_http=true"
-            f"&endpoint={way.address(s3_url.endpoint)}",
+            f"&endpoint={proxy.address(s3_url.endpoint)}",
         }
         with watched(tmp_path / "data", **settings) as server:
-            before = server.failing()
-            with way.silent():
-                answer = httpx.get(f"{server.url}/readyz", timeout=PROBE_S)
+            failing_before = server.failing()
+            with proxy.silent():
+                response = httpx.get(f"{server.url}/readyz", timeout=PROBE_S)
             wait_until(lambda: server.failing() == [])
 
-    assert before == []
-    assert answer.status_code == 503
-    assert answer.json()["failing"] == [check for check in CHECKS if check not in ("workers", "disk")]
+    assert failing_before == []
+    assert response.status_code == 503
+    assert response.json()["failing"] == [check for check in CHECKS if check not in ("workers", "disk")]
 
 
-def test_every_probe_that_is_shown_waits_longer_than_the_checks_take() -> None:
+def test_the_timeout_of_every_documented_probe_exceeds_the_duration_of_the_checks() -> None:
     compose = (ROOT / "deploy/compose/compose.yaml").read_text()
     chart = (ROOT / "deploy/helm/countersign/templates/_pod.tpl").read_text()
     guide = (ROOT / "docs/how-to/watch-a-server.md").read_text()
 
-    shown = {
+    timeouts = {
         *re.findall(r"/readyz', timeout=(\d+)\)\"]\n  interval: \d+s\n  timeout: (\d+)s", compose)[0],
         *re.findall(r"path: /readyz, port: operator}\n +periodSeconds: \d+\n +timeoutSeconds: (\d+)", chart),
         *re.findall(r"give the probe (\d+) s", guide),
     }
-    assert shown == {str(PROBE_S)}
+    assert timeouts == {str(PROBE_S)}
     assert max(management.CHECK_S, management.PATIENCE_S) < PROBE_S / 1.5

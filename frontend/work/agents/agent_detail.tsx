@@ -37,8 +37,8 @@ interface Props {
   token: AgentToken;
   known: readonly Command[];
   lastUsed: string | undefined;
-  /** Whether the agent acts for the person who is signed in. Only they can replace its token, because a token acts for who
-   *  issues it. */
+  /** Whether the agent acts for the person who is signed in. Only this person can issue a new token for the agent,
+   *  because a token acts for the person who issues it. */
   isOwn: boolean;
   onRevoke: (token: AgentToken) => void;
 }
@@ -53,7 +53,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevo
     return () => clearInterval(timer);
   }, [isPaused, token.id]);
   const chosen = commandsOf(meta, token);
-  // The table and the sentences leave out the proposals themselves, which every agent that proposes may read.
+  // Leave out the model `plan`: every agent that may propose may also read its plans.
   const rows = permissionsOf(meta, known, chosen, listOf(token.unmask)).filter((each) => each.model.name !== "plan");
   const permitted = rows.filter(isSomething);
   const denied = deniedCommands(meta, chosen);
@@ -163,7 +163,7 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
   );
 }
 
-/** The number of its proposals in each state, such as "2 waiting, 1 approved". */
+/** Return how many plans of the agent are in each state, such as "2 waiting, 1 approved". */
 function decidedNote(plans: AgentHistory["plans"]): string {
   const count = (state: string) => plans.filter((plan) => plan.state === state).length;
   const [waiting, approved, rejected] = [count("pending"), count("executed"), count("rejected")];
@@ -175,7 +175,7 @@ function decidedNote(plans: AgentHistory["plans"]): string {
   return parts.filter(Boolean).join(", ") || t("tile.waiting", { n: number(0) });
 }
 
-/** The names of refused tools, the latest first. */
+/** Return the names of the two tools that were refused last. */
 function refusedTools(calls: readonly Call[]): string {
   return [...new Set(calls.filter((call) => call.result === "refused").map((call) => call.tool))].slice(0, 2).join(", ");
 }

@@ -1,4 +1,4 @@
-// The number of pending plans, shown on every page: read at each change of page, and polled while the page is visible.
+// Counts the pending plans for the badge on every page: after each change of page, and every minute.
 import { effect } from "@preact/signals";
 import { siteState } from "../../shared/components/heading";
 import { send } from "../../shared/client";
@@ -9,7 +9,7 @@ import { mayRun, modelOf } from "../models";
 const INTERVAL_MS = 60_000;
 const INBOX_PATH = "/approvals";
 
-/** Poll the count until the returned function is called. The inbox sets a more exact count itself. */
+/** Poll the count until the returned function is called. The inbox page sets the count itself and is left out. */
 export function pollPendingCount(meta: Meta): () => void {
   const model = modelOf(meta, "plan");
   if (!model || !mayRun(model, "search")) {

@@ -1,19 +1,19 @@
-// Saves a list as CSV, with its records, order and columns. The API writes the CSV.
+// Exports a list as a CSV file. The API writes the CSV; this file requests it and saves it.
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { call, type Field, type Model } from "../api";
 import { notation, separator } from "../values/csv_notation";
 
-// The byte order mark, without which spreadsheets assume another encoding.
+// Spreadsheet programs recognise UTF-8 only if the file starts with this byte order mark.
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** Export for people: labels, decimal amounts, and names of records. */
+/** Export for people: the shown columns, with labels, decimal amounts and names of records. */
 export async function exportCsv(model: Model, input: object, columns: readonly Field[]): Promise<void> {
   const fields = columns.map((field) => field.name);
   await download(model, { ...input, fields, form: "shown", separator, ...notation }, BYTE_ORDER_MARK);
 }
 
-/** Export for programs: all fields by name, ids, amounts in minor units. */
+/** Export for programs: all fields, with their internal names, ids of records, and amounts in minor units. */
 export async function exportRawCsv(model: Model, input: object): Promise<void> {
   await download(model, input, "");
 }

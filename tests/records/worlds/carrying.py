@@ -1,4 +1,4 @@
-"""Sends requests to a world, over REST or over MCP, and interprets the responses."""
+"""Sends the same requests over REST or over MCP to a world (a built test database), and interprets the responses."""
 
 import zlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 
 
 class ResponseMeaning(NamedTuple):
-    """The meaning of a response: the status and the body that the REST response would have."""
+    """The meaning of a response, the same for REST and MCP: the status and the body of the REST response."""
 
     status: int
     body: Any
@@ -59,8 +59,8 @@ class RestCarrier:
 
 
 class McpCarrier(RestCarrier):
-    """Sends commands as calls of tools, with the revisions in turn, and requests descriptions as lists of tools.
-    Requests without a tool (tokens, approvals) are sent over REST."""
+    """Sends each command as a tool call, and each request for a description as `tools/list`. The requests use different
+    revisions of MCP. Requests without a tool (tokens, approvals) are sent over REST."""
 
     async def ask(
         self, world: BuiltDatabase, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
@@ -78,14 +78,14 @@ class McpCarrier(RestCarrier):
         return await world.http.request(method, "/mcp", content=_message(asked, tokens), headers=headers)
 
     def heard(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
-        """Convert a result to the envelope or the proposal that it contains, a refusal to 400, and an unknown tool to
-        404."""
-        found = super().heard(asked, answer)
-        if asked.path.startswith(ELSEWHERE) or found.status != 200:
-            return found
-        if "error" in found.body:
-            return ResponseMeaning(404, found.body["error"])
-        result = found.body["result"]
+        """Return the envelope or the proposal in the result of a tool call, the status 400 for a refusal, and the
+        status 404 for an unknown tool."""
+        rest_meaning = super().heard(asked, answer)
+        if asked.path.startswith(ELSEWHERE) or rest_meaning.status != 200:
+            return rest_meaning
+        if "error" in rest_meaning.body:
+            return ResponseMeaning(404, rest_meaning.body["error"])
+        result = rest_meaning.body["result"]
         if "tools" in result:
             return ResponseMeaning(200, result)
         if result["isError"]:

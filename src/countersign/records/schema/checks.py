@@ -1,4 +1,4 @@
-"""Checks of stored rows before an upgrade, and sums that do not overflow on either database engine."""
+"""Checks of stored rows before an upgrade of the schema, and SQL sums that do not overflow on either database."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -23,7 +23,7 @@ def total_of(high_half: int | Decimal, low_half: int | Decimal) -> int:
     return int(high_half) * _LOW_HALF + int(low_half)
 
 
-_SHOWN = 3
+_MAX_EXAMPLES = 3
 
 
 def substitute(registry: Registry, table: str, name: str) -> Stored:
@@ -56,7 +56,7 @@ async def examine(reader: Reader, step: Step) -> Step:
 async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned: bool) -> str | None:
     """Return the reason why the step cannot be taken, with the remedy. Return None if the step can be taken.
 
-    `is_planned` is true while the steps before this one are not taken yet: the columns that they add cannot be queried.
+    `is_planned` is true if the previous steps are not done yet. Columns that they add cannot be queried then.
     """
     if step.unique is not None and (step.unique.is_there or not is_planned):
         return await _duplicate_obstacle(reader, step.unique)
@@ -102,13 +102,13 @@ async def _empty_obstacle(reader: Reader, registry: Registry, work: RowTask, *, 
 
 
 async def _duplicate_obstacle(reader: Reader, unique: Unique) -> str | None:
-    """Return an error that names the records with equal values. It never contains the value, which may be personal."""
+    """Return an error that names records with equal values. It does not contain the value, which may be personal."""
     table, column = f'"{unique.table}"', f'"{unique.column}"'
     text = f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"
     row = await reader.fetch_one(text)
     if row is None:
         return None
-    text = f"SELECT id FROM {table} WHERE {column} = $1 ORDER BY id LIMIT {_SHOWN}"
+    text = f"SELECT id FROM {table} WHERE {column} = $1 ORDER BY id LIMIT {_MAX_EXAMPLES}"
     examples = ", ".join(example_row[0] for example_row in await reader.fetch(text, row[0]))
     return (
         f"{unique.table}.{unique.column} is to be unique, and several records, for example {examples}, have the same "

@@ -1,7 +1,7 @@
-"""The order of versions: SemVer first, then the packaging ecosystem's rules, as one text that sorts by code point.
+"""The order of versions. `sort_key` converts a version to a text; databases sort releases by this text.
 
-Databases order releases that were published at the same moment by this text, so it must compare exactly as the
-versions do (SemVer 2.0.0 §11; PEP 440 through packaging.version).
+A version that follows SemVer is ordered by SemVer 2.0.0 §11, any other one by PEP 440 (`packaging.version`). The texts
+must sort by code point exactly as the versions do.
 """
 
 import re
@@ -15,13 +15,13 @@ _SEMVER = re.compile(
 )
 _ZEROS = re.compile(r"(?<!\.0)(?:\.0)+\Z")
 _NEITHER, _PACKAGING, _SEMVER_KIND = "0", "1", "1"
-# The part of the key after the release numbers. It sorts development releases and pre-releases before the release
-# itself, and post-releases after it.
+# The character after the release numbers in the key. Development releases and pre-releases sort before the release
+# itself, and post-releases sort after it.
 _DEV, _PRE, _FINAL, _POST = "0", "1", "2", "3"
 
 
 def sort_key(version: str) -> str:
-    """A text whose order by code point is the order of versions; invalid versions sort below valid ones."""
+    """Return a text that sorts by code point as the version does. Invalid versions sort below valid ones."""
     semver_match = _SEMVER.fullmatch(version)
     if semver_match:
         numbers = [int(part) for part in semver_match.group(1, 2, 3)]
@@ -33,8 +33,8 @@ def sort_key(version: str) -> str:
 
 
 def is_lower(version: str, other_version: str) -> bool:
-    """Whether the version is lower than the other; False if one of them is invalid, or if they differ only by
-    trailing `.0`."""
+    """Return whether the version is lower than the other one. Return False if one of them is invalid, or if they differ
+    only by trailing `.0`."""
     key, other_key = sort_key(version), sort_key(other_version)
     if key[0] == _NEITHER or other_key[0] == _NEITHER or without_zeros(version) == without_zeros(other_version):
         return False
@@ -42,18 +42,19 @@ def is_lower(version: str, other_version: str) -> bool:
 
 
 def without_zeros(version: str) -> str:
-    """The version without trailing `.0`."""
+    """Return the version without trailing `.0`."""
     return _ZEROS.sub("", version)
 
 
 def _number(value: int) -> str:
-    """A number with its count of digits first, so that texts sort as numbers."""
+    """Return the number of digits followed by the digits, so that the texts sort as the numbers do."""
     digits = str(value)
     return f"{len(digits):03d}{digits}"
 
 
 def _numbers(values: list[int]) -> str:
-    """The key of release numbers, without trailing zeros. A list sorts before a longer list that begins with it."""
+    """Return the key of release numbers, without trailing zeros. A list sorts before a longer list that starts with the
+    same numbers."""
     while values and values[-1] == 0:
         values = values[:-1]
     return "".join(f"1{_number(value)}" for value in values) + "0"

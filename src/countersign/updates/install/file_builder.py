@@ -1,4 +1,4 @@
-"""Builds missing files from deltas, from the artifact or from chunks, each checked against its digest."""
+"""Builds the missing files of an update from deltas, from the artifact or from chunks, and checks their digests."""
 
 import hashlib
 import os
@@ -44,7 +44,7 @@ class BuildStats:
 
 
 class FileBuilder:
-    """Builds the files of one manifest."""
+    """Builds the files of one manifest that are not installed yet."""
 
     def __init__(
         self,
@@ -77,7 +77,8 @@ class FileBuilder:
         self._by_chunks([file for file in missing if not self.path(file).exists()], places)
 
     def _by_deltas(self, deltas: Sequence[Delta]) -> None:
-        """Apply the deltas. After MAX_FAILED_DELTAS failures, skip the others: deltas are unsigned and take time."""
+        """Apply the deltas. After MAX_FAILED_DELTAS failures, skip the other deltas, because deltas are not signed and
+        take time."""
         failed_deltas = 0
         for delta in deltas:
             if failed_deltas == MAX_FAILED_DELTAS:
@@ -98,7 +99,7 @@ class FileBuilder:
         return self._workspace.made / file.sha256
 
     def _attempt(self, name: str, attempt: Callable[[], None]) -> bool:
-        """Make an attempt, and return whether it succeeded. A failure is recorded as a detour."""
+        """Call `attempt`, and return whether it succeeded. A failure is recorded as a detour."""
         try:
             attempt()
             return True
@@ -128,9 +129,9 @@ class FileBuilder:
     def _by_delta(self, delta: Delta) -> None:
         if self._local.manifest is None:
             raise DeltaRefused("no version is installed")
-        olds = self._local.manifest.files
+        old_files = self._local.manifest.files
         target_files = [self._manifest.files[index] for index in positions(delta.files, len(self._manifest.files))]
-        paths = [self._workspace.target / olds[index].path for index in positions(delta.old, len(olds))]
+        paths = [self._workspace.target / old_files[index].path for index in positions(delta.old, len(old_files))]
         blob = download(
             self._remote, self._workspace.parts, Download("a delta", delta.url, delta.size, delta.sha256), self._fetched
         )

@@ -36,8 +36,8 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def other_provider() -> Iterator[IdentityProvider]:
     """A second identity provider."""
-    with identity_provider.serve_provider() as running:
-        yield running
+    with identity_provider.serve_provider() as second_provider:
+        yield second_provider
 
 
 @pytest.mark.parametrize("dialect", [{"type": "identity_assertion"}, {"grant_type": JWT_BEARER}])
@@ -48,39 +48,42 @@ async def test_a_new_person_is_created_by_the_assertion_and_the_agent_continues_
     agent = RegisteredAgent(world.http)
     body = {**dialect, "assertion_type": ID_JAG, "assertion": provider.mint(ROOT_URL), "scope": "read:library"}
 
-    said = (await agent.register(body)).json()
-    token = (await agent.exchange(said["identity_assertion"])).json()
+    registration = (await agent.register(body)).json()
+    token = (await agent.exchange(registration["identity_assertion"])).json()
 
-    assert said["scopes"] == ["read:library"]
-    assert said["registration_type"] == "identity_assertion"
+    assert registration["scopes"] == ["read:library"]
+    assert registration["registration_type"] == "identity_assertion"
     assert token["scope"] == "read:library"
     assert (await agent.library(token["access_token"])).json() == []
     me = await world.call("GET", "/auth/me", token["access_token"])
     assert me.json()["email"] == ANN
-    assert me.json()["registration_id"] == said["registration_id"]
+    assert me.json()["registration_id"] == registration["registration_id"]
 
 
-async def test_the_same_agent_registers_again_without_becoming_two(world: World, provider: IdentityProvider) -> None:
+async def test_a_repeated_registration_returns_the_same_registration(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
 
-    first = (await register(world, provider.mint(ROOT_URL)))[1].json()
-    second = (await register(world, provider.mint(ROOT_URL)))[1].json()
+    first_body = (await register(world, provider.mint(ROOT_URL)))[1].json()
+    second_body = (await register(world, provider.mint(ROOT_URL)))[1].json()
 
-    assert first["registration_id"] == second["registration_id"]
+    assert first_body["registration_id"] == second_body["registration_id"]
 
 
 async def test_t14_an_assertion_is_used_once_at_either_endpoint(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
-    basic = await confidential(world)
-    assertion = provider.mint(ROOT_URL, client_id=basic[0])
+    client_credentials = await confidential(world)
+    assertion = provider.mint(ROOT_URL, client_id=client_credentials[0])
 
-    first = await exchange(world, basic, assertion)
-    at_token, at_register = await exchange(world, basic, assertion), (await register(world, assertion))[1]
+    first_response = await exchange(world, client_credentials, assertion)
+    token_response, register_response = (
+        await exchange(world, client_credentials, assertion),
+        (await register(world, assertion))[1],
+    )
 
-    assert first.status_code == 200
-    assert (at_token.status_code, at_token.json()["error"]) == (400, "invalid_grant")
+    assert first_response.status_code == 200
+    assert (token_response.status_code, token_response.json()["error"]) == (400, "invalid_grant")
     # An assertion that a client presents with its secret cannot be used to register, whether it was used before or not.
-    assert (at_register.status_code, at_register.json()["code"]) == (400, "invalid_client_id")
+    assert (register_response.status_code, register_response.json()["code"]) == (400, "invalid_client_id")
 
 
 async def test_t14_of_two_registrations_with_one_assertion_exactly_one_wins(
@@ -91,10 +94,10 @@ async def test_t14_of_two_registrations_with_one_assertion_exactly_one_wins(
     for _ in range(races):
         assertion = provider.mint(ROOT_URL)
 
-        answers = await asyncio.gather(register(world, assertion), register(world, assertion))
+        registrations_made = await asyncio.gather(register(world, assertion), register(world, assertion))
 
-        statuses = sorted(answered.status_code for _, answered in answers)
-        assert statuses == [200, 400], [answered.text for _, answered in answers]
+        statuses = sorted(response.status_code for _, response in registrations_made)
+        assert statuses == [200, 400], [response.text for _, response in registrations_made]
     figures.update(races=races, winners_each=1)
 
 
@@ -105,41 +108,41 @@ async def test_t14_an_assertion_stays_used_after_a_restart(
     assertion = provider.mint(ROOT_URL)
     await register(world, assertion)
 
-    async with app.open_store(settings, ROOT_URL, is_loopback=True) as again:
-        transport = httpx.ASGITransport(app.create(again), raise_app_exceptions=False)
+    async with app.open_store(settings, ROOT_URL, is_loopback=True) as restarted_store:
+        transport = httpx.ASGITransport(app.create(restarted_store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            _, answered = await register(World(again, http), assertion)
+            _, response = await register(World(restarted_store, http), assertion)
 
-    assert answered.json()["code"] == "replay_detected"
+    assert response.json()["code"] == "replay_detected"
 
 
 async def test_t18_an_old_sign_in_must_be_repeated(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     for auth_time in (None, 1, provider.claims(ROOT_URL)["iat"] - 3_700):
-        _, answered = await register(world, provider.mint(ROOT_URL, auth_time=auth_time))
+        _, response = await register(world, provider.mint(ROOT_URL, auth_time=auth_time))
 
-        assert (answered.status_code, answered.json()["code"]) == (401, "login_required")
-        assert answered.json()["max_age"] == 3600
-        assert 'AgentAuth error="login_required", max_age="3600"' in answered.headers["www-authenticate"]
-    assert await all_rows(world.store) == before
+        assert (response.status_code, response.json()["code"]) == (401, "login_required")
+        assert response.json()["max_age"] == 3600
+        assert 'AgentAuth error="login_required", max_age="3600"' in response.headers["www-authenticate"]
+    assert await all_rows(world.store) == rows_before
 
 
-async def test_t20_an_account_is_never_tied_to_a_provider_without_its_person(
+async def test_t20_an_account_is_linked_to_a_provider_only_after_its_person_confirms(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN)
 
-    agent, answered = await register(world, provider.mint(ROOT_URL))
-    body = answered.json()
+    agent, response = await register(world, provider.mint(ROOT_URL))
+    body = response.json()
     agent.answer = body
 
-    assert (answered.status_code, body["code"], body["error"]) == (401, "interaction_required", "interaction_required")
+    assert (response.status_code, body["code"], body["error"]) == (401, "interaction_required", "interaction_required")
     assert body["status"] == 401
     assert body["type"] == f"{ROOT_URL}/problems/interaction-required"
-    assert 'AgentAuth error="interaction_required"' in answered.headers["www-authenticate"]
+    assert 'AgentAuth error="interaction_required"' in response.headers["www-authenticate"]
     assert "identity_assertion" not in body
     assert (await agent.poll()).json()["status"] == "pending"
     page = await ann.get(agent.link)
@@ -147,72 +150,76 @@ async def test_t20_an_account_is_never_tied_to_a_provider_without_its_person(
 
     await ann.decide(agent.link, user_code=agent.code)
     claimed = (await agent.poll()).json()
-    again, at_once = await register(world, provider.mint(ROOT_URL))
+    second_agent, second_response = await register(world, provider.mint(ROOT_URL))
 
     assert claimed["status"] == "claimed"
-    assert at_once.status_code == 200
-    token = (await again.exchange(at_once.json()["identity_assertion"])).json()["access_token"]
+    assert second_response.status_code == 200
+    token = (await second_agent.exchange(second_response.json()["identity_assertion"])).json()["access_token"]
     assert (await world.call("GET", "/auth/me", token)).json()["email"] == ANN
 
 
-async def test_t20_a_member_who_never_signed_in_is_no_free_account(world: World, provider: IdentityProvider) -> None:
+async def test_t20_the_account_of_a_member_who_never_signed_in_needs_confirmation(
+    world: World, provider: IdentityProvider
+) -> None:
     await provider.trust(world.store)
     await world.person(ANN, north="owner")
 
-    _, answered = await register(world, provider.mint(ROOT_URL))
+    _, response = await register(world, provider.mint(ROOT_URL))
 
-    assert answered.json()["code"] == "interaction_required"
+    assert response.json()["code"] == "interaction_required"
 
 
-async def test_t21_one_provider_is_not_another_even_with_the_same_subject(
+async def test_t21_the_same_subject_of_two_providers_is_two_people(
     world: World, provider: IdentityProvider, other_provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
     await other_provider.trust(world.store)
     own_body = (await register(world, provider.mint(ROOT_URL)))[1].json()
 
-    same_email = (await register(world, other_provider.mint(ROOT_URL)))[1]
-    another = (await register(world, other_provider.mint(ROOT_URL, email="bob@example.com")))[1].json()
+    same_email_response = (await register(world, other_provider.mint(ROOT_URL)))[1]
+    other_person_body = (await register(world, other_provider.mint(ROOT_URL, email="bob@example.com")))[1].json()
 
-    assert same_email.json()["code"] == "interaction_required"
-    people = [await owner_of(world, said["registration_id"]) for said in (own_body, another)]
+    assert same_email_response.json()["code"] == "interaction_required"
+    people = [await owner_of(world, body["registration_id"]) for body in (own_body, other_person_body)]
     assert people[0] != people[1]
 
 
-async def test_t23_an_assertion_gives_no_more_than_it_carries(world: World, provider: IdentityProvider) -> None:
+async def test_t23_an_agent_gets_only_scopes_that_the_assertion_names(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
-    carried = "read:products admin:org"
+    asserted_scopes = "read:products admin:org"
 
-    _, wider = await register(world, provider.mint(ROOT_URL, scope=carried), scope="read:products read:library")
-    _, within = await register(world, provider.mint(ROOT_URL, scope=carried))
+    _, wider_response = await register(
+        world, provider.mint(ROOT_URL, scope=asserted_scopes), scope="read:products read:library"
+    )
+    _, narrow_response = await register(world, provider.mint(ROOT_URL, scope=asserted_scopes))
 
-    assert (wider.status_code, wider.json()["code"]) == (400, "invalid_scope")
-    assert within.json()["scopes"] == ["read:products"]
+    assert (wider_response.status_code, wider_response.json()["code"]) == (400, "invalid_scope")
+    assert narrow_response.json()["scopes"] == ["read:products"]
 
 
 async def test_the_person_confirms_the_write_scopes_of_an_agent_once(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
-    wanted = "read:products write:releases"
-    first, _ = await confirmed(world, provider, ann, scope="read:products")
+    requested_scopes = "read:products write:releases"
+    first_scopes, _ = await register_with_confirmation(world, provider, ann, scope="read:products")
 
-    agent, asked = await register(world, provider.mint(ROOT_URL), scope=wanted)
-    agent.answer = asked.json()
+    agent, first_response = await register(world, provider.mint(ROOT_URL), scope=requested_scopes)
+    agent.answer = first_response.json()
     await ann.decide(agent.link, user_code=agent.code)
-    _, later = await register(world, provider.mint(ROOT_URL), scope=wanted)
+    _, later_response = await register(world, provider.mint(ROOT_URL), scope=requested_scopes)
 
-    assert first == ["read:products"]
-    assert asked.json()["code"] == "interaction_required"
-    assert later.status_code == 200
-    assert "write:releases" in later.json()["scopes"]
+    assert first_scopes == ["read:products"]
+    assert first_response.json()["code"] == "interaction_required"
+    assert later_response.status_code == 200
+    assert "write:releases" in later_response.json()["scopes"]
 
 
-async def confirmed(
-    world: World, provider: IdentityProvider, visitor: Visitor, **more: Any
+async def register_with_confirmation(
+    world: World, provider: IdentityProvider, visitor: Visitor, **members: Any
 ) -> tuple[list[str], RegisteredAgent]:
     """Register an agent, let its person confirm the registration, and return the scopes."""
-    agent, answered = await register(world, provider.mint(ROOT_URL), **more)
-    agent.answer = answered.json()
+    agent, response = await register(world, provider.mint(ROOT_URL), **members)
+    agent.answer = response.json()
     await visitor.decide(agent.link, user_code=agent.code)
     return (await agent.poll()).json()["scopes"], agent
 
@@ -248,21 +255,21 @@ async def test_an_anonymous_agent_of_an_existing_account_waits_for_its_person(
     assert (await register(world, provider.mint(ROOT_URL)))[1].status_code == 200
 
 
-async def taken_over(world: World, agent: RegisteredAgent, assertion: str) -> httpx.Response:
+async def claim_with_assertion(world: World, agent: RegisteredAgent, assertion: str) -> httpx.Response:
     """Let an anonymous agent present an assertion for its claim, and return the response."""
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
     return await world.http.post("/api/v1/auth/me", json=body)
 
 
-async def confirmed_claim(visitor: Visitor, answered: httpx.Response) -> str:
+async def confirmed_claim(visitor: Visitor, response: httpx.Response) -> str:
     """Let the person of a claim allow it, and return the page."""
-    link, code = (answered.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
+    link, code = (response.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
     page = await visitor.get(link)
     await visitor.decide(link, user_code=code)
     return page.text
 
 
-async def asking_anonymously(world: World, scope: str) -> RegisteredAgent:
+async def register_anonymously(world: World, scope: str) -> RegisteredAgent:
     """Register an anonymous agent that asks for these scopes."""
     agent = RegisteredAgent(world.http)
     assert (await agent.register({"type": "anonymous", "scope": scope})).status_code == 200
@@ -271,33 +278,35 @@ async def asking_anonymously(world: World, scope: str) -> RegisteredAgent:
 
 async def scopes_of(world: World, agent: RegisteredAgent) -> tuple[str, frozenset[str]]:
     """Return the status and the scopes of an agent's registration."""
-    found = await registrations.with_id(world.store.database, agent.answer["id"])
-    assert found is not None
-    return found.status, found.scopes
+    registration = await registrations.with_id(world.store.database, agent.answer["id"])
+    assert registration is not None
+    return registration.status, registration.scopes
 
 
-ASKED = "read:products read:library write:releases"
-CARRIED = ["read:products", "read:products write:releases", None]
+REQUESTED_SCOPES = "read:products read:library write:releases"
+ASSERTED_SCOPES = ["read:products", "read:products write:releases", None]
 
 
 @pytest.mark.parametrize("is_tied", [True, False])
-@pytest.mark.parametrize("carried", CARRIED)
+@pytest.mark.parametrize("carried", ASSERTED_SCOPES)
 async def test_t23_a_claim_by_an_assertion_asks_the_person_for_no_more_than_agent_and_assertion_both_name(
     world: World, provider: IdentityProvider, carried: str | None, is_tied: bool
 ) -> None:
     await provider.trust(world.store)
-    agent = await asking_anonymously(world, ASKED)
+    agent = await register_anonymously(world, REQUESTED_SCOPES)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
     if is_tied:
-        await confirmed(world, provider, ann, scope="read:products")
-    granted = frozenset((carried or ASKED).split())
+        await register_with_confirmation(world, provider, ann, scope="read:products")
+    granted = frozenset((carried or REQUESTED_SCOPES).split())
 
-    answered = await taken_over(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
+    response = await claim_with_assertion(
+        world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {}))
+    )
     # An agent of a linked account can continue at once, unless it asks for write access.
     is_at_once = is_tied and "write:releases" not in granted
-    assert answered.json()["status"] == ("claimed" if is_at_once else "initiated")
+    assert response.json()["status"] == ("claimed" if is_at_once else "initiated")
     if not is_at_once:
-        page = await confirmed_claim(ann, answered)
+        page = await confirmed_claim(ann, response)
         assert ("see your library" in page) == ("read:library" in granted)
         assert ("publish releases" in page) == ("write:releases" in granted)
 
@@ -308,11 +317,11 @@ async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    agent = await asking_anonymously(world, ASKED)
+    agent = await register_anonymously(world, REQUESTED_SCOPES)
     await Visitor.signed_in(world, ANN, north="publisher")
     before = await registrations.with_id(world.store.database, agent.answer["id"])
     assert before is not None
-    await taken_over(world, agent, provider.mint(ROOT_URL, scope="read:products"))
+    await claim_with_assertion(world, agent, provider.mint(ROOT_URL, scope="read:products"))
 
     # This one was read before the other one was written, as when both arrive at the same time.
     later = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
@@ -324,15 +333,15 @@ async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the
     assert await scopes_of(world, agent) == ("unclaimed", frozenset({"read:products"}))
 
 
-@pytest.mark.parametrize("carried", CARRIED)
+@pytest.mark.parametrize("carried", ASSERTED_SCOPES)
 async def test_t23_a_claim_for_a_new_account_gives_no_more_than_agent_and_assertion_both_name(
     world: World, provider: IdentityProvider, carried: str | None
 ) -> None:
     await provider.trust(world.store)
-    agent = await asking_anonymously(world, ASKED)
-    granted = frozenset((carried or ASKED).split())
+    agent = await register_anonymously(world, REQUESTED_SCOPES)
+    granted = frozenset((carried or REQUESTED_SCOPES).split())
 
-    await taken_over(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
+    await claim_with_assertion(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
 
     # Write access waits for the person.
     status = "unclaimed" if "write:releases" in granted else "claimed"
@@ -348,21 +357,21 @@ async def test_an_assertion_without_any_scope_that_the_agent_asked_for_claims_no
     await other.register({"type": "anonymous", "scope": "read:library"})
     assertion = provider.mint(ROOT_URL, scope="read:library")
 
-    refused = await taken_over(world, agent, assertion)
+    refused = await claim_with_assertion(world, agent, assertion)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_scope")
-    assert (await taken_over(world, other, assertion)).json()["status"] == "claimed"
+    assert (await claim_with_assertion(world, other, assertion)).json()["status"] == "claimed"
 
 
 async def test_t42_a_security_event_ends_everything_the_provider_asserted(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    agent, answered = await register(world, provider.mint(ROOT_URL))
-    assertion = answered.json()["identity_assertion"]
+    agent, response = await register(world, provider.mint(ROOT_URL))
+    assertion = response.json()["identity_assertion"]
     token = (await agent.exchange(assertion)).json()["access_token"]
 
-    pushed = await push(world, provider.event(ROOT_URL))
+    pushed = await push_security_event(world, provider.event(ROOT_URL))
 
     assert (pushed.status_code, pushed.content) == (202, b"")
     assert (await agent.library(token)).status_code == 401
@@ -376,27 +385,29 @@ async def test_t42_an_event_of_another_provider_changes_nothing(
 ) -> None:
     await provider.trust(world.store)
     await other_provider.trust(world.store)
-    agent, answered = await register(world, provider.mint(ROOT_URL))
-    token = (await agent.exchange(answered.json()["identity_assertion"])).json()["access_token"]
+    agent, response = await register(world, provider.mint(ROOT_URL))
+    token = (await agent.exchange(response.json()["identity_assertion"])).json()["access_token"]
 
-    pushed = await push(world, other_provider.event(ROOT_URL))
+    pushed = await push_security_event(world, other_provider.event(ROOT_URL))
 
     assert pushed.status_code == 202
     assert (await agent.library(token)).status_code == 200
 
 
-async def test_an_id_jag_is_exchanged_by_the_client_it_was_made_for(world: World, provider: IdentityProvider) -> None:
+async def test_an_id_jag_is_exchanged_only_by_the_client_that_it_names(
+    world: World, provider: IdentityProvider
+) -> None:
     await provider.trust(world.store)
-    basic = await confidential(world)
+    client_credentials = await confidential(world)
 
-    alone = await exchange(world, None, provider.mint(ROOT_URL, client_id=basic[0]))
-    given = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
-    foreign = await exchange(world, basic, provider.mint(ROOT_URL))
+    unauthenticated_response = await exchange(world, None, provider.mint(ROOT_URL, client_id=client_credentials[0]))
+    response = await exchange(world, client_credentials, provider.mint(ROOT_URL, client_id=client_credentials[0]))
+    foreign_response = await exchange(world, client_credentials, provider.mint(ROOT_URL))
 
-    assert (alone.status_code, alone.json()["error"]) == (401, "invalid_client")
-    assert given.json()["scope"] == "read:products read:releases read:library"
-    assert "refresh_token" not in given.json()
-    assert (foreign.status_code, foreign.json()["error"]) == (400, "invalid_grant")
+    assert (unauthenticated_response.status_code, unauthenticated_response.json()["error"]) == (401, "invalid_client")
+    assert response.json()["scope"] == "read:products read:releases read:library"
+    assert "refresh_token" not in response.json()
+    assert (foreign_response.status_code, foreign_response.json()["error"]) == (400, "invalid_grant")
 
 
 async def test_t17_an_id_jag_of_an_existing_account_sends_the_client_to_register(
@@ -404,15 +415,15 @@ async def test_t17_an_id_jag_of_an_existing_account_sends_the_client_to_register
 ) -> None:
     await provider.trust(world.store)
     await Visitor.signed_in(world, ANN)
-    basic = await confidential(world)
+    client_credentials = await confidential(world)
 
-    answered = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+    response = await exchange(world, client_credentials, provider.mint(ROOT_URL, client_id=client_credentials[0]))
 
-    assert (answered.status_code, answered.json()["error"]) == (400, "invalid_grant")
-    assert "/api/v1/auth/register" in answered.json()["resolution"]
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
+    assert "/api/v1/auth/register" in response.json()["resolution"]
 
 
-async def push(world: World, event: str) -> httpx.Response:
+async def push_security_event(world: World, event: str) -> httpx.Response:
     """Send a security event."""
     headers = {"Content-Type": "application/secevent+jwt"}
     return await world.http.post("/healthz", content=event, headers=headers)
@@ -420,17 +431,17 @@ async def push(world: World, event: str) -> httpx.Response:
 
 async def owner_of(world: World, registration_id: str) -> str | None:
     """Return the person of the agent."""
-    found = await registrations.with_id(world.store.database, registration_id)
-    assert found is not None
-    return found.person_id
+    registration = await registrations.with_id(world.store.database, registration_id)
+    assert registration is not None
+    return registration.person_id
 
 
-async def test_t34_an_agent_bound_before_the_address_was_proven_ends_with_the_proof(
+async def test_t34_proving_the_address_ends_agents_that_were_registered_before(
     world: World, provider: IdentityProvider, settings: Settings
 ) -> None:
     await provider.trust(world.store)
-    agent, answered = await register(world, provider.mint(ROOT_URL))
-    assertion = answered.json()["identity_assertion"]
+    agent, response = await register(world, provider.mint(ROOT_URL))
+    assertion = response.json()["identity_assertion"]
     token = (await agent.exchange(assertion)).json()["access_token"]
 
     await prove(world, settings, ANN)
@@ -445,8 +456,8 @@ async def prove(world: World, settings: Settings, email: str) -> None:
     own_page = {"Origin": ROOT_URL}
     await world.http.post("/auth/signup", data={"email": email}, headers=own_page)
     await world.store.mail.drain()
-    (letter,) = (Path(settings.data) / "mail").glob("*.eml")
-    content = message_from_bytes(letter.read_bytes(), policy=default).get_content()
+    (email_file,) = (Path(settings.data) / "mail").glob("*.eml")
+    content = message_from_bytes(email_file.read_bytes(), policy=default).get_content()
     match = re.search(r"/auth/prove\?token=(cep_\w+)", content)
     assert match is not None
     form = {"token": match[1], "password": "correct horse battery"}
