@@ -47,27 +47,27 @@ TEMPLATES = (
 )  # fmt: skip
 
 
-def typo(title: str, chance: random.Random) -> str:
+def typo(title: str, rng: random.Random) -> str:
     """Return the title with two letters of its first word swapped."""
-    position = chance.randrange(1, 3)
+    position = rng.randrange(1, 3)
     return title[:position] + title[position + 1] + title[position] + title[position + 2 :]
 
 
 def questions(seed_data: seed.Seeded) -> list[str]:
     """Return mixed questions. Every call returns the same questions."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     titles = [title for title, _ in seed_data.pages]
     questions_made: list[str] = []
     for number in range(QUESTIONS):
-        title = chance.choice(titles)
-        platform, other_platform = chance.sample(PLATFORMS, 2)
-        parts = {"title": title, "other": chance.choice(titles), "typo": typo(title, chance), "platform": platform}
+        title = rng.choice(titles)
+        platform, other_platform = rng.sample(PLATFORMS, 2)
+        parts = {"title": title, "other": rng.choice(titles), "typo": typo(title, rng), "platform": platform}
         parts |= {
             "another": other_platform,
-            "kind": chance.choice(KINDS),
-            "tag": chance.choice(("quiet", "harbor", "river")),
+            "kind": rng.choice(KINDS),
+            "tag": rng.choice(("quiet", "harbor", "river")),
         }
-        parts["word"] = chance.choice(("Lantern", "Meadow", title[-6:]))
+        parts["word"] = rng.choice(("Lantern", "Meadow", title[-6:]))
         questions_made.append(TEMPLATES[number % len(TEMPLATES)].format(**parts))
     return questions_made
 

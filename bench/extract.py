@@ -41,15 +41,15 @@ Unpack = Callable[[Path, Path], None]
 
 def write_build(folder: Path, files: int) -> int:
     """Write this number of files, half of them compressible text and half random bytes. Return their size in bytes."""
-    chance = random.Random(1)
-    words = [chance.randbytes(6).hex() for _ in range(500)]
+    rng = random.Random(1)
+    words = [rng.randbytes(6).hex() for _ in range(500)]
     size = 0
     for number in range(files):
         path = folder / f"part-{number % FOLDERS:03}" / f"asset-{number:05}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
-        length = int(LARGEST_BYTES * chance.random() ** 3)
-        text = " ".join(chance.choices(words, k=length // 13 + 1)).encode()[:length]
-        content = text if number % 2 else chance.randbytes(length)
+        length = int(LARGEST_BYTES * rng.random() ** 3)
+        text = " ".join(rng.choices(words, k=length // 13 + 1)).encode()[:length]
+        content = text if number % 2 else rng.randbytes(length)
         path.write_bytes(content)
         size += len(content)
     return size

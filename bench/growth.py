@@ -82,19 +82,19 @@ class Figures:
 
 def store_operations(seed_data: seed.Seeded) -> Operations:
     """The operations of the store's pages and of a customer."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     codes = iter(seed_data.codes)
-    person = lambda: chance.choice(seed_data.tokens)  # noqa: E731
+    person = lambda: rng.choice(seed_data.tokens)  # noqa: E731
 
     def page() -> Call:
-        return Call("GET", f"/api/v1/products?cursor={quote(chance.choice(seed_data.cursors))}")
+        return Call("GET", f"/api/v1/products?cursor={quote(rng.choice(seed_data.cursors))}")
 
     def number() -> str:
-        return chance.choice(seed_data.pages)[0][-6:]
+        return rng.choice(seed_data.pages)[0][-6:]
 
     # Another limit each time, so that fewer answers are repeated from memory.
     def limited(query: str) -> Call:
-        return Call("GET", f"/api/v1/products?{query}&limit={chance.randrange(1, 100)}")
+        return Call("GET", f"/api/v1/products?{query}&limit={rng.randrange(1, 100)}")
 
     return {
         "store: page of 20 at a random place": page,
@@ -106,8 +106,8 @@ def store_operations(seed_data: seed.Seeded) -> Operations:
         "store: search for a common word, best first": lambda: limited("q=lantern&sort=relevance"),
         "store: facets with counts": lambda: limited("tag=river&facets=kind,platform,access,since,tag"),
         "store: suggestions": lambda: Call("GET", f"/api/v1/search/suggest?q={number()[:-1]}"),
-        "store: one product": lambda: Call("GET", f"/api/v1/products/{chance.choice(seed_data.slugs)}"),
-        "store: related products": lambda: Call("GET", f"/api/v1/products/{chance.choice(seed_data.slugs)}/related"),
+        "store: one product": lambda: Call("GET", f"/api/v1/products/{rng.choice(seed_data.slugs)}"),
+        "store: related products": lambda: Call("GET", f"/api/v1/products/{rng.choice(seed_data.slugs)}/related"),
         "store: a library of 10": lambda: Call("GET", "/api/v1/library", token=person()),
         "store: redeem a code": lambda: Call("POST", "/api/v1/redeem", {"code": next(codes)}, person()),
     }
@@ -115,7 +115,7 @@ def store_operations(seed_data: seed.Seeded) -> Operations:
 
 def records_operations(seed_data: records_seed.Seeded, size: int) -> Operations:
     """The operations of a salesperson, and of an agent who reads without seeing personal data."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     manager, agent = seed_data.tokens["manager"], seed_data.tokens["agent of manager"]
     stage = [{"field": "stage", "op": "eq", "value": "new"}]
     order = [{"field": "expected_close"}]
@@ -124,10 +124,10 @@ def records_operations(seed_data: records_seed.Seeded, size: int) -> Operations:
         return Call("POST", f"/api/lead/{command}", body, token)
 
     def lead() -> str:
-        return chance.choice(seed_data.leads)
+        return rng.choice(seed_data.leads)
 
     def title() -> str:
-        return f"Order {chance.randrange(size):07d} of a lead"
+        return f"Order {rng.randrange(size):07d} of a lead"
 
     by_title = lambda: [{"field": "title", "op": "eq", "value": title()}]  # noqa: E731
     return {

@@ -35,12 +35,12 @@ Once = Callable[[Path, Path], None]
 def write_build(tree: Path, packs: int) -> int:
     """Write a build like a game: large packs, half of whose content is compressible, and many small files. Return its
     size in bytes."""
-    chance = random.Random(1)
-    words = [chance.randbytes(5).hex().encode() for _ in range(4000)]
-    text = b" ".join(chance.choices(words, k=PACK_BYTES // 11))
+    rng = random.Random(1)
+    words = [rng.randbytes(5).hex().encode() for _ in range(4000)]
+    text = b" ".join(rng.choices(words, k=PACK_BYTES // 11))
     for number in range(packs):
-        content = bytearray(chance.randbytes(PACK_BYTES // 2))
-        start = chance.randrange(len(text) // 4)
+        content = bytearray(rng.randbytes(PACK_BYTES // 2))
+        start = rng.randrange(len(text) // 4)
         content += text[start : start + PACK_BYTES // 2]
         path = tree / "packs" / f"{number:03}.pak"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def write_build(tree: Path, packs: int) -> int:
     for number in range(SMALL_FILES):
         path = tree / f"small-{number % 50:02}" / f"{number:05}.txt"
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text[number * 100 : number * 100 + chance.randrange(200, 12_000)])
+        path.write_bytes(text[number * 100 : number * 100 + rng.randrange(200, 12_000)])
     return sum(path.stat().st_size for path in tree.rglob("*") if path.is_file())
 
 
@@ -161,9 +161,7 @@ def measure(bench: Bench) -> None:
     _verify(bench, tree, size)
 
 
-def _report(
-    bench: Bench, size: int, took_s: dict[str, list[float]], ingest: Ingest, watching: MemoryWatch
-) -> None:
+def _report(bench: Bench, size: int, took_s: dict[str, list[float]], ingest: Ingest, watching: MemoryWatch) -> None:
     own_times = took_s["countersign"]
     medians = {name: statistics.median(times) for name, times in took_s.items()}
     print(f"\n{size / MIB:.0f} MiB, seconds: " + ", ".join(f"{name} {each:.2f}" for name, each in medians.items()))

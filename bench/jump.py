@@ -104,10 +104,10 @@ def walk(bench: Bench, seed_data: Seeded, server: Worker, order: list[dict[str, 
     durations_by_label: dict[str, list[float]] = {"to the end": [], "open": [], "jump": [], "jump of who sees all": []}
     for client, last_offset in end_by_client.items():
         durations_by_label["to the end"].append(to_the_end(client, order, last_offset))
-    chance = random.Random(1)
+    rng = random.Random(1)
 
     def jump(client: Client) -> float:
-        offset = chance.randrange(end_by_client[client] // PAGE) * PAGE
+        offset = rng.randrange(end_by_client[client] // PAGE) * PAGE
         return client.run("list", order=order, limit=PAGE, offset=offset)[1]
 
     turns: dict[str, Callable[[], float]] = {

@@ -37,17 +37,16 @@ async def fill(data: Path, url: str, size_mib: int) -> None:
     from countersign.store import lifespan
     from countersign.store.releases import blobs
 
-    chance = random.Random(3)
+    rng = random.Random(3)
     settings = Settings(data=str(data), database_url=url, master_key=seed.MASTER_KEY if url else "")
     async with lifespan.open_store(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
         for _ in range(size_mib // 2 // BLOB_MIB):
-            sha256 = await blobs.put(store.database, store.blobs, chance.randbytes(BLOB_MIB * MIB))
+            sha256 = await blobs.put(store.database, store.blobs, rng.randbytes(BLOB_MIB * MIB))
             async with store.database.transaction() as transaction:
                 await blobs.keep(transaction, [await blobs.touch(transaction, sha256, BLOB_MIB * MIB)])
         for _ in range(size_mib // 2 // 16):
             rows = [
-                (chance.randbytes(32), chance.randbytes(32), chance.randbytes(ROW_BYTES))
-                for _ in range(16 * MIB // ROW_BYTES)
+                (rng.randbytes(32), rng.randbytes(32), rng.randbytes(ROW_BYTES)) for _ in range(16 * MIB // ROW_BYTES)
             ]
             async with store.database.transaction() as transaction:
                 await transaction.run_many(FILL, rows)

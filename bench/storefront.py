@@ -32,7 +32,7 @@ FACETS = "kind,platform,access,since,tag"
 
 def lists() -> list[str]:
     """Return queries with no filter, one filter or two filters. Every call returns the same queries."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     queries: list[str] = []
     for number in range(REQUESTS):
         filters = {
@@ -42,8 +42,8 @@ def lists() -> list[str]:
             "access": ("entitled", "free"),
             "published_since": ("2026-01-01", "2026-01-02"),
         }
-        selected_filters = chance.sample(sorted(filters), chance.randrange(0, 3))
-        parameters = [f"{name}={chance.choice(filters[name])}" for name in selected_filters]
+        selected_filters = rng.sample(sorted(filters), rng.randrange(0, 3))
+        parameters = [f"{name}={rng.choice(filters[name])}" for name in selected_filters]
         queries.append("&".join([*parameters, f"limit={20 + number % 20}"]))
     return queries
 

@@ -90,14 +90,14 @@ def real_pair(folder: Path, name: str, versions: tuple[str, str]) -> Pair:
     return Pair(name, " → ".join(versions), (trees[0], trees[1]), (wheels[0], wheels[1]))
 
 
-def asset(chance: random.Random) -> bytes:
+def asset(rng: random.Random) -> bytes:
     """Return an asset of a pack: random bytes like a picture or a sound, or compressible text, with equal
     probability."""
-    size = chance.randrange(20_000, 1_500_000)
-    if chance.random() < 0.5:
-        return chance.randbytes(size)
-    words = [chance.randbytes(chance.randrange(3, 12)).hex().encode() for _ in range(400)]
-    return b" ".join(chance.choices(words, k=size // 15))
+    size = rng.randrange(20_000, 1_500_000)
+    if rng.random() < 0.5:
+        return rng.randbytes(size)
+    words = [rng.randbytes(rng.randrange(3, 12)).hex().encode() for _ in range(400)]
+    return b" ".join(rng.choices(words, k=size // 15))
 
 
 def pack_of(assets: list[bytes]) -> bytes:
@@ -111,33 +111,33 @@ def pack_of(assets: list[bytes]) -> bytes:
     return bytes(table + body)
 
 
-def edit(data: bytes, chance: random.Random) -> bytes:
+def edit(data: bytes, rng: random.Random) -> bytes:
     """Return the asset with 20 changed bits and 300 inserted bytes."""
     edited = bytearray(data)
     for _ in range(20):
-        edited[chance.randrange(len(edited))] ^= 1 << chance.randrange(8)
-    position = chance.randrange(len(edited))
-    return bytes(edited[:position] + chance.randbytes(300) + edited[position:])
+        edited[rng.randrange(len(edited))] ^= 1 << rng.randrange(8)
+    position = rng.randrange(len(edited))
+    return bytes(edited[:position] + rng.randbytes(300) + edited[position:])
 
 
 def generated_pair(folder: Path, name: str, packs: int, pack_bytes: int) -> Pair:
     """Generate a tree of packs and its next version, in which assets are inserted, edited, removed and moved within a
     pack or to another pack."""
-    chance = random.Random(name)
+    rng = random.Random(name)
     old_packs: list[list[bytes]] = []
     for _ in range(packs):
         pack: list[bytes] = []
         while sum(map(len, pack)) < pack_bytes:
-            pack.append(asset(chance))
+            pack.append(asset(rng))
         old_packs.append(pack)
     new_packs = [list(pack) for pack in old_packs]
     for pack in new_packs:
         for _ in range(3):
-            pack.insert(chance.randrange(len(pack)), asset(chance))
-            pack.pop(chance.randrange(len(pack)))
-            position = chance.randrange(len(pack))
-            pack[position] = edit(pack[position], chance)
-        pack.insert(0, pack.pop(chance.randrange(len(pack))))
+            pack.insert(rng.randrange(len(pack)), asset(rng))
+            pack.pop(rng.randrange(len(pack)))
+            position = rng.randrange(len(pack))
+            pack[position] = edit(pack[position], rng)
+        pack.insert(0, pack.pop(rng.randrange(len(pack))))
     new_packs[-1].append(new_packs[0].pop(5))
     trees = (folder / f"{name}-1", folder / f"{name}-2")
     for tree, content in zip(trees, (old_packs, new_packs), strict=True):

@@ -25,8 +25,8 @@ class GeneratedArchive(NamedTuple):
 class UniqueNames:
     """Unique names for entries, in folders that have no entry."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
+    def __init__(self, rng: random.Random) -> None:
+        self._chance = rng
         self._count = 0
 
     def next(self, length: int = 0) -> str:
@@ -36,78 +36,78 @@ class UniqueNames:
         return f"{folder}{self._chance.choice(LETTERS)}{self._count}"
 
 
-def data_of(chance: random.Random) -> bytes:
+def data_of(rng: random.Random) -> bytes:
     """Some bytes of a file, of any length around a block."""
-    return chance.randbytes(chance.choice((0, 1, 3, 511, 512, 513, 1500)))
+    return rng.randbytes(rng.choice((0, 1, 3, 511, 512, 513, 1500)))
 
 
 def tar(seed: int) -> GeneratedArchive:
     """The tar archive of this number: every third one has a trick."""
-    chance = random.Random(f"tar {seed}")
-    names, tree = UniqueNames(chance), Tree()
-    parts = [chance.choice(_TAR_PARTS)(chance, names, tree) for _ in range(chance.randrange(1, 9))]
+    rng = random.Random(f"tar {seed}")
+    names, tree = UniqueNames(rng), Tree()
+    parts = [rng.choice(_TAR_PARTS)(rng, names, tree) for _ in range(rng.randrange(1, 9))]
     if seed % 3:
         return GeneratedArchive(tars.archive(*parts), tree)
-    trick = chance.choice(list(_TAR_TRICKS))
-    parts.insert(chance.randrange(len(parts) + 1), _TAR_TRICKS[trick](chance, names, tree))
+    trick = rng.choice(list(_TAR_TRICKS))
+    parts.insert(rng.randrange(len(parts) + 1), _TAR_TRICKS[trick](rng, names, tree))
     return GeneratedArchive(tars.archive(*parts), None, trick)
 
 
-def _file(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
-    name, data = names.next(chance.choice((0, 5))), data_of(chance)
+def _file(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+    name, data = names.next(rng.choice((0, 5))), data_of(rng)
     tree[name] = "file", data
-    return tars.file(name.encode(), data, magic=chance.choice((USTAR, GNU)))
+    return tars.file(name.encode(), data, magic=rng.choice((USTAR, GNU)))
 
 
-def _folder(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+def _folder(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name = names.next()
     tree[name] = "folder", b""
-    return tars.folder(name.encode() + chance.choice((b"/", b"")))
+    return tars.folder(name.encode() + rng.choice((b"/", b"")))
 
 
-def _link(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+def _link(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name, target = names.next(), names.next()
     tree[name] = "link", target.encode()
     return tars.link(name.encode(), target.encode())
 
 
-def _hard(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+def _hard(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     files = [path for path, (kind, _) in tree.items() if kind == "file"]
     if not files:
-        return _file(chance, names, tree)
-    name, target = names.next(), chance.choice(files)
+        return _file(rng, names, tree)
+    name, target = names.next(), rng.choice(files)
     tree[name] = tree[target]
     if len(target) < 100:
         return tars.hard(name.encode(), target.encode())
     return tars.long(target.encode(), LONG_LINK) + tars.hard(name.encode(), target.encode()[:100], magic=GNU)
 
 
-def _long_by_gnu(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
-    name, data = names.next(chance.choice((99, 130, 200))), data_of(chance)
+def _long_by_gnu(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+    name, data = names.next(rng.choice((99, 130, 200))), data_of(rng)
     tree[name] = "file", data
     return tars.long(name.encode()) + tars.file(name.encode()[:100], data, magic=GNU)
 
 
-def _by_pax(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
-    name, data = names.next(chance.choice((5, 150))), data_of(chance)
+def _by_pax(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+    name, data = names.next(rng.choice((5, 150))), data_of(rng)
     tree[name] = "file", data
     records = [(b"path", name.encode()), (b"mtime", b"1.5"), (b"comment", b"any\xc3\xa9")]
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         records.append((b"size", str(len(data)).encode()))
-    chance.shuffle(records)
+    rng.shuffle(records)
     return tars.pax(*records) + tars.file(name.encode()[:100], data)
 
 
-def _by_prefix(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
-    name, data = names.next(60), data_of(chance)
+def _by_prefix(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+    name, data = names.next(60), data_of(rng)
     folder, _, last = name.rpartition("/")
     tree[name] = "file", data
     return tars.file(last.encode(), data, prefix=folder.encode())
 
 
-def _global(chance: random.Random, names: UniqueNames, tree: Tree) -> bytes:
-    header = tars.pax((chance.choice((b"comment", b"mtime")), b"12"), kind=PAX_GLOBAL)
-    return header * chance.randrange(1, MAX_GLOBAL // 2) + _file(chance, names, tree)
+def _global(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
+    header = tars.pax((rng.choice((b"comment", b"mtime")), b"12"), kind=PAX_GLOBAL)
+    return header * rng.randrange(1, MAX_GLOBAL // 2) + _file(rng, names, tree)
 
 
 _TAR_PARTS: tuple[Callable[[random.Random, UniqueNames, Tree], bytes], ...] = (
@@ -125,13 +125,12 @@ _TAR_PARTS: tuple[Callable[[random.Random, UniqueNames, Tree], bytes], ...] = (
 
 
 def _two(first: bytes, second: bytes) -> Callable[[random.Random, UniqueNames, Tree], bytes]:
-    return lambda chance, names, tree: first + second + _file(chance, names, tree)
+    return lambda rng, names, tree: first + second + _file(rng, names, tree)
 
 
 _TAR_TRICKS: dict[str, Callable[[random.Random, UniqueNames, Tree], bytes]] = {
-    "chained global headers": lambda chance, names, tree: (
-        tars.pax((b"comment", b"x"), kind=PAX_GLOBAL) * chance.randrange(MAX_GLOBAL + 1, 40)
-        + _file(chance, names, tree)
+    "chained global headers": lambda rng, names, tree: (
+        tars.pax((b"comment", b"x"), kind=PAX_GLOBAL) * rng.randrange(MAX_GLOBAL + 1, 40) + _file(rng, names, tree)
     ),
     "a global path": _two(tars.pax((b"path", b"global"), kind=PAX_GLOBAL), b""),
     "a global size": _two(tars.pax((b"size", b"0"), kind=PAX_GLOBAL), b""),
@@ -148,46 +147,44 @@ _TAR_TRICKS: dict[str, Callable[[random.Random, UniqueNames, Tree], bytes]] = {
     "a size that is none": _two(tars.pax((b"size", b"0x10")), b""),
     "a NUL in a path": _two(tars.pax((b"path", b"one\0two")), b""),
     "a sparse map": _two(tars.pax((b"GNU.sparse.major", b"1"), (b"GNU.sparse.name", b"other")), b""),
-    "a header of zeros": lambda chance, names, tree: bytes(512) + _file(chance, names, tree),
-    "a hard link to nothing": lambda chance, names, tree: tars.hard(names.next().encode(), b"nothing"),
-    "a hard link to itself": lambda chance, names, tree: tars.hard(b"self", b"self"),
-    "a hard link to a link": lambda chance, names, tree: tars.link(b"soft", b"x") + tars.hard(b"again", b"soft"),
-    "a hard link with bytes": lambda chance, names, tree: (
+    "a header of zeros": lambda rng, names, tree: bytes(512) + _file(rng, names, tree),
+    "a hard link to nothing": lambda rng, names, tree: tars.hard(names.next().encode(), b"nothing"),
+    "a hard link to itself": lambda rng, names, tree: tars.hard(b"self", b"self"),
+    "a hard link to a link": lambda rng, names, tree: tars.link(b"soft", b"x") + tars.hard(b"again", b"soft"),
+    "a hard link with bytes": lambda rng, names, tree: (
         tars.file(b"one", b"1") + tars.header(b"two", 600, tars.HARD, target=b"one") + tars.file(b"in", b"x" * 88)
     ),
-    "a link with bytes": lambda chance, names, tree: (
+    "a link with bytes": lambda rng, names, tree: (
         tars.header(b"two", 1024, tars.LINK, target=b"one") + tars.file(b"hidden", b"x")
     ),
-    "a folder with bytes": lambda chance, names, tree: (
+    "a folder with bytes": lambda rng, names, tree: (
         tars.header(b"two/", 1024, tars.FOLDER, mode=0o755) + tars.file(b"hidden", b"x")
     ),
-    "a name again": lambda chance, names, tree: tars.file(b"same", b"1") + tars.file(b"same", b"2"),
-    "an unknown kind": lambda chance, names, tree: tars.header(b"odd", 512, b"Q") + tars.file(b"hidden", b"x")[:512],
-    "a prefix under GNU's magic": lambda chance, names, tree: tars.file(b"n", b"1", prefix=b"dir", magic=GNU),
-    "a size in base 256": lambda chance, names, tree: tars.file(
-        b"wide", b"x" * 700, raw={"size": tars.base256(700, 12)}
-    ),
-    "a negative size": lambda chance, names, tree: tars.file(b"wide", b"x", raw={"size": tars.base256(-512, 12)}),
-    "a size with spaces": lambda chance, names, tree: tars.file(b"gap", b"x" * 8, raw={"size": b"    10 \0    "}),
-    "a name that leaves": lambda chance, names, tree: tars.pax((b"path", b"../out")) + tars.file(b"in", b"x"),
+    "a name again": lambda rng, names, tree: tars.file(b"same", b"1") + tars.file(b"same", b"2"),
+    "an unknown kind": lambda rng, names, tree: tars.header(b"odd", 512, b"Q") + tars.file(b"hidden", b"x")[:512],
+    "a prefix under GNU's magic": lambda rng, names, tree: tars.file(b"n", b"1", prefix=b"dir", magic=GNU),
+    "a size in base 256": lambda rng, names, tree: tars.file(b"wide", b"x" * 700, raw={"size": tars.base256(700, 12)}),
+    "a negative size": lambda rng, names, tree: tars.file(b"wide", b"x", raw={"size": tars.base256(-512, 12)}),
+    "a size with spaces": lambda rng, names, tree: tars.file(b"gap", b"x" * 8, raw={"size": b"    10 \0    "}),
+    "a name that leaves": lambda rng, names, tree: tars.pax((b"path", b"../out")) + tars.file(b"in", b"x"),
 }
 
 
 def zip_(seed: int) -> GeneratedArchive:
     """The zip archive of this number: every third one has a trick."""
-    chance = random.Random(f"zip {seed}")
-    names, tree = UniqueNames(chance), Tree()
-    items = [_item(chance, names, tree) for _ in range(chance.randrange(1, 7))]
+    rng = random.Random(f"zip {seed}")
+    names, tree = UniqueNames(rng), Tree()
+    items = [_item(rng, names, tree) for _ in range(rng.randrange(1, 7))]
     if seed % 3:
         return GeneratedArchive(ZipArchive(items).written(), tree)
-    trick = chance.choice(list(_ZIP_TRICKS))
-    items.insert(chance.randrange(len(items) + 1), _ZIP_TRICKS[trick](names.next().encode(), data_of(chance)))
+    trick = rng.choice(list(_ZIP_TRICKS))
+    items.insert(rng.randrange(len(items) + 1), _ZIP_TRICKS[trick](names.next().encode(), data_of(rng)))
     return GeneratedArchive(ZipArchive(items).written(), None, trick)
 
 
-def _item(chance: random.Random, names: UniqueNames, tree: Tree) -> ZipEntry:
-    name, data = names.next(chance.choice((0, 8))), data_of(chance)
-    kind = chance.choice(("file", "file", "file", "folder", "link"))
+def _item(rng: random.Random, names: UniqueNames, tree: Tree) -> ZipEntry:
+    name, data = names.next(rng.choice((0, 8))), data_of(rng)
+    kind = rng.choice(("file", "file", "file", "folder", "link"))
     if kind == "folder":
         tree[name] = "folder", b""
         return ZipEntry(name.encode() + b"/", b"", mode=FOLDER_MODE)
@@ -195,8 +192,8 @@ def _item(chance: random.Random, names: UniqueNames, tree: Tree) -> ZipEntry:
         tree[name] = "link", b"elsewhere"
         return ZipEntry(name.encode(), b"elsewhere", mode=LINK_MODE)
     tree[name] = "file", data
-    method = chance.choice((STORED, DEFLATED))
-    return ZipEntry(name.encode(), data, method, descriptor=method == DEFLATED and chance.random() < 0.3)
+    method = rng.choice((STORED, DEFLATED))
+    return ZipEntry(name.encode(), data, method, descriptor=method == DEFLATED and rng.random() < 0.3)
 
 
 _ZIP_TRICKS: dict[str, Callable[[bytes, bytes], ZipEntry]] = {

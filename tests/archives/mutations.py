@@ -43,88 +43,88 @@ SEEDS = seeds()
 
 def mutant(number: int) -> bytes:
     """The changed archive of this number, always the same."""
-    chance = random.Random(number)
-    data = chance.choice(SEEDS)
+    rng = random.Random(number)
+    data = rng.choice(SEEDS)
     for magic, unpacked in MAGICS.items():
-        if data.startswith(magic) and chance.random() < 0.7:
-            return chance.choice(PACKINGS)(_changed(unpacked(data), chance))
-    return _changed(data, chance)
+        if data.startswith(magic) and rng.random() < 0.7:
+            return rng.choice(PACKINGS)(_changed(unpacked(data), rng))
+    return _changed(data, rng)
 
 
-def _changed(data: bytes, chance: random.Random) -> bytes:
+def _changed(data: bytes, rng: random.Random) -> bytes:
     own = _ZIP if is_zip(data) else _TAR
-    for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
-        change = chance.choice(own if chance.random() < 0.7 else _ANY)
-        data = change(data, chance)
+    for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5))):
+        change = rng.choice(own if rng.random() < 0.7 else _ANY)
+        data = change(data, rng)
     return data
 
 
-def _place(data: bytes, chance: random.Random) -> int:
-    return chance.randrange(len(data)) if data else 0
+def _place(data: bytes, rng: random.Random) -> int:
+    return rng.randrange(len(data)) if data else 0
 
 
-def _flip(data: bytes, chance: random.Random) -> bytes:
-    place = _place(data, chance)
-    return data[:place] + bytes([data[place] ^ 1 << chance.randrange(8)]) + data[place + 1 :] if data else data
+def _flip(data: bytes, rng: random.Random) -> bytes:
+    place = _place(data, rng)
+    return data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :] if data else data
 
 
-def _overwrite(data: bytes, chance: random.Random) -> bytes:
-    place, word = _place(data, chance), chance.choice(WORDS)
+def _overwrite(data: bytes, rng: random.Random) -> bytes:
+    place, word = _place(data, rng), rng.choice(WORDS)
     return data[:place] + word + data[place + len(word) :]
 
 
-def _insert(data: bytes, chance: random.Random) -> bytes:
-    place = _place(data, chance)
-    return data[:place] + chance.choice(WORDS) + data[place:]
+def _insert(data: bytes, rng: random.Random) -> bytes:
+    place = _place(data, rng)
+    return data[:place] + rng.choice(WORDS) + data[place:]
 
 
-def _cut(data: bytes, chance: random.Random) -> bytes:
-    return data[: _place(data, chance)]
+def _cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: _place(data, rng)]
 
 
-def _remove(data: bytes, chance: random.Random) -> bytes:
-    place = _place(data, chance)
-    return data[:place] + data[place + chance.randrange(1, 64) :]
+def _remove(data: bytes, rng: random.Random) -> bytes:
+    place = _place(data, rng)
+    return data[:place] + data[place + rng.randrange(1, 64) :]
 
 
-def _repeat(data: bytes, chance: random.Random) -> bytes:
-    start, length, place = _place(data, chance), chance.choice((4, 22, 46, BLOCK, 2 * BLOCK)), _place(data, chance)
+def _repeat(data: bytes, rng: random.Random) -> bytes:
+    start, length, place = _place(data, rng), rng.choice((4, 22, 46, BLOCK, 2 * BLOCK)), _place(data, rng)
     return data[:place] + data[start : start + length] + data[place:]
 
 
-def _splice(data: bytes, chance: random.Random) -> bytes:
-    other = chance.choice(SEEDS)
-    return data[: _place(data, chance)] + other[_place(other, chance) :]
+def _splice(data: bytes, rng: random.Random) -> bytes:
+    other = rng.choice(SEEDS)
+    return data[: _place(data, rng)] + other[_place(other, rng) :]
 
 
-def _append(data: bytes, chance: random.Random) -> bytes:
-    return data + chance.choice(SEEDS)
+def _append(data: bytes, rng: random.Random) -> bytes:
+    return data + rng.choice(SEEDS)
 
 
 def _records(data: bytes) -> list[int]:
     return [found.start() for found in SIGNATURES.finditer(data)]
 
 
-def _zip_field(data: bytes, chance: random.Random) -> bytes:
+def _zip_field(data: bytes, rng: random.Random) -> bytes:
     """Replace the number in a field of a record."""
     places = _records(data)
     if not places:
         return data
-    place = chance.choice(places)
-    field = place + 4 + 2 * chance.randrange((LENGTHS[data[place : place + 4]] - 4) // 2)
-    return _put(data, field, chance)
+    place = rng.choice(places)
+    field = place + 4 + 2 * rng.randrange((LENGTHS[data[place : place + 4]] - 4) // 2)
+    return _put(data, field, rng)
 
 
-def _put(data: bytes, field: int, chance: random.Random) -> bytes:
-    width = chance.choice((2, 2, 4))
+def _put(data: bytes, field: int, rng: random.Random) -> bytes:
+    width = rng.choice((2, 2, 4))
     if field + width > len(data):
         return data
     now = int.from_bytes(data[field : field + width], "little")
-    number = chance.choice((*NUMBERS, now + 1, now - 1, now * 2, now ^ 8, now ^ 0x800)) & (1 << 8 * width) - 1
+    number = rng.choice((*NUMBERS, now + 1, now - 1, now * 2, now ^ 8, now ^ 0x800)) & (1 << 8 * width) - 1
     return data[:field] + number.to_bytes(width, "little") + data[field + width :]
 
 
-def _zip_both(data: bytes, chance: random.Random) -> bytes:
+def _zip_both(data: bytes, rng: random.Random) -> bytes:
     """Replace the number in a field of both headers of an entry by the same other number."""
     directory = data.find(b"PK\x01\x02")
     if directory < 0 or len(data) < directory + 46:
@@ -132,32 +132,32 @@ def _zip_both(data: bytes, chance: random.Random) -> bytes:
     front = struct.unpack_from("<I", data, directory + 42)[0]
     if front + 30 > len(data):
         return data
-    field, width = chance.choice(((0, 2), (2, 2), (4, 2), (6, 2), (8, 2), (10, 4), (14, 4), (18, 4)))
-    number = (chance.choice((*NUMBERS, chance.getrandbits(32))) & (1 << 8 * width) - 1).to_bytes(width, "little")
+    field, width = rng.choice(((0, 2), (2, 2), (4, 2), (6, 2), (8, 2), (10, 4), (14, 4), (18, 4)))
+    number = (rng.choice((*NUMBERS, rng.getrandbits(32))) & (1 << 8 * width) - 1).to_bytes(width, "little")
     whole = bytearray(data)
     whole[front + 4 + field : front + 4 + field + width] = number
     whole[directory + 6 + field : directory + 6 + field + width] = number
     return bytes(whole)
 
 
-def _zip_name(data: bytes, chance: random.Random) -> bytes:
+def _zip_name(data: bytes, rng: random.Random) -> bytes:
     """Replace a byte of a name in every place that has the name."""
-    word, other = chance.choice((b"a.txt", b"d/x", b"inner.zip")), chance.choice(WORDS)
-    place = chance.randrange(len(word))
+    word, other = rng.choice((b"a.txt", b"d/x", b"inner.zip")), rng.choice(WORDS)
+    place = rng.randrange(len(word))
     changed = word[:place] + other[:1] + word[place + 1 :]
     return data.replace(word, changed)
 
 
-def _zip_record(data: bytes, chance: random.Random) -> bytes:
+def _zip_record(data: bytes, rng: random.Random) -> bytes:
     """Repeat or remove a record."""
     places = _records(data)
     if len(places) < 2:
         return data
-    at = chance.randrange(len(places) - 1)
+    at = rng.randrange(len(places) - 1)
     record = data[places[at] : places[at + 1]]
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         return data[: places[at]] + data[places[at + 1] :]
-    place = chance.choice(places)
+    place = rng.choice(places)
     return data[:place] + record + data[place:]
 
 
@@ -165,37 +165,37 @@ def _headers(data: bytes) -> list[int]:
     return [place for place in range(0, len(data) - BLOCK + 1, BLOCK) if data[place + 257 : place + 262] == b"ustar"]
 
 
-def _tar_field(data: bytes, chance: random.Random) -> bytes:
+def _tar_field(data: bytes, rng: random.Random) -> bytes:
     """Replace a field of a header, mostly with a corrected checksum."""
     places = _headers(data)
     if not places:
         return data
-    place = chance.choice(places)
-    start, length = FIELDS[chance.choice(list(FIELDS))]
+    place = rng.choice(places)
+    start, length = FIELDS[rng.choice(list(FIELDS))]
     block = bytearray(data[place : place + BLOCK])
-    change = chance.randrange(4)
+    change = rng.randrange(4)
     if change == 0:
-        block[start + chance.randrange(length)] = chance.randrange(256)
+        block[start + rng.randrange(length)] = rng.randrange(256)
     elif change == 1:
-        block[start : start + length] = (b"%0*o" % (length, chance.choice(NUMBERS)))[-length:]
+        block[start : start + length] = (b"%0*o" % (length, rng.choice(NUMBERS)))[-length:]
     elif change == 2:
-        block[start] = chance.choice((0x80, 0xFF, 0x20, 0x2D, 0x00, 0x2F))
+        block[start] = rng.choice((0x80, 0xFF, 0x20, 0x2D, 0x00, 0x2F))
     else:
-        word = chance.choice((*WORDS, b"x", b"g", b"L", b"K", b"S", b"5", b"2", b"1"))[:length]
+        word = rng.choice((*WORDS, b"x", b"g", b"L", b"K", b"S", b"5", b"2", b"1"))[:length]
         block[start : start + len(word)] = word
-    if chance.random() < 0.9:
+    if rng.random() < 0.9:
         block[148:156] = b" " * 8
         block[148:156] = b"%06o\x00 " % sum(block)
     return data[:place] + bytes(block) + data[place + BLOCK :]
 
 
-def _tar_blocks(data: bytes, chance: random.Random) -> bytes:
+def _tar_blocks(data: bytes, rng: random.Random) -> bytes:
     """Repeat, move or remove blocks."""
     blocks = [data[place : place + BLOCK] for place in range(0, len(data), BLOCK)]
     if not blocks:
         return data
-    at, other = chance.randrange(len(blocks)), chance.randrange(len(blocks))
-    change = chance.randrange(4)
+    at, other = rng.randrange(len(blocks)), rng.randrange(len(blocks))
+    change = rng.randrange(4)
     if change == 0:
         blocks.insert(other, blocks[at])
     elif change == 1:
@@ -207,20 +207,20 @@ def _tar_blocks(data: bytes, chance: random.Random) -> bytes:
     return b"".join(blocks)
 
 
-def _tar_record(data: bytes, chance: random.Random) -> bytes:
+def _tar_record(data: bytes, rng: random.Random) -> bytes:
     """Replace the value of a PAX record by another of the same length."""
     found = list(re.finditer(rb"[0-9]+ [a-zA-Z.]+=[^\n]*\n", data))
     if not found:
-        return _tar_blocks(data, chance)
-    record = chance.choice(found)
-    place = chance.randrange(record.start(), record.end())
-    word = chance.choice((b"=", b"\n", b" ", b"0", b"9", b"/", b"s", b"-", b"."))
+        return _tar_blocks(data, rng)
+    record = rng.choice(found)
+    place = rng.randrange(record.start(), record.end())
+    word = rng.choice((b"=", b"\n", b" ", b"0", b"9", b"/", b"s", b"-", b"."))
     return data[:place] + word + data[place + 1 :]
 
 
-def _tar_join(data: bytes, chance: random.Random) -> bytes:
+def _tar_join(data: bytes, rng: random.Random) -> bytes:
     """Put entries of another archive before these."""
-    other = chance.choice(SEEDS)
+    other = rng.choice(SEEDS)
     if is_zip(other) or any(other.startswith(magic) for magic in MAGICS):
         return data
     return other.rstrip(b"\x00").ljust(-(-len(other.rstrip(b"\x00")) // BLOCK) * BLOCK, b"\x00") + data

@@ -178,10 +178,10 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
 
     asyncio.run(run())
     whole = installation.archive.getvalue()
-    chance = random.Random(7)
+    rng = random.Random(7)
     missed = misplaced = 0
     for _ in range(FLIPS_FULL if is_full else FLIPS):
-        bit = chance.randrange(8 * len(whole))
+        bit = rng.randrange(8 * len(whole))
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8
         places = damaged_places(bytes(changed))

@@ -17,7 +17,7 @@ class StoreKiller:
 
     def __init__(self, lives: RestartableService, seed: int) -> None:
         self.lives = lives
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.kills = 0
         self.restarts_s: list[float] = []
 
@@ -40,8 +40,8 @@ class StoreKiller:
 
     async def strike(self, before: Callable[[], None]) -> None:
         """Wait for a random time, call `before` shortly before the end, kill the store and start it again."""
-        lead_s = self.chance.uniform(*LEAD_S)
-        await asyncio.sleep(self.chance.uniform(*WITHIN_S) - lead_s)
+        lead_s = self.rng.uniform(*LEAD_S)
+        await asyncio.sleep(self.rng.uniform(*WITHIN_S) - lead_s)
         before()
         await asyncio.sleep(lead_s)
         self.lives.require_alive()

@@ -25,7 +25,7 @@ def killed(place: DataDirectory, command: list[str | Path], after_s: float) -> b
 
 
 def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full: bool, figures: Figures) -> None:
-    chance = random.Random(11)
+    rng = random.Random(11)
     place = DataDirectory.create(tmp_path / "data")
     place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
     place.run("modules", "apply", "--data", place.data)
@@ -39,13 +39,13 @@ def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full:
 
     for _ in range(KILLS_FULL if is_full else KILLS):
         archive.unlink()
-        cut["backup"] += killed(place, ["backup", archive, "--data", place.data], chance.uniform(0.3, 1.1) * backup_s)
+        cut["backup"] += killed(place, ["backup", archive, "--data", place.data], rng.uniform(0.3, 1.1) * backup_s)
         if not archive.exists():
             place.run("backup", archive, "--data", place.data)
         place.run("verify", archive)
 
         shutil.rmtree(copy)
-        cut["restore"] += killed(place, ["restore", archive, "--to", copy], chance.uniform(0.3, 1.1) * restore_s)
+        cut["restore"] += killed(place, ["restore", archive, "--to", copy], rng.uniform(0.3, 1.1) * restore_s)
         if not copy.exists():
             place.run("restore", archive, "--to", copy)
         place.run("verify", copy)

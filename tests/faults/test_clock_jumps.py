@@ -71,12 +71,12 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restartabl
 
 async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[int], hands: int) -> None:
     """Set the clock again and again while the clients work, then finish and check all errands."""
-    chance = random.Random(len(ahead_s))
+    rng = random.Random(len(ahead_s))
     async with asyncio.TaskGroup() as group:
         for _ in range(hands):
             group.create_task(crowd.work())
         for seconds in ahead_s:
-            await asyncio.sleep(chance.uniform(*WITHIN_S))
+            await asyncio.sleep(rng.uniform(*WITHIN_S))
             await wound.jump(seconds)
         crowd.is_over = True
     await crowd.look_at_all()

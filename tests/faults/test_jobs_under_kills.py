@@ -74,7 +74,7 @@ class WorkerKiller:
 
     def __init__(self, store: Store, seed: int) -> None:
         self.store = store
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.is_over = False
         self.killed: list[KilledWorker] = []
 
@@ -86,7 +86,7 @@ class WorkerKiller:
                 assert worker.stdin is not None
                 worker.stdin.write(worker_process.worker_config(self.store) + b"\n")
                 await self._seen(worker.pid)
-                await asyncio.sleep(self.chance.uniform(*LIVES_S))
+                await asyncio.sleep(self.rng.uniform(*LIVES_S))
                 if self.is_over:
                     await worker.wait()
                     raise AssertionError("a worker ended by itself")
@@ -116,7 +116,7 @@ async def tormented(nemesis: WorkerKiller) -> AsyncIterator[None]:
     assert all(isinstance(result, asyncio.CancelledError) for result in results), results
 
 
-async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
+async def seeded(store: Store, count: int, rng: random.Random) -> list[str]:
     """Add `count` jobs of several organisations."""
     async with store.database.transaction() as transaction:
         orgs = [
@@ -124,12 +124,12 @@ async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
             for number in range(ORGANISATIONS)
         ]
     async with store.database.transaction() as transaction:
-        return [await add_job(transaction, store, orgs[number % len(orgs)], chance) for number in range(count)]
+        return [await add_job(transaction, store, orgs[number % len(orgs)], rng) for number in range(count)]
 
 
-async def add_job(transaction: Transaction, store: Store, org_id: str, chance: random.Random) -> str:
+async def add_job(transaction: Transaction, store: Store, org_id: str, rng: random.Random) -> str:
     """Add one job of the organisation."""
-    chore = ChoreInput(chance.uniform(0, 0.2))
+    chore = ChoreInput(rng.uniform(0, 0.2))
     return await queries.enqueue(transaction, store, "chore", chore, org_id=org_id, created_by="x")
 
 
@@ -179,11 +179,11 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
     settings: Settings, is_full: bool, figures: Figures
 ) -> None:
     count = JOBS_FULL if is_full else JOBS
-    chance = random.Random(7)
+    rng = random.Random(7)
     async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
         nemesis = WorkerKiller(store, seed=7)
-        jobs = await seeded(store, count, chance)
+        jobs = await seeded(store, count, rng)
         began_s = time.monotonic()
 
         async with asyncio.timeout(1_200), tormented(nemesis):

@@ -53,7 +53,7 @@ def moving_s(here: DataDirectory, url: str) -> float:
 def test_a_killed_move_is_made_again(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory, is_full: bool, figures: Figures
 ) -> None:
-    chance = random.Random(12)
+    rng = random.Random(12)
     before = tables(DataDirectory.create(template))
     cut, marked = 0, 0
     undisturbed = DataDirectory.create(shutil.copytree(template, tmp_path / "undisturbed"))
@@ -63,7 +63,7 @@ def test_a_killed_move_is_made_again(
         here = DataDirectory.create(shutil.copytree(template, tmp_path / f"data-{number}"))
         url = new_postgres_url()
         move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
-        cut += killed(here, move, chance.uniform(0.3, 1.05) * move_s)
+        cut += killed(here, move, rng.uniform(0.3, 1.05) * move_s)
         mark = migration_marker.read_marker(here.data)
         marked += mark is not None
         if mark is None or not mark.is_complete:

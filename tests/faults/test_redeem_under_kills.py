@@ -97,7 +97,7 @@ async def redeem(lives: RestartableService, about: RedeemRound, owner: str) -> N
 async def play(nemesis: StoreKiller, about: RedeemRound, kills: int, size: RoundSize) -> None:
     """Let the clients work, with several first tries in each life, until all are answered and all kills are done."""
     waiting = list(about.owners)
-    nemesis.chance.shuffle(waiting)
+    nemesis.rng.shuffle(waiting)
     is_over = False
     left = 0
 

@@ -51,14 +51,14 @@ async def wait_until_empty(database: Database, quiet: "subprocess.Popen[bytes]")
 async def test_only_events_of_committed_changes_are_sent_and_none_is_lost(
     database_url: str, is_full: bool, figures: Figures
 ) -> None:
-    chance = random.Random(database_url[:6])
+    rng = random.Random(database_url[:6])
     database = await open_database(database_url, schema="shop", reserve_bytes=0)
     async with receiving() as receiver:
         await create_outbox(database, receiver)
         nodes = [node(database_url), node(database_url)]
         try:
             for kill in range(KILLS_FULL if is_full else KILLS):
-                await receiver.wait_for_messages(len(receiver.messages) + chance.randint(1, 40))
+                await receiver.wait_for_messages(len(receiver.messages) + rng.randint(1, 40))
                 nodes[kill % 2].kill()
                 nodes[kill % 2].wait()
                 nodes[kill % 2] = node(database_url)

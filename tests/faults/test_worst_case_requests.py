@@ -211,23 +211,23 @@ def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is
 
 
 def test_a_stop_at_any_moment_of_it_ends_both_in_time(data: Path, is_full: bool, figures: Figures) -> None:
-    chance, took_s = random.Random(SEED), []
+    rng, took_s = random.Random(SEED), []
     for _ in range(STOPS_FULL if is_full else STOPS):
         with served(data, service="both", settings=SETTINGS) as server:
             site = asyncio.run(_site(server))
             everyone = [site.parent(), *children(site.parent())]
-            took_s.append(asyncio.run(_stopped(site, everyone, chance)))
+            took_s.append(asyncio.run(_stopped(site, everyone, rng)))
 
     figures |= {"stops": len(took_s), "grace_s": GRACE_S, "stopped_within_max_s": round(max(took_s), 2)}
     if is_full:
         assert max(took_s) < GRACE_S + CLOSING_S, figures
 
 
-async def _stopped(site: AttackedServices, everyone: list[int], chance: random.Random) -> float:
+async def _stopped(site: AttackedServices, everyone: list[int], rng: random.Random) -> float:
     """Stop in the middle of the attack, and return how long it took until all processes had ended."""
-    attack = AttackCounter(site, chance.randrange(1 << 30), FULL, variants=1)
+    attack = AttackCounter(site, rng.randrange(1 << 30), FULL, variants=1)
     attacking = asyncio.create_task(attack.run())
-    until = chance.randrange(5, 40)
+    until = rng.randrange(5, 40)
     while attack.sent.total() < until and not attacking.done():
         await asyncio.sleep(0.005)
     began_s = time.monotonic()

@@ -53,8 +53,8 @@ def records(make: Maker) -> Maker:
 @cache
 def worst_case_requests(seed: int, variants: int = VARIANTS) -> tuple[WorstCaseRequest, ...]:
     """A few requests of every kind."""
-    chance = random.Random(seed)
-    return tuple(make(chance) for _ in range(variants) for _, _, make in _makers)
+    rng = random.Random(seed)
+    return tuple(make(rng) for _ in range(variants) for _, _, make in _makers)
 
 
 def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
@@ -66,12 +66,12 @@ def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
         yield from shuffled
 
 
-def words(chance: random.Random, length: int) -> str:
+def words(rng: random.Random, length: int) -> str:
     """Words of a question or a search."""
     known = ("games", "and", "or", "not", "free", "tools", "for", "linux", "under", "5", "mb", "by", "newest", "ümlaut")
     text = ""
     while len(text) < length:
-        text += chance.choice(known) + " "
+        text += rng.choice(known) + " "
     return text[:length].strip()
 
 
@@ -95,124 +95,120 @@ def _get(kind: str, path: str, caller: str = "", **headers: str) -> WorstCaseReq
 
 
 @store
-def search(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice((words(chance, 200), combining_marks(200), "%_" * 100, '"' * 200))
+def search(rng: random.Random) -> WorstCaseRequest:
+    text = rng.choice((words(rng, 200), combining_marks(200), "%_" * 100, '"' * 200))
     query = urlencode({"q": text, "limit": 100, "sort": "relevance"})
     return _get("search", f"/api/v1/products?{query}")
 
 
 @store
-def cursor(chance: random.Random) -> WorstCaseRequest:
-    letters = "".join(chance.choices("AZaz09-_", k=4096))
+def cursor(rng: random.Random) -> WorstCaseRequest:
+    letters = "".join(rng.choices("AZaz09-_", k=4096))
     return _get("cursor", f"/api/v1/products?cursor={letters}")
 
 
 @store
-def query_string(chance: random.Random) -> WorstCaseRequest:
-    pairs = "&".join(f"p{number}={chance.random()}" for number in range(1500))
+def query_string(rng: random.Random) -> WorstCaseRequest:
+    pairs = "&".join(f"p{number}={rng.random()}" for number in range(1500))
     return _get("query_string", f"/api/v1/products?{pairs}")
 
 
 @store
-def path(chance: random.Random) -> WorstCaseRequest:
-    return _get("path", "/api/v1/products/" + quote(combining_marks(chance.randrange(1000, 3000))))
+def path(rng: random.Random) -> WorstCaseRequest:
+    return _get("path", "/api/v1/products/" + quote(combining_marks(rng.randrange(1000, 3000))))
 
 
 @store
-def headers(chance: random.Random) -> WorstCaseRequest:
+def headers(rng: random.Random) -> WorstCaseRequest:
     more = {f"X_{number}": "v" * 200 for number in range(90)}
-    return _get(
-        "headers", "/api/v1/products?limit=100", **more, Cookie="; ".join(["c=v"] * chance.randrange(1000, 3000))
-    )
+    return _get("headers", "/api/v1/products?limit=100", **more, Cookie="; ".join(["c=v"] * rng.randrange(1000, 3000)))
 
 
 @store
-def conditional(chance: random.Random) -> WorstCaseRequest:
-    tags = ", ".join(f'"{chance.randrange(10**9)}"' for _ in range(1500))
+def conditional(rng: random.Random) -> WorstCaseRequest:
+    tags = ", ".join(f'"{rng.randrange(10**9)}"' for _ in range(1500))
     return _get(
         "conditional", "/api/v1/products?limit=100", If_None_Match=tags, Accept="text/html;q=0.1, " * 300 + "*/*"
     )
 
 
 @store
-def documents(chance: random.Random) -> WorstCaseRequest:
-    return _get("documents", chance.choice(("/openapi.json", "/wiki.json", "/llms.txt", "/api/v1/catalog")))
+def documents(rng: random.Random) -> WorstCaseRequest:
+    return _get("documents", rng.choice(("/openapi.json", "/wiki.json", "/llms.txt", "/api/v1/catalog")))
 
 
 @store
-def question(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice(
-        ("games and " * 200, "not free or " * 160, words(chance, 2000), combining_marks(2000), "a " * 1000)
-    )
+def question(rng: random.Random) -> WorstCaseRequest:
+    text = rng.choice(("games and " * 200, "not free or " * 160, words(rng, 2000), combining_marks(2000), "a " * 1000))
     return _post("question", "store", "/api/v1/ask", "", {"query": text[:2000].strip()})
 
 
 @store
-def batch(chance: random.Random) -> WorstCaseRequest:
-    query = urlencode({"q": words(chance, 200), "limit": 100})
+def batch(rng: random.Random) -> WorstCaseRequest:
+    query = urlencode({"q": words(rng, 200), "limit": 100})
     calls = [{"method": "GET", "path": f"/products?{query}&sort=title"} for _ in range(50)]
     return _post("batch", "store", "/api/v1/batch", "", {"operations": calls})
 
 
 @store
-def batch_of_questions(chance: random.Random) -> WorstCaseRequest:
-    body = {"query": words(chance, 2000)}
+def batch_of_questions(rng: random.Random) -> WorstCaseRequest:
+    body = {"query": words(rng, 2000)}
     calls = [{"method": "POST", "path": "/ask", "body": body} for _ in range(50)]
     return _post("batch_of_questions", "store", "/api/v1/batch", "", {"operations": calls})
 
 
 @store
-def redeem(chance: random.Random) -> WorstCaseRequest:
-    code = "".join(chance.choices("ABCDEFGHJKMNPQRSTVWXYZ23456789-", k=128))
+def redeem(rng: random.Random) -> WorstCaseRequest:
+    code = "".join(rng.choices("ABCDEFGHJKMNPQRSTVWXYZ23456789-", k=128))
     return _post("redeem", "store", "/api/v1/redeem", "publisher", {"code": code})
 
 
 @store
-def token(chance: random.Random) -> WorstCaseRequest:
-    secret = "s" * chance.randrange(100, 200)
+def token(rng: random.Random) -> WorstCaseRequest:
+    secret = "s" * rng.randrange(100, 200)
     form = urlencode({"grant_type": "client_credentials", "client_id": "demo-publisher", "client_secret": secret})
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     return WorstCaseRequest("token", "store", "POST", "/api/v1/auth/token", "", form.encode(), kind)
 
 
 @store
-def product(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice((combining_marks(20_000), words(chance, 20_000), "\U0001f600" * 20_000))
+def product(rng: random.Random) -> WorstCaseRequest:
+    text = rng.choice((combining_marks(20_000), words(rng, 20_000), "\U0001f600" * 20_000))
     value = {
         "title": combining_marks(200),
         "description": text,
         "kind": "game",
-        "slug": "x" * 40 + str(chance.randrange(10**9)),
+        "slug": "x" * 40 + str(rng.randrange(10**9)),
         "tags": ["t" * 40],
     }
     return _post("product", "store", "/api/v1/products", "publisher", value)
 
 
 @store
-def deep_json(chance: random.Random) -> WorstCaseRequest:
+def deep_json(rng: random.Random) -> WorstCaseRequest:
     depth = (STORE_BYTES - ROOM) // 2
-    opener = chance.choice((b"[", b'{"a":'))
+    opener = rng.choice((b"[", b'{"a":'))
     body = b'{"type":"x","payload":{"a":' + opener * (depth // len(opener))
     return WorstCaseRequest("deep_json", "store", "POST", "/api/v1/jobs", "publisher", body[: STORE_BYTES - ROOM])
 
 
 @store
-def wide_json(chance: random.Random) -> WorstCaseRequest:
+def wide_json(rng: random.Random) -> WorstCaseRequest:
     values = "1," * ((STORE_BYTES - ROOM) // 2)
-    body = f'{{"type":"x{chance.randrange(9)}","payload":{{"a":[{values}1]}}}}'
+    body = f'{{"type":"x{rng.randrange(9)}","payload":{{"a":[{values}1]}}}}'
     return WorstCaseRequest("wide_json", "store", "POST", "/api/v1/jobs", "publisher", body.encode())
 
 
 @store
-def tools(chance: random.Random) -> WorstCaseRequest:
-    call = {"name": "ask", "arguments": {"query": words(chance, 2000)}}
+def tools(rng: random.Random) -> WorstCaseRequest:
+    call = {"name": "ask", "arguments": {"query": words(rng, 2000)}}
     calls = [{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call} for number in range(50)]
     return _mcp("tools", "store", "", calls)
 
 
 @store
-def wide_tools(chance: random.Random) -> WorstCaseRequest:
-    body = b"[" + b"1," * ((STORE_BYTES - ROOM - chance.randrange(99)) // 2) + b"1]"
+def wide_tools(rng: random.Random) -> WorstCaseRequest:
+    body = b"[" + b"1," * ((STORE_BYTES - ROOM - rng.randrange(99)) // 2) + b"1]"
     return _mcp_bytes("wide_tools", "store", "", body)
 
 
@@ -226,131 +222,129 @@ def _mcp_bytes(kind: str, service: str, caller: str, body: bytes) -> WorstCaseRe
 
 
 @records
-def conditions(chance: random.Random) -> WorstCaseRequest:
-    values = [words(chance, 20) for _ in range(1000)]
+def conditions(rng: random.Random) -> WorstCaseRequest:
+    values = [words(rng, 20) for _ in range(1000)]
     filters = [{"field": "title", "op": "in", "value": values} for _ in range(50)]
     value = {"filter": filters, "order": [{"field": "title", "dir": "desc"}], "limit": 5000}
-    return _post("conditions", "records", "/api/lead/list", chance.choice(("alice", "agent")), value)
+    return _post("conditions", "records", "/api/lead/list", rng.choice(("alice", "agent")), value)
 
 
 @records
-def contains(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice((words(chance, 2000), combining_marks(2000), "%_" * 1000))
+def contains(rng: random.Random) -> WorstCaseRequest:
+    text = rng.choice((words(rng, 2000), combining_marks(2000), "%_" * 1000))
     filters = [{"field": "title", "op": "contains", "value": text} for _ in range(50)]
-    return _post("contains", "records", "/api/lead/search", chance.choice(("alice", "agent")), {"filter": filters})
+    return _post("contains", "records", "/api/lead/search", rng.choice(("alice", "agent")), {"filter": filters})
 
 
 @records
-def whole_list(chance: random.Random) -> WorstCaseRequest:
-    value = {"limit": 5000, "offset": chance.randrange(2**53 - 1) if chance.random() < 0.5 else 0}
-    return _post("whole_list", "records", "/api/lead/list", chance.choice(("alice", "agent")), value)
+def whole_list(rng: random.Random) -> WorstCaseRequest:
+    value = {"limit": 5000, "offset": rng.randrange(2**53 - 1) if rng.random() < 0.5 else 0}
+    return _post("whole_list", "records", "/api/lead/list", rng.choice(("alice", "agent")), value)
 
 
 @records
-def token_like_text(chance: random.Random) -> WorstCaseRequest:
+def token_like_text(rng: random.Random) -> WorstCaseRequest:
     text = tokens(960_000)
     return _post(
         "token_like_text",
         "records",
         "/api/lead/update",
-        chance.choice(("alice", "agent")),
+        rng.choice(("alice", "agent")),
         {"id": LEAD, "notes": text},
     )
 
 
 @records
-def marked_text(chance: random.Random) -> WorstCaseRequest:
-    value = {"title": combining_marks(500), "notes": combining_marks(chance.randrange(100_000, 900_000))}
-    return _post("marked_text", "records", "/api/lead/create", chance.choice(("alice", "agent")), value)
+def marked_text(rng: random.Random) -> WorstCaseRequest:
+    value = {"title": combining_marks(500), "notes": combining_marks(rng.randrange(100_000, 900_000))}
+    return _post("marked_text", "records", "/api/lead/create", rng.choice(("alice", "agent")), value)
 
 
 @records
-def table(chance: random.Random) -> WorstCaseRequest:
-    rows = "title,notes\n" + "".join(
-        f"{words(chance, 20)},{tokens(100)}\n" for _ in range(chance.choice((499, 999, 4_999)))
-    )
+def table(rng: random.Random) -> WorstCaseRequest:
+    rows = "title,notes\n" + "".join(f"{words(rng, 20)},{tokens(100)}\n" for _ in range(rng.choice((499, 999, 4_999))))
     return _post("table", "records", "/api/lead/import", "alice", {"csv": rows, "dry_run": True})
 
 
 @records
-def empty_cells(chance: random.Random) -> WorstCaseRequest:
-    text = chance.choice(("," * (4 << 20), "title\n" * (1 << 20), "title\n" + ",\n" * (2 << 20)))
+def empty_cells(rng: random.Random) -> WorstCaseRequest:
+    text = rng.choice(("," * (4 << 20), "title\n" * (1 << 20), "title\n" + ",\n" * (2 << 20)))
     return _post("empty_cells", "records", "/api/lead/import", "alice", {"csv": text, "dry_run": True})
 
 
 @records
-def export(chance: random.Random) -> WorstCaseRequest:
-    return _post("export", "records", "/api/lead/export", chance.choice(("alice", "agent")), {})
+def export(rng: random.Random) -> WorstCaseRequest:
+    return _post("export", "records", "/api/lead/export", rng.choice(("alice", "agent")), {})
 
 
 @records
-def user_name(chance: random.Random) -> WorstCaseRequest:
-    name = chance.choice(
+def user_name(rng: random.Random) -> WorstCaseRequest:
+    name = rng.choice(
         (combining_marks(RECORDS_BYTES // 3), "u" * (RECORDS_BYTES - ROOM), "\u00e9" * (RECORDS_BYTES // 3))
     )
     return _post("user_name", "records", "/api/auth/login", "", {"username": name, "password": "p" * 200})
 
 
 @records
-def password(chance: random.Random) -> WorstCaseRequest:
-    value = {"username": f"u{chance.randrange(10**9)}", "password": combining_marks(RECORDS_BYTES // 3)}
+def password(rng: random.Random) -> WorstCaseRequest:
+    value = {"username": f"u{rng.randrange(10**9)}", "password": combining_marks(RECORDS_BYTES // 3)}
     return _post("password", "records", "/api/auth/login", "", value)
 
 
 @records
-def wide_body(chance: random.Random) -> WorstCaseRequest:
-    piece = chance.choice((b"[],", b"1,", b'"",', b'{"a":1},'))
+def wide_body(rng: random.Random) -> WorstCaseRequest:
+    piece = rng.choice((b"[],", b"1,", b'"",', b'{"a":1},'))
     body = b'{"filter":[' + piece * ((RECORDS_BYTES - ROOM) // len(piece)) + b"1]}"
     return WorstCaseRequest("wide_body", "records", "POST", "/api/lead/list", "alice", body)
 
 
 @records
-def many_values(chance: random.Random) -> WorstCaseRequest:
-    piece = chance.choice(("[]", "1", '""', '{"a":1}'))
+def many_values(rng: random.Random) -> WorstCaseRequest:
+    piece = rng.choice(("[]", "1", '""', '{"a":1}'))
     body = '{"filter":[' + ",".join([piece] * 24_000) + "]}"
     return WorstCaseRequest("many_values", "records", "POST", "/api/lead/list", "alice", body.encode())
 
 
 @records
-def deep_body(chance: random.Random) -> WorstCaseRequest:
-    opener = chance.choice((b"[", b'{"a":'))
+def deep_body(rng: random.Random) -> WorstCaseRequest:
+    opener = rng.choice((b"[", b'{"a":'))
     body = b'{"filter":' + opener * ((RECORDS_BYTES - ROOM) // len(opener))
     return WorstCaseRequest("deep_body", "records", "POST", "/api/lead/list", "alice", body)
 
 
 @records
-def escaped_text(chance: random.Random) -> WorstCaseRequest:
-    piece = chance.choice((b"\\u00e9", b"\\\\", b":,", b'\\"'))
+def escaped_text(rng: random.Random) -> WorstCaseRequest:
+    piece = rng.choice((b"\\u00e9", b"\\\\", b":,", b'\\"'))
     body = b'{"title":"' + piece * ((RECORDS_BYTES - ROOM) // len(piece)) + b'"}'
     return WorstCaseRequest("escaped_text", "records", "POST", "/api/lead/create", "alice", body)
 
 
 @records
-def repeated_names(chance: random.Random) -> WorstCaseRequest:
-    members = ",".join(f'"title{number}":":"' for number in range(20_000 + chance.randrange(99)))
+def repeated_names(rng: random.Random) -> WorstCaseRequest:
+    members = ",".join(f'"title{number}":":"' for number in range(20_000 + rng.randrange(99)))
     return WorstCaseRequest("repeated_names", "records", "POST", "/api/lead/create", "alice", f"{{{members}}}".encode())
 
 
 @records
-def plan(chance: random.Random) -> WorstCaseRequest:
-    steps = [{"command": "lead.create", "input": {"title": words(chance, 100), "notes": words(chance, 9_000)}}] * 20
-    return _post("plan", "records", "/api/plan/propose", "agent", {"steps": steps, "why": words(chance, 900)})
+def plan(rng: random.Random) -> WorstCaseRequest:
+    steps = [{"command": "lead.create", "input": {"title": words(rng, 100), "notes": words(rng, 9_000)}}] * 20
+    return _post("plan", "records", "/api/plan/propose", "agent", {"steps": steps, "why": words(rng, 900)})
 
 
 @records
-def tool_calls(chance: random.Random) -> WorstCaseRequest:
-    call = {"name": "lead__list", "arguments": {"limit": chance.randrange(50, 200)}}
+def tool_calls(rng: random.Random) -> WorstCaseRequest:
+    call = {"name": "lead__list", "arguments": {"limit": rng.randrange(50, 200)}}
     calls = [{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call} for number in range(50)]
-    return _mcp("tool_calls", "records", chance.choice(("alice", "agent")), calls)
+    return _mcp("tool_calls", "records", rng.choice(("alice", "agent")), calls)
 
 
 @records
-def wide_tool_calls(chance: random.Random) -> WorstCaseRequest:
-    body = b"[" + b"1," * ((RECORDS_BYTES - ROOM - chance.randrange(99)) // 2) + b"1]"
+def wide_tool_calls(rng: random.Random) -> WorstCaseRequest:
+    body = b"[" + b"1," * ((RECORDS_BYTES - ROOM - rng.randrange(99)) // 2) + b"1]"
     return _mcp_bytes("wide_tool_calls", "records", "agent", body)
 
 
 @records
-def meta(chance: random.Random) -> WorstCaseRequest:
-    path = chance.choice(("/api/meta", "/api/commands", "/api/openapi.json"))
-    return WorstCaseRequest("meta", "records", "GET", path, chance.choice(("alice", "agent")))
+def meta(rng: random.Random) -> WorstCaseRequest:
+    path = rng.choice(("/api/meta", "/api/commands", "/api/openapi.json"))
+    return WorstCaseRequest("meta", "records", "GET", path, rng.choice(("alice", "agent")))

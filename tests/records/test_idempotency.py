@@ -462,12 +462,12 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
     """The test sends the same random calls to two offices. One office gets each call a second time, at once or much
     later."""
     plain, retried = sqlite_pair
-    chance, counter = random.Random(seed), itertools.count()
+    rng, counter = random.Random(seed), itertools.count()
     sent: list[tuple[str, str, dict[str, Any], bytes]] = []
     ids: tuple[list[str], list[str]] = ([], [])
     for _ in range(25):
-        who, command, body = _random_call(chance, next(counter))
-        place = chance.randrange(len(ids[0])) if ids[0] else 0
+        who, command, body = _random_call(rng, next(counter))
+        place = rng.randrange(len(ids[0])) if ids[0] else 0
         bodies = [{**body, "id": id_[place]} if "id" in body and id_ else body for id_ in ids]
         key = new_key()
         one = await plain.call(who, command, bodies[0])
@@ -477,7 +477,7 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
             ids[0].append(one.json()["value"]["id"])
             ids[1].append(two.json()["value"]["id"])
         sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
-        for who_again, again, asked, answer in chance.sample(sent, min(len(sent), 2)):
+        for who_again, again, asked, answer in rng.sample(sent, min(len(sent), 2)):
             replayed = await keyed(retried, who_again, again, asked["key"], asked["body"])
             assert replayed.headers["idempotency-replayed"] == "true"
             assert replayed.status_code in (200, 400)
@@ -488,13 +488,13 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
     assert sorted(map(_shown, await plain.all("lead"))) == sorted(map(_shown, await retried.all("lead")))
 
 
-def _random_call(chance: random.Random, number: int) -> tuple[str, str, dict[str, Any]]:
-    command = chance.choice(("lead.create", "lead.create", "lead.update", "lead.qualify", "lead.delete", "lead.lose"))
+def _random_call(rng: random.Random, number: int) -> tuple[str, str, dict[str, Any]]:
+    command = rng.choice(("lead.create", "lead.create", "lead.update", "lead.qualify", "lead.delete", "lead.lose"))
     if command == "lead.create":
-        return "alice", command, {"title": f"Lead {number}", "contact_email": f"{chance.randrange(3)}@x.example"}
+        return "alice", command, {"title": f"Lead {number}", "contact_email": f"{rng.randrange(3)}@x.example"}
     body: dict[str, Any] = {"id": "x"}
     if command == "lead.update":
-        body |= {"title": f"Title {chance.randrange(3)}", "revision": chance.randrange(1, 4)}
+        body |= {"title": f"Title {rng.randrange(3)}", "revision": rng.randrange(1, 4)}
     return "root", command, body
 
 

@@ -11,8 +11,8 @@ from tests.records.office import Office
 
 def incompressible(length: int) -> str:
     """Return a text of characters of three bytes each that a database cannot compress."""
-    chance = random.Random(length)
-    return "".join(chr(chance.randrange(0x4E00, 0x9FA0)) for _ in range(length))
+    rng = random.Random(length)
+    return "".join(chr(rng.randrange(0x4E00, 0x9FA0)) for _ in range(length))
 
 
 async def test_an_indexed_text_may_have_a_thousand_usual_characters_and_several_hundred_of_the_longest(

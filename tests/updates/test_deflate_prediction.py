@@ -87,26 +87,26 @@ def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(to
     assert len(made.blob) < len(new) // (20 if tool == "gzip" else 8)
 
 
-def compressed(chance: random.Random, content: bytes) -> bytes:
+def compressed(rng: random.Random, content: bytes) -> bytes:
     """A stream with any settings, and flushes anywhere."""
-    level, strategy = chance.randrange(10), chance.choice((zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY))
-    compressor = zlib.compressobj(level, zlib.DEFLATED, -15, chance.randrange(1, 10), strategy)
+    level, strategy = rng.randrange(10), rng.choice((zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY))
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -15, rng.randrange(1, 10), strategy)
     out, at = b"", 0
     while at < len(content):
-        step = chance.randrange(1, 40_000)
+        step = rng.randrange(1, 40_000)
         out += compressor.compress(content[at : at + step])
         at += step
-        out += compressor.flush(chance.choice((zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH)))
+        out += compressor.flush(rng.choice((zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH)))
     return out + compressor.flush()
 
 
 def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
     """A stream consists of tokens and blocks only, whatever program wrote it."""
     for seed in range(2_000 if is_full else 12):
-        chance = random.Random(seed)
-        pieces = (TEXT[: chance.randrange(30_000)], chance.randbytes(chance.randrange(70_000)), bytes(999))
-        content = b"".join(chance.sample(pieces, chance.randrange(4)))
-        stream = compressed(chance, content)
+        rng = random.Random(seed)
+        pieces = (TEXT[: rng.randrange(30_000)], rng.randbytes(rng.randrange(70_000)), bytes(999))
+        content = b"".join(rng.sample(pieces, rng.randrange(4)))
+        stream = compressed(rng, content)
 
         found, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
 

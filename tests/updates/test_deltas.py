@@ -56,41 +56,41 @@ def lacking(old: Files, new: Files) -> Files:
     return {path: data for path, data in new.items() if data and data not in old.values()}
 
 
-def edited(data: bytes, chance: random.Random) -> bytes:
+def edited(data: bytes, rng: random.Random) -> bytes:
     """The data with a few changes of every kind."""
     out = bytearray(data)
-    for _ in range(chance.randrange(1, 9)):
-        at = chance.randrange(len(out) + 1)
-        kind = chance.randrange(4)
+    for _ in range(rng.randrange(1, 9)):
+        at = rng.randrange(len(out) + 1)
+        kind = rng.randrange(4)
         if kind == 0:
-            out[at:at] = chance.randbytes(chance.randrange(300))
+            out[at:at] = rng.randbytes(rng.randrange(300))
         elif kind == 1:
-            del out[at : at + chance.randrange(300)]
+            del out[at : at + rng.randrange(300)]
         elif kind == 2 and out:
-            out[at % len(out)] ^= 1 + chance.randrange(255)
+            out[at % len(out)] ^= 1 + rng.randrange(255)
         else:
-            out[at:at] = out[: chance.randrange(len(out) + 1)]
+            out[at:at] = out[: rng.randrange(len(out) + 1)]
     return bytes(out)
 
 
-def tree(chance: random.Random, before: Files | None = None) -> Files:
+def tree(rng: random.Random, before: Files | None = None) -> Files:
     """A random tree; with `before`, a later version of that tree."""
     if before is None:
-        kinds = (chance.randbytes, lambda size: TEXT[:size], lambda size: zipped({"m": TEXT[:size]}), bytes)
-        return {f"d{n % 3}/f{n}": chance.choice(kinds)(chance.randrange(5000)) for n in range(chance.randrange(1, 12))}
-    after = {(path if chance.random() < 0.8 else path + ".moved"): data for path, data in before.items()}
+        kinds = (rng.randbytes, lambda size: TEXT[:size], lambda size: zipped({"m": TEXT[:size]}), bytes)
+        return {f"d{n % 3}/f{n}": rng.choice(kinds)(rng.randrange(5000)) for n in range(rng.randrange(1, 12))}
+    after = {(path if rng.random() < 0.8 else path + ".moved"): data for path, data in before.items()}
     for path in list(after):
-        if chance.random() < 0.5:
-            after[path] = edited(after[path], chance)
-    return {**after, "new.zip": zipped({"m": TEXT[: chance.randrange(9000)], "n": b"n" * 400})}
+        if rng.random() < 0.5:
+            after[path] = edited(after[path], rng)
+    return {**after, "new.zip": zipped({"m": TEXT[: rng.randrange(9000)], "n": b"n" * 400})}
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 1 << 32), st.sampled_from([2000, 20_000, make.GROUP_BYTES]))
 def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
-    chance = random.Random(seed)
-    old = tree(chance)
-    new = tree(chance, old)
+    rng = random.Random(seed)
+    old = tree(rng)
+    new = tree(rng, old)
 
     found = applied(make_deltas(old, new, group_bytes), old, new)
 
@@ -148,9 +148,9 @@ def test_a_delta_finds_content_moved_to_another_file() -> None:
 
 
 def test_contents_beyond_the_group_are_searched_in_parts() -> None:
-    chance = random.Random(3)
-    assets = [chance.randbytes(200_000) for _ in range(40)]
-    moved = [assets[30], *assets[:12], edited(assets[12], chance), chance.randbytes(9000), *assets[13:30], *assets[31:]]
+    rng = random.Random(3)
+    assets = [rng.randbytes(200_000) for _ in range(40)]
+    moved = [assets[30], *assets[:12], edited(assets[12], rng), rng.randbytes(9000), *assets[13:30], *assets[31:]]
     old, new = {"pack": b"".join(assets)}, {"pack": b"".join(moved)}
 
     deltas = make_deltas(old, new, 4 * MIB)
@@ -162,9 +162,9 @@ def test_contents_beyond_the_group_are_searched_in_parts() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_covers_found_in_parts_are_covers(seed: int) -> None:
-    chance = random.Random(seed)
-    old = chance.randbytes(chance.randrange(400_000))
-    new = edited(edited(old, chance), chance)
+    rng = random.Random(seed)
+    old = rng.randbytes(rng.randrange(400_000))
+    new = edited(edited(old, rng), rng)
 
     found = matches.all_covers(old, new, 100_000)
 

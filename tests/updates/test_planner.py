@@ -127,11 +127,11 @@ def test_a_wrong_mode_alone_costs_a_copy() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_every_file_is_in_one_place_and_nothing_costs_more_than_all_chunks(seed: int) -> None:
-    chance = random.Random(seed)
-    contents = [chance.randbytes(chance.randrange(60_000)) for _ in range(6)]
-    older = build("1", {f"f{n}": chance.choice(contents) for n in range(5)})
-    newer = build("2", {f"f{n}": chance.choice(contents) for n in range(8)})
-    damaged = [f"f{n}" for n in range(5) if chance.random() < 0.3]
+    rng = random.Random(seed)
+    contents = [rng.randbytes(rng.randrange(60_000)) for _ in range(6)]
+    older = build("1", {f"f{n}": rng.choice(contents) for n in range(5)})
+    newer = build("2", {f"f{n}": rng.choice(contents) for n in range(8)})
+    damaged = [f"f{n}" for n in range(5) if rng.random() < 0.3]
 
     found = plan(BuildServer(newer), local(older, damaged))
 

@@ -40,13 +40,13 @@ def _kept(path: Path) -> set[int]:
 
 def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    chance = random.Random(7)
+    rng = random.Random(7)
     acknowledged: set[int] = set()
     for round_ in range(KILLS):
         command = _command("writing", path, 1 + round_ * 100_000, 0)
         process = subprocess.Popen(command, env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(chance.randint(1, 400))]
+        lines = [process.stdout.readline() for _ in range(rng.randint(1, 400))]
         process.kill()
         lines += process.stdout.readlines()
         process.stdout.close()

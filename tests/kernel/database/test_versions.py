@@ -64,7 +64,7 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
     acknowledged = 0
     is_over = False
     reads = 0
-    chance = random.Random(1)
+    rng = random.Random(1)
 
     async def change(database: Database) -> None:
         nonlocal acknowledged
@@ -82,7 +82,7 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
         nonlocal reads
         while not is_over:
             floor = acknowledged
-            assert (await chance.choice(readers).current())[0] >= floor
+            assert (await rng.choice(readers).current())[0] >= floor
             reads += 1
             await asyncio.sleep(0)
 

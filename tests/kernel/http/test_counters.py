@@ -132,13 +132,13 @@ def test_eight_processes_together_are_allowed_exactly_the_limit(tmp_path: Path) 
 def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
     counters: SharedMemoryCounters, tmp_path: Path
 ) -> None:
-    chance = random.Random(7)
+    rng = random.Random(7)
     for _ in range(5):
         hammer = _run(_HAMMER, str(tmp_path), "4000000000", "1000000000")
         assert _line(hammer) == "ready"
         _release(hammer)
         before = counters.hit_now("one key", 4_000_000_000, 3_600).remaining
-        for _ in range(chance.randrange(2_000, 20_000)):
+        for _ in range(rng.randrange(2_000, 20_000)):
             counters.hit_now("one key", 4_000_000_000, 3_600)
         hammer.kill()
         assert _end(hammer) == -signal.SIGKILL

@@ -65,7 +65,7 @@ class _PostingClients:
 async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
     rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     lives = RestartableService(Path(rooms.settings.data), "records")
     lives.settings["COUNTERSIGN_DATABASE_URL"] = rooms.settings.database_url
     lives.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
@@ -79,7 +79,7 @@ async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
                 rest = crowd.open[: len(crowd.open) * (kills - number) // (kills + 1)]
                 crowd.open = crowd.open[len(rest) :]
                 workers = [asyncio.create_task(crowd.work()) for _ in range(AT_ONCE)]
-                await asyncio.sleep(chance.uniform(*WITHIN_S))
+                await asyncio.sleep(rng.uniform(*WITHIN_S))
                 lives.kill()
                 await asyncio.to_thread(lives.start)
                 await asyncio.gather(*workers)

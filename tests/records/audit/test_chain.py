@@ -87,7 +87,7 @@ async def test_another_process_may_append_to_the_same_lanes(database: Database, 
 
 async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database: Database, chain: Chain):
     chains = [chain, Chain(database.dialect, SECRET)]
-    chance = random.Random(11)
+    rng = random.Random(11)
     kept = 0
 
     async def work(number: int, entries: int, fails: bool) -> None:
@@ -101,7 +101,7 @@ async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database:
             kept += entries
 
     for _ in range(4):
-        await asyncio.gather(*(work(n, chance.randint(1, 4), chance.random() < 0.3) for n in range(64)))
+        await asyncio.gather(*(work(n, rng.randint(1, 4), rng.random() < 0.3) for n in range(64)))
 
     report = await verify(database, SECRET)
     assert report.faults == ()

@@ -15,10 +15,10 @@ Attack = Callable[[Database, random.Random], Awaitable[int]]
 """A function that attacks the audit and returns the lane in which verification must find a fault."""
 
 
-async def place(database: Database, chance: random.Random) -> tuple[int, int, str]:
+async def place(database: Database, rng: random.Random) -> tuple[int, int, str]:
     """Return the lane, the number and the id of a random entry."""
     rows = await database.fetch("SELECT lane, number, id FROM audit_entry ORDER BY lane, number")
-    lane, number, entry_id = chance.choice(rows)
+    lane, number, entry_id = rng.choice(rows)
     return lane, number, entry_id
 
 
@@ -259,61 +259,61 @@ async def test_unknown_lanes_are_found_and_only_so_many_named(database: Database
     assert found[0] == ChainDefect(1_000, 0, None, "head")
 
 
-async def change_column(database: Database, chance: random.Random) -> int:
-    lane, _, entry_id = await place(database, chance)
-    column = chance.choice(COLUMNS)
+async def change_column(database: Database, rng: random.Random) -> int:
+    lane, _, entry_id = await place(database, rng)
+    column = rng.choice(COLUMNS)
     if column in NUMBERS:
-        by = chance.choice([-1, 1, 7, -(2**40)])
+        by = rng.choice([-1, 1, 7, -(2**40)])
         await change(database, f"UPDATE audit_entry SET {column} = {column} + $2 WHERE id = $1", entry_id, by)
     else:
-        text = chance.choice(["", "x", "0", "-", "Zoë", "\u2028"])
+        text = rng.choice(["", "x", "0", "-", "Zoë", "\u2028"])
         tail = f"coalesce({column}, '') || $2 || '!'"
         await change(database, f"UPDATE audit_entry SET {column} = {tail} WHERE id = $1", entry_id, text)
     return lane
 
 
-async def delete_entry(database: Database, chance: random.Random) -> int:
-    lane, _, entry_id = await place(database, chance)
+async def delete_entry(database: Database, rng: random.Random) -> int:
+    lane, _, entry_id = await place(database, rng)
     await change(database, "DELETE FROM audit_entry WHERE id = $1", entry_id)
     return lane
 
 
-async def swap_entries(database: Database, chance: random.Random) -> int:
-    lane, number, one = await place(database, chance)
-    other_lane, other_number, other = await place(database, chance)
+async def swap_entries(database: Database, rng: random.Random) -> int:
+    lane, number, one = await place(database, rng)
+    other_lane, other_number, other = await place(database, rng)
     if one == other:
-        return await delete_entry(database, chance)
+        return await delete_entry(database, rng)
     await change(database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", one, other_lane, other_number)
     await change(database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", other, lane, number)
     return lane
 
 
-async def cut_tail(database: Database, chance: random.Random) -> int:
-    lane, number, _ = await place(database, chance)
+async def cut_tail(database: Database, rng: random.Random) -> int:
+    lane, number, _ = await place(database, rng)
     await change(database, "DELETE FROM audit_entry WHERE lane = $1 AND number >= $2", lane, number)
     return lane
 
 
-async def cut_tail_and_head(database: Database, chance: random.Random) -> int:
-    lane, number, _ = await place(database, chance)
+async def cut_tail_and_head(database: Database, rng: random.Random) -> int:
+    lane, number, _ = await place(database, rng)
     await cut_lane(database, lane, number - 1)
     return lane
 
 
-async def add_entry(database: Database, chance: random.Random) -> int:
-    lane, number, _ = await place(database, chance)
-    await forge(database, lane, number + chance.randint(-3, 3))
+async def add_entry(database: Database, rng: random.Random) -> int:
+    lane, number, _ = await place(database, rng)
+    await forge(database, lane, number + rng.randint(-3, 3))
     return lane
 
 
-async def write_anew(database: Database, chance: random.Random) -> int:
-    lane, number, _ = await place(database, chance)
+async def write_anew(database: Database, rng: random.Random) -> int:
+    lane, number, _ = await place(database, rng)
     await rewrite(database, lane, number, "UPDATE audit_entry SET at = at - 1 WHERE id = $1")
     return lane
 
 
-async def copy_entry(database: Database, chance: random.Random) -> int:
-    lane, number, _ = await place(database, chance)
+async def copy_entry(database: Database, rng: random.Random) -> int:
+    lane, number, _ = await place(database, rng)
     rest = ", ".join(("hash", *(name for name in COLUMNS if name != "id")))
     await change(
         database,
@@ -348,13 +348,13 @@ async def snapshot(database: Database) -> list[tuple[str, list[tuple[None | int 
 
 
 async def test_a_hundred_random_tamperings_of_each_engine_are_found(database: Database, chain: Chain):
-    chance = random.Random(5)
+    rng = random.Random(5)
     await append_entries(database, chain, 24, each=2)
     before = await snapshot(database)
 
     for turn in range(100):
         attack = ATTACKS[turn % len(ATTACKS)]
-        lane = await attack(database, chance)
+        lane = await attack(database, rng)
         assert lane in [fault.lane for fault in await faults(database)], (turn, attack.__name__)
         async with database.transaction() as transaction:
             await transaction.run("DELETE FROM audit_entry; DELETE FROM audit_lane")

@@ -68,7 +68,7 @@ class RandomYear:
 
     def __init__(self, office: Office, seed: int) -> None:
         self.office = office
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.now = Instant(clock.now() - 365 * DAY)
         self.books: list[InvoiceState] = []
         self.waiting: list[PendingPlan] = []
@@ -91,29 +91,29 @@ class RandomYear:
         """Create and post an invoice."""
         invoice = (await self.office.value("carol", "invoice.create", party=self.party))["id"]
         total = 0
-        for _ in range(self.chance.randint(1, 3)):
-            quantity, price = self.chance.randint(1, 9), self.chance.randint(1, 500)
+        for _ in range(self.rng.randint(1, 3)):
+            quantity, price = self.rng.randint(1, 9), self.rng.randint(1, 500)
             line = {"description": "Work", "quantity": quantity, "unit_price_minor": price, "tax_bp": 0}
             await self.office.value("carol", "invoice_line.create", invoice=invoice, **line)
             total += quantity * price
         issued = self.today
-        if self.books and self.chance.random() < 0.3:
-            issued = self.chance.choice([self.books[-1].issued, self.today])
+        if self.books and self.rng.random() < 0.3:
+            issued = self.rng.choice([self.books[-1].issued, self.today])
         made = await self.office.value("carol", "invoice.post", id=invoice, issued=issued)
         assert (made["issued"], made["number"][:4]) == (issued, issued[:4])
         self.books.append(InvoiceState(invoice, total, issued, number=made["number"]))
 
     async def step(self) -> None:
         """Run a random command, or decide on a pending plan."""
-        self.now = Instant(min(self.now + self.chance.randint(0, 20) * DAY // 24, clock.now()))
-        book = self.chance.choice(self.books[-6:])
+        self.now = Instant(min(self.now + self.rng.randint(0, 20) * DAY // 24, clock.now()))
+        book = self.rng.choice(self.books[-6:])
         with clock.fixed(self.now):
-            if self.waiting and self.chance.random() < 0.2:
-                book = await self.decide(self.waiting.pop(self.chance.randrange(len(self.waiting))))
-            elif book.payments and self.chance.random() < 0.3:
+            if self.waiting and self.rng.random() < 0.2:
+                book = await self.decide(self.waiting.pop(self.rng.randrange(len(self.waiting))))
+            elif book.payments and self.rng.random() < 0.3:
                 await self.change(book)
-            elif self.chance.random() < 0.4:
-                action = self.chance.choice(["settle", "settle", "reopen", "cancel"])
+            elif self.rng.random() < 0.4:
+                action = self.rng.choice(["settle", "settle", "reopen", "cancel"])
                 await self.run_command(book, f"invoice.{action}", {"id": book.id})
             else:
                 await self.run_command(book, "payment.create", self.payment(book))
@@ -124,32 +124,32 @@ class RandomYear:
         left = book.total - book.paid_minor
         body: dict[str, Any] = {
             "invoice": book.id,
-            "amount_minor": self.chance.choice([left, left, left // 2, -5, 0, 7]),
+            "amount_minor": self.rng.choice([left, left, left // 2, -5, 0, 7]),
         }
-        if self.chance.random() < 0.3:
-            body["reference"] = f"{self.chance.choice('Rr')}{self.chance.randrange(4)}"
-        if self.chance.random() < 0.3:
-            body["paid_on"] = self.chance.choice([self.today, book.issued, "2001-01-01", "2999-12-31"])
+        if self.rng.random() < 0.3:
+            body["reference"] = f"{self.rng.choice('Rr')}{self.rng.randrange(4)}"
+        if self.rng.random() < 0.3:
+            body["paid_on"] = self.rng.choice([self.today, book.issued, "2001-01-01", "2999-12-31"])
         return body
 
     async def change(self, book: InvoiceState) -> None:
         """Change a payment, move it to another invoice, or delete it."""
-        payment = self.chance.choice(list(book.payments))
-        which = self.chance.random()
+        payment = self.rng.choice(list(book.payments))
+        which = self.rng.random()
         if which < 0.4:
             await self.run_command(book, "payment.delete", {"id": payment})
         elif which < 0.8:
             await self.run_command(
-                book, "payment.update", {"id": payment, "amount_minor": self.chance.choice([0, 3, -3, 400])}
+                book, "payment.update", {"id": payment, "amount_minor": self.rng.choice([0, 3, -3, 400])}
             )
         else:
-            other = self.chance.choice(self.books)
+            other = self.rng.choice(self.books)
             await self.run_command(book, "payment.update", {"id": payment, "invoice": other.id, "paid_on": self.today})
             await self.check(other)
 
     async def run_command(self, book: InvoiceState, command: str, body: dict[str, Any]) -> None:
         """Let a person or the agent run the command, and require the expected result."""
-        if self.chance.random() < 0.4:
+        if self.rng.random() < 0.4:
             return await self.propose(book, command, body)
         answer = await self.office.call("carol", command, body)
         assert answer.status_code == (200 if self.is_right(book, command, body) else 400), (command, body, answer.text)
@@ -174,7 +174,7 @@ class RandomYear:
         """Approve or reject a plan. An approved plan is executed if the command is valid at that moment, and has no
         effect otherwise."""
         is_right = self.is_right(waiting.book, waiting.command, waiting.body)
-        if self.chance.random() < 0.2:
+        if self.rng.random() < 0.2:
             await self.office.value("root", "plan.reject", id=waiting.plan, reason="no")
             return waiting.book
         answer = await self.office.approve("root", waiting.plan)

@@ -20,11 +20,11 @@ async def test_writers_who_exchange_shared_values_do_not_wait_for_each_other_in_
     contacts = [row["id"] for row in await book.value(root, "contact", "list")]
 
     async def write(number: int) -> None:
-        luck = random.Random(number)
+        rng = random.Random(number)
         for _ in range(TURNS):
-            first, second = luck.sample(people, 2)
+            first, second = rng.sample(people, 2)
             await book.value(
-                root, "contact", "update", id=contacts[number], email=first, other_email=second, phone=luck.choice("12")
+                root, "contact", "update", id=contacts[number], email=first, other_email=second, phone=rng.choice("12")
             )
 
     await asyncio.gather(*(write(number) for number in range(WRITERS)))
@@ -35,11 +35,11 @@ async def test_writers_who_exchange_shared_values_do_not_wait_for_each_other_in_
 
 async def test_writers_who_make_and_delete_the_same_values_count_right(book: InProcessService, root: Caller) -> None:
     async def write(number: int) -> None:
-        luck = random.Random(number)
+        rng = random.Random(number)
         for _ in range(TURNS):
-            values = {"email": f"p{luck.randrange(3)}@x", "other_email": f"p{luck.randrange(3)}@x", "phone": "1"}
+            values = {"email": f"p{rng.randrange(3)}@x", "other_email": f"p{rng.randrange(3)}@x", "phone": "1"}
             made = await book.value(root, "contact", "create", **values)
-            if luck.random() < 0.8:
+            if rng.random() < 0.8:
                 await book.value(root, "contact", "delete", id=made["id"])
 
     await asyncio.gather(*(write(number) for number in range(WRITERS)))

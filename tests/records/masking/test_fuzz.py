@@ -25,51 +25,51 @@ GRAMMAR = Grammar(LABELS)
 class MemoryVault:
     """The rows of pii_value in memory, which map value ids to people. Ids of deleted values are kept separately."""
 
-    def __init__(self, luck: random.Random) -> None:
-        ids = luck.sample(range(SIZE), 2 * LIVE)
-        self.live = {id_: luck.choice(LABELS[:3]) for id_ in ids[:LIVE]}
-        self.erased = {id_: luck.choice(LABELS[:3]) for id_ in ids[LIVE:]}
+    def __init__(self, rng: random.Random) -> None:
+        ids = rng.sample(range(SIZE), 2 * LIVE)
+        self.live = {id_: rng.choice(LABELS[:3]) for id_ in ids[:LIVE]}
+        self.erased = {id_: rng.choice(LABELS[:3]) for id_ in ids[LIVE:]}
 
 
-def changed_digit(luck: random.Random, token: str) -> str:
+def changed_digit(rng: random.Random, token: str) -> str:
     """Return the token with another digit."""
-    place = luck.randrange(token.index("_") + 1, len(token))
-    return token[:place] + luck.choice([digit for digit in "0123456789" if digit != token[place]]) + token[place + 1 :]
+    place = rng.randrange(token.index("_") + 1, len(token))
+    return token[:place] + rng.choice([digit for digit in "0123456789" if digit != token[place]]) + token[place + 1 :]
 
 
-def swapped_digits(luck: random.Random, token: str) -> str:
+def swapped_digits(rng: random.Random, token: str) -> str:
     """Return the token with two neighbouring digits swapped."""
-    place = luck.randrange(token.index("_") + 1, len(token) - 1)
+    place = rng.randrange(token.index("_") + 1, len(token) - 1)
     return token[:place] + token[place + 1] + token[place] + token[place + 2 :]
 
 
-def dropped_digit(luck: random.Random, token: str) -> str:
+def dropped_digit(rng: random.Random, token: str) -> str:
     """Return the token without one digit."""
-    place = luck.randrange(token.index("_") + 1, len(token))
+    place = rng.randrange(token.index("_") + 1, len(token))
     return token[:place] + token[place + 1 :]
 
 
-def added_digit(luck: random.Random, token: str) -> str:
+def added_digit(rng: random.Random, token: str) -> str:
     """Return the token with an additional digit."""
-    place = luck.randrange(token.index("_") + 1, len(token) + 1)
-    return token[:place] + luck.choice("0123456789") + token[place:]
+    place = rng.randrange(token.index("_") + 1, len(token) + 1)
+    return token[:place] + rng.choice("0123456789") + token[place:]
 
 
-def neighbour(luck: random.Random, token: str) -> str:
+def neighbour(rng: random.Random, token: str) -> str:
     """Return the token with the next number."""
     label, _, number = token.partition("_")
-    return f"{label}_{int(number) + luck.choice([-2, -1, 1, 2])}"
+    return f"{label}_{int(number) + rng.choice([-2, -1, 1, 2])}"
 
 
-def other_label(luck: random.Random, token: str) -> str:
+def other_label(rng: random.Random, token: str) -> str:
     """Return the number with another label."""
     label, _, number = token.partition("_")
-    return f"{luck.choice([other_label for other_label in LABELS[:3] if other_label != label])}_{number}"
+    return f"{rng.choice([other_label for other_label in LABELS[:3] if other_label != label])}_{number}"
 
 
-def invented(luck: random.Random, token: str) -> str:
+def invented(rng: random.Random, token: str) -> str:
     """Return a token with a random number."""
-    return f"{token.partition('_')[0]}_{luck.randrange(SIZE)}"
+    return f"{token.partition('_')[0]}_{rng.randrange(SIZE)}"
 
 
 MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (
@@ -84,25 +84,25 @@ MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (
 )
 
 
-def attempts(luck: random.Random, vault: MemoryVault, mine: Permutation, foreign: Permutation) -> Iterator[list[str]]:
+def attempts(rng: random.Random, vault: MemoryVault, mine: Permutation, foreign: Permutation) -> Iterator[list[str]]:
     """Yield batches of tokens that are invalid for the caller whose permutation is `mine`."""
     live, erased = list(vault.live.items()), list(vault.erased.items())
     while True:
-        chosen, gone = luck.choices(live, k=BATCH), luck.choices(erased, k=BATCH)
+        chosen, gone = rng.choices(live, k=BATCH), rng.choices(erased, k=BATCH)
         own = mine.encode([each for each, _ in chosen])
         others = foreign.encode([each for each, _ in chosen])
         stale = mine.encode([each for each, _ in gone])
         batch: list[str] = []
         for place, (_, label) in enumerate(chosen):
-            kind = luck.randrange(8)
+            kind = rng.randrange(8)
             if kind == 0:
                 batch.append(f"{label}_{others[place]}")
             elif kind == 1:
                 batch.append(f"{gone[place][1]}_{stale[place]}")
             else:
                 token = f"{label}_{own[place]}"
-                mutated = luck.choice(MUTATIONS)(luck, token)
-                batch.append(mutated if mutated != token else invented(luck, token))
+                mutated = rng.choice(MUTATIONS)(rng, token)
+                batch.append(mutated if mutated != token else invented(rng, token))
         yield batch
 
 
@@ -120,14 +120,14 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
     the probability is 3.6e-4, and only a third of it because the label must match too. The seed is fixed, so the result
     is always the same.
     """
-    luck = random.Random(48)
-    vault = MemoryVault(luck)
-    mine, foreign = Permutation(luck.randbytes(32)), Permutation(luck.randbytes(32))
+    rng = random.Random(48)
+    vault = MemoryVault(rng)
+    mine, foreign = Permutation(rng.randbytes(32)), Permutation(rng.randbytes(32))
     wanted = 1_000_000 if is_full else 10_000
     began = time.monotonic()
     tried = wrong = 0
 
-    for batch in attempts(luck, vault, mine, foreign):
+    for batch in attempts(rng, vault, mine, foreign):
         wrong += count_resolved(vault, mine, batch)
         tried += len(batch)
         if tried >= wanted:
@@ -175,7 +175,7 @@ async def test_the_commands_refuse_every_unknown_token(
 ) -> None:
     """The test sends 500 tokens against the 300 values of a database. The probability that one of them is valid is
     5e-10."""
-    luck = random.Random(7)
+    rng = random.Random(7)
     gone, there = crowd[:50], crowd[50:]
     own = await seen_by(book, agent)
     foreign = tokens_of(await seen_by(book, await book.agent("clerk")), there)
@@ -185,7 +185,7 @@ async def test_the_commands_refuse_every_unknown_token(
     engine = dataclasses.replace(book.service.engine, token_guesses=UnlimitedGuesses())
     run = dataclasses.replace(book.run(agent), engine=engine)
     alive, stale = tokens_of(own, there), tokens_of(own, gone)
-    mutated = {luck.choice(MUTATIONS)(luck, luck.choice(alive)) for _ in range(200)} - set(alive)
+    mutated = {rng.choice(MUTATIONS)(rng, rng.choice(alive)) for _ in range(200)} - set(alive)
 
     for token in engine.grammar.tokens(" ".join([*stale, *foreign, *sorted(mutated)])):
         with pytest.raises(BadInput, match="unknown token"):

@@ -90,11 +90,11 @@ def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
 
 def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
     domain = Domain("d", b"k" * 32)
-    chance = random.Random(5)
-    values = [chance.randrange(SIZE) for _ in range(3 * MAX_KNOWN)]
+    rng = random.Random(5)
+    values = [rng.randrange(SIZE) for _ in range(3 * MAX_KNOWN)]
     expected = dict(zip(values, Permutation(domain.key).encode(values), strict=True))
     masks = DomainMasks(domain)
 
     for _ in range(400):
-        asked = chance.choices(values[: chance.choice([50, len(values)])], k=chance.choice([0, 1, 30, 700, 1_500]))
+        asked = rng.choices(values[: rng.choice([50, len(values)])], k=rng.choice([0, 1, 30, 700, 1_500]))
         assert masks.numbers(asked) == [str(expected[value_id]) for value_id in asked]

@@ -50,9 +50,9 @@ def test_an_id_gives_its_key_back(kinds: tuple[KeyKind, ...], keys: st.SearchStr
 
 def test_random_ids_are_not_ids_of_a_table_with_number_keys() -> None:
     ids = RecordIds(SECRET, "public.plant", ("int8",))
-    chance = random.Random(7)
+    rng = random.Random(7)
 
-    assert [number for number in range(2_000) if ids.decode(f"{chance.getrandbits(96):024x}") is not None] == []
+    assert [number for number in range(2_000) if ids.decode(f"{rng.getrandbits(96):024x}") is not None] == []
 
 
 @pytest.mark.parametrize(("kind", "key"), [("other", ("rose",)), ("int8", (7,))])

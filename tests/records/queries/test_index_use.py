@@ -49,19 +49,19 @@ class Thing(Model):
     plain = Text()
 
 
-def value(luck: random.Random, name: str, places: list[str]) -> Any:
+def value(rng: random.Random, name: str, places: list[str]) -> Any:
     """Return a stored value, which is empty in one of ten cases. The values of `done` and `stage` are skewed."""
-    if luck.random() < 0.1:
+    if rng.random() < 0.1:
         return None
     return {
-        "title": f"title {luck.randrange(5_000)}",
-        "size": luck.randrange(10_000),
-        "price_minor": luck.randrange(10**6),
-        "day": f"20{luck.randrange(10, 30)}-{luck.randrange(1, 13):02}-{luck.randrange(1, 29):02}",
-        "done": int(luck.random() < 0.01),
-        "stage": luck.choices(["zulu", "mike", "alpha", "new", "won", "lost"], [60, 20, 10, 6, 3, 1])[0],
-        "place": luck.choice(places),
-        "email": f"person{luck.randrange(8_000)}@example.com",
+        "title": f"title {rng.randrange(5_000)}",
+        "size": rng.randrange(10_000),
+        "price_minor": rng.randrange(10**6),
+        "day": f"20{rng.randrange(10, 30)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}",
+        "done": int(rng.random() < 0.01),
+        "stage": rng.choices(["zulu", "mike", "alpha", "new", "won", "lost"], [60, 20, 10, 6, 3, 1])[0],
+        "place": rng.choice(places),
+        "email": f"person{rng.randrange(8_000)}@example.com",
         "plain": "x",
     }[name]
 
@@ -81,13 +81,13 @@ RANGED = tuple(name for name in FIELDS if name not in ("done", "place"))
 
 async def insert_rows(opened: InProcessService) -> None:
     """Insert rows like the rows of records, without their audit entries."""
-    luck = random.Random(1)
+    rng = random.Random(1)
     root = opened.administrator()
     places = [(await opened.value(root, "place", "create"))["id"] for _ in range(300)]
     model = opened.models["thing"]
     rows: list[tuple[Any, ...]] = []
     for _ in range(ROWS):
-        values = {name: value(luck, name, places) for name in model.fields}
+        values = {name: value(rng, name, places) for name in model.fields}
         rows.append(tuple(insert_values(model, ids.new_record_id(), values, {})))
     database = opened.service.records.database
     async with database.transaction() as transaction:

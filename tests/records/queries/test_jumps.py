@@ -47,14 +47,14 @@ async def jumped(
     return msgspec.json.decode(msgspec.json.encode(shown))
 
 
-async def check(world: QueryWorld, viewer: Viewer, query: Query, step: int, luck: random.Random) -> int:
+async def check(world: QueryWorld, viewer: Viewer, query: Query, step: int, rng: random.Random) -> int:
     """Jump to random positions in one list, with the cached positions of earlier jumps. Return the number of jumps."""
     asked = {name: query[name] for name in ("filter", "order") if name in query}
     whole = await world.ask(viewer.caller, "list", asked)
     known = KnownPositions(step)
-    offsets = [luck.randint(0, len(whole) + 2) for _ in range(8)]
+    offsets = [rng.randint(0, len(whole) + 2) for _ in range(8)]
     for offset in offsets:
-        limit = luck.choice([1, 3, 100])
+        limit = rng.choice([1, 3, 100])
         assert await jumped(world, viewer, asked, known, offset, limit) == whole[offset : offset + limit], offset
     return len(offsets)
 
@@ -82,9 +82,9 @@ async def test_a_jump_gives_what_the_whole_list_has_there(
 
         @settings(quick, max_examples=each)
         @given(cases(world), st.integers(1, 9), st.randoms(use_true_random=False))
-        def on_a_list(case: tuple[Viewer, Query, str], step: int, luck: random.Random) -> None:
+        def on_a_list(case: tuple[Viewer, Query, str], step: int, rng: random.Random) -> None:
             viewer, query, _ = case
-            counted["jumps"] += here(check(world, viewer, query, step, luck))
+            counted["jumps"] += here(check(world, viewer, query, step, rng))
 
         try:
             on_a_list()
@@ -140,16 +140,16 @@ FILTERS: list[list[dict[str, Any]]] = [
 async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """4,000 deals with equal and empty values in each field."""
     async with inside.open_service(database_url, tmp_path, Shop, Deal, deadline_s=60) as opened:
-        luck = random.Random(5)
+        rng = random.Random(5)
         root = opened.administrator()
         shops = [(await opened.value(root, "shop", "create", size=number))["id"] for number in range(6)]
         model = opened.models["deal"]
         rows = [
             tuple(insert_values(model, ids.new_record_id(), {
-                "title": luck.choice([None, f"deal {luck.randrange(900)}"]),
-                "stage": luck.choice(["new", "new", "won", "lost", None]),
-                "size": luck.choice([None, luck.randrange(8)]),
-                "shop": luck.choice([None, *shops]),
+                "title": rng.choice([None, f"deal {rng.randrange(900)}"]),
+                "stage": rng.choice(["new", "new", "won", "lost", None]),
+                "size": rng.choice([None, rng.randrange(8)]),
+                "shop": rng.choice([None, *shops]),
             }, {}))
             for _ in range(ROWS)
         ]  # fmt: skip
@@ -170,12 +170,12 @@ async def page(trade: InProcessService, caller: Caller, **query: Any) -> Any:
 
 
 async def test_pages_far_down_are_those_of_the_whole(trade: InProcessService, clerk: Caller) -> None:
-    luck = random.Random(7)
+    rng = random.Random(7)
     for order in ORDERS:
         for conditions in FILTERS:
             query = {"order": order, "filter": conditions}
             whole = await page(trade, clerk, **query)
-            for offset in (len(whole) - 1, luck.randint(1_000, len(whole)), luck.randint(1_000, len(whole)), ROWS):
+            for offset in (len(whole) - 1, rng.randint(1_000, len(whole)), rng.randint(1_000, len(whole)), ROWS):
                 found = await page(trade, clerk, **query, limit=50, offset=offset)
                 assert found == whole[offset : offset + 50], (query, offset)
     assert trade.service.engine.positions

@@ -42,21 +42,21 @@ class QueryWorld:
         """Run a command and return its value."""
         return await self.opened.value(caller, "thing", command, **query)
 
-    async def create_records(self, luck: random.Random) -> None:
+    async def create_records(self, rng: random.Random) -> None:
         """Create targets, and records that refer to them and to each other."""
         root = self.opened.administrator()
         targets = [(await self.opened.value(root, "target", "create"))["id"] for _ in range(4)]
         records: list[Record] = []
-        for _ in range(luck.choice([0, 1, ROWS, ROWS])):
+        for _ in range(rng.choice([0, 1, ROWS, ROWS])):
             refs = {"target": targets, "thing": [record["id"] for record in records]}
-            records.append(await self.ask(root, "create", worlds.rows(luck, self.model, refs)))
-        self.viewers = [Viewer(root, list(self.model.fields), records), await self.restricted(luck, records)]
+            records.append(await self.ask(root, "create", worlds.rows(rng, self.model, refs)))
+        self.viewers = [Viewer(root, list(self.model.fields), records), await self.restricted(rng, records)]
 
-    async def restricted(self, luck: random.Random, records: list[Record]) -> Viewer:
+    async def restricted(self, rng: random.Random, records: list[Record]) -> Viewer:
         """Return a caller with two roles. Each role shows some fields, and the records that meet one or two
         conditions."""
-        names = sorted(luck.sample(list(self.model.fields), luck.randint(1, len(self.model.fields))))
-        alternatives = [[worlds.rule(luck, self.model, records) for _ in range(luck.randint(1, 2))] for _ in range(2)]
+        names = sorted(rng.sample(list(self.model.fields), rng.randint(1, len(self.model.fields))))
+        alternatives = [[worlds.rule(rng, self.model, records) for _ in range(rng.randint(1, 2))] for _ in range(2)]
         grants = [
             Grant(model="thing", commands="*", clear=tuple(names[place::2]), rows=tuple(rules))
             for place, rules in enumerate(alternatives)

@@ -58,36 +58,36 @@ def models(draw: st.DrawFn) -> type[Model]:
     return type("Thing", (Model,), {"__doc__": "Anything.", "__module__": __name__, **fields})
 
 
-def value_of(luck: random.Random, field: Field, refs: Mapping[str, Sequence[str]]) -> Any:
+def value_of(rng: random.Random, field: Field, refs: Mapping[str, Sequence[str]]) -> Any:
     """Return a value of the kind of the field. Other records often have the same value."""
     if field.kind in oracle.TEXTS:
-        return "".join(luck.choices(WORDS, k=luck.choice([1, 1, 1, 2, 3])))[:1_000]
+        return "".join(rng.choices(WORDS, k=rng.choice([1, 1, 1, 2, 3])))[:1_000]
     if field.kind in ("number", "money"):
-        return luck.choice(NUMBERS) if luck.random() < 0.7 else luck.randint(-20, 20)
+        return rng.choice(NUMBERS) if rng.random() < 0.7 else rng.randint(-20, 20)
     if field.kind == "date":
-        return luck.choice(DATES) if luck.random() < 0.7 else f"{luck.randint(1, 9999):04}-{luck.randint(1, 12):02}-15"
+        return rng.choice(DATES) if rng.random() < 0.7 else f"{rng.randint(1, 9999):04}-{rng.randint(1, 12):02}-15"
     if isinstance(field, Select):
-        return luck.choice(field.options)
+        return rng.choice(field.options)
     if isinstance(field, Ref):
-        return luck.choice(refs[field.target]) if refs[field.target] else None
-    return luck.random() < 0.5
+        return rng.choice(refs[field.target]) if refs[field.target] else None
+    return rng.random() < 0.5
 
 
-def rows(luck: random.Random, model: Declared, refs: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def rows(rng: random.Random, model: Declared, refs: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the fields of a new record. A quarter of them are empty: some are omitted, and some are null."""
-    empty = luck.choice([0.0, 0.25, 0.9])
-    given = {name: value_of(luck, field, refs) for name, field in model.fields.items() if luck.random() >= empty}
-    return given | {name: None for name in model.fields if name not in given and luck.random() < 0.5}
+    empty = rng.choice([0.0, 0.25, 0.9])
+    given = {name: value_of(rng, field, refs) for name, field in model.fields.items() if rng.random() >= empty}
+    return given | {name: None for name in model.fields if name not in given and rng.random() < 0.5}
 
 
-def rule(luck: random.Random, model: Declared, records: Sequence[Record]) -> Where:
+def rule(rng: random.Random, model: Declared, records: Sequence[Record]) -> Where:
     """Return a row condition of a role, with a value that a record has."""
-    name = luck.choice(["id", *model.fields])
+    name = rng.choice(["id", *model.fields])
     there = [record[name] for record in records if record[name] is not None]
-    operator = luck.choice(oracle.operators(model, name)) if there else "is_null"
+    operator = rng.choice(oracle.operators(model, name)) if there else "is_null"
     if operator == "is_null":
-        return Where(name, operator, luck.random() < 0.5)
-    return Where(name, operator, luck.sample(there, min(len(there), 5)) if operator == "in" else luck.choice(there))
+        return Where(name, operator, rng.random() < 0.5)
+    return Where(name, operator, rng.sample(there, min(len(there), 5)) if operator == "in" else rng.choice(there))
 
 
 @st.composite

@@ -260,7 +260,7 @@ class RandomBatch:
     """Random operations, each of which would succeed after the operations before it."""
 
     def __init__(self, seed: int, artifact_id: str, code: str) -> None:
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.seed = seed
         self.artifact_id = artifact_id
         self.code = code
@@ -271,12 +271,12 @@ class RandomBatch:
         number = len(self.made)
         slug = f"mix-{self.seed}-{number}"
         self.made.append(slug)
-        return self.chance.choice([self._writing, self._reading])(slug)
+        return self.rng.choice([self._writing, self._reading])(slug)
 
     def _writing(self, slug: str) -> dict[str, Any]:
         verify = {"type": "artifact.verify", "payload": {"artifact_id": self.artifact_id}}
         media = {"kind": "icon", "filename": "i.png", "size": 10, "alt": "an icon"}
-        return self.chance.choice(
+        return self.rng.choice(
             [
                 post("/products", product(slug)),
                 post("/products", product(slug, status="public", tags=["new"])),
@@ -308,11 +308,11 @@ class RandomBatch:
             "/jobs",
             "/info",
         )
-        return get(self.chance.choice(paths))
+        return get(self.rng.choice(paths))
 
     def bad(self) -> dict[str, Any]:
         """Return an operation that fails, in various ways and as late as possible."""
-        return self.chance.choice(
+        return self.rng.choice(
             [
                 get("/products/nothing"),
                 get("/nowhere"),
@@ -343,9 +343,9 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
 
     for seed in range(wanted):
         mix = RandomBatch(seed, artifact_id, code)
-        place = mix.chance.randrange(8)
+        place = mix.rng.randrange(8)
         operations = [mix.good() for _ in range(place)]
-        operations += [mix.bad(), *(mix.good() for _ in range(mix.chance.randrange(4)))]
+        operations += [mix.bad(), *(mix.good() for _ in range(mix.rng.randrange(4)))]
         results = await batches.results(operations, mode="atomic")
 
         told = ["batch_rolled_back"] * len(operations)

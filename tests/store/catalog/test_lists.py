@@ -23,18 +23,18 @@ LETTERS = "aäbßzZ0 -éЖ日🙂"
 
 async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
     """Create products of all kinds, platforms, tags and both organisations, and return them for the oracle."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     made: list[dict[str, Any]] = []
     for number in range(count):
         each: dict[str, Any] = {
             "slug": f"product-{number}",
-            "title": "".join(chance.choice(LETTERS) for _ in range(4)).strip() or "x",
-            "kind": chance.choice(KINDS),
-            "platforms": sorted(chance.sample(PLATFORMS, chance.randint(1, 3))),
-            "tags": sorted(chance.sample(TAGS, chance.randint(0, 2))),
-            "status": "draft" if chance.random() < 0.15 else "public",
+            "title": "".join(rng.choice(LETTERS) for _ in range(4)).strip() or "x",
+            "kind": rng.choice(KINDS),
+            "platforms": sorted(rng.sample(PLATFORMS, rng.randint(1, 3))),
+            "tags": sorted(rng.sample(TAGS, rng.randint(0, 2))),
+            "status": "draft" if rng.random() < 0.15 else "public",
         }
-        org = chance.choice(("north", "south"))
+        org = rng.choice(("north", "south"))
         members = {name: value for name, value in each.items() if name != "slug"}
         each["id"] = await world.product(org, each["slug"], **members)
         each["org"] = org
@@ -75,13 +75,13 @@ async def walk(world: World, token: str | None = None, **parameters: str) -> lis
 
 async def test_every_filter_and_combination_gives_what_it_means(world: World) -> None:
     products = await shelf(world, 40)
-    chance = random.Random(1)
+    rng = random.Random(1)
     for _ in range(40):
         wanted: dict[str, str] = {}
         for name, choices in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS), ("org", ("north", "south"))):
-            if chance.random() < 0.4:
-                wanted[name] = chance.choice(choices)
-        limit = str(chance.choice((1, 3, 7, 100)))
+            if rng.random() < 0.4:
+                wanted[name] = rng.choice(choices)
+        limit = str(rng.choice((1, 3, 7, 100)))
 
         assert await walk(world, limit=limit, **wanted) == expected(products, **wanted), wanted
 
@@ -241,7 +241,7 @@ async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
 async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_and_change_names(world: World) -> None:
     products = await shelf(world, 40, seed=3)
     owner = await world.person("owner@north.example", north="owner", south="owner")
-    chance = random.Random(5)
+    rng = random.Random(5)
     untouched = [product for product in products if product["status"] == "public"][::2]
     touched = [product for product in products if product not in untouched]
     found: list[str] = []
@@ -252,7 +252,7 @@ async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_an
         cursor = page["next_cursor"]
         if cursor is None:
             break
-        await disturb(world, owner, touched, step, "".join(chance.choices("abyzé日", k=4)))
+        await disturb(world, owner, touched, step, "".join(rng.choices("abyzé日", k=4)))
 
     assert [found.count(product["slug"]) for product in untouched] == [1] * len(untouched)
 

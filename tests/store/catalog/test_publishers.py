@@ -43,14 +43,14 @@ async def test_the_migration_writes_what_publishing_writes(store: Store) -> None
     assert [tuple(row) for row in kept] == [tuple(row) for row in await store.database.fetch(COUNTS)]
 
 
-async def change(world: World, token: str, slug: str, chance: random.Random) -> None:
+async def change(world: World, token: str, slug: str, rng: random.Random) -> None:
     """Change a product in a random way. A refused change must have no effect."""
-    version = f"1.0.{chance.randrange(4)}"
-    status = chance.choice(("public", "draft"))
+    version = f"1.0.{rng.randrange(4)}"
+    status = rng.choice(("public", "draft"))
     body = {"slug": slug, "title": slug, "kind": "app", "platforms": ["web"], "status": status}
     drafted = {"version": version, "channel": "stable", "notes_only": True}
     await world.call("POST", f"/products/{slug}/releases", token, json=drafted)
-    method, path, sent = chance.choice(
+    method, path, sent = rng.choice(
         (
             ("POST", f"/releases/{version}/publish", None),
             ("POST", f"/releases/{version}/publish", None),
@@ -63,12 +63,12 @@ async def change(world: World, token: str, slug: str, chance: random.Random) -> 
 
 
 async def test_the_counts_are_true_after_any_changes(world: World) -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     token = await world.person("p@north.example", north="publisher", south="publisher")
     for number in range(20):
-        await world.product(chance.choice(("north", "south")), f"p-{number}", status=chance.choice(("public", "draft")))
+        await world.product(rng.choice(("north", "south")), f"p-{number}", status=rng.choice(("public", "draft")))
     for _ in range(80):
-        await change(world, token, f"p-{chance.randrange(20)}", chance)
+        await change(world, token, f"p-{rng.randrange(20)}", rng)
 
     counted = [tuple(row) for row in await world.store.database.fetch(COUNTS)]
     assert [tuple(row) for row in await world.store.database.fetch(KEPT)] == counted

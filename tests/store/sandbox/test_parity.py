@@ -42,48 +42,48 @@ class ComparedCall(msgspec.Struct):
     options: dict[str, Any]
 
 
-def random_call(chance: random.Random) -> ComparedCall:
+def random_call(rng: random.Random) -> ComparedCall:
     """Return a random call, which is usually valid. Otherwise its path, parameters, body or headers contain an
     error."""
-    route = chance.choice(COMPARED)
-    path = route.path.replace("{id}", chance.choice(PRODUCTS)).replace("{version}", chance.choice(VERSIONS))
-    path = path.replace("{channel}", chance.choice(("stable", "beta", "gamma")))
+    route = rng.choice(COMPARED)
+    path = route.path.replace("{id}", rng.choice(PRODUCTS)).replace("{version}", rng.choice(VERSIONS))
+    path = path.replace("{channel}", rng.choice(("stable", "beta", "gamma")))
     for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{media_id}"):
-        path = path.replace(name, chance.choice(("0" * 64, "none", "00000000-0000-4000-8000-000000000000")))
+        path = path.replace(name, rng.choice(("0" * 64, "none", "00000000-0000-4000-8000-000000000000")))
     params: dict[str, str] = dict(QUERIES.get(key(route), {}))
-    if chance.random() < 0.4 and route.query.__struct_fields__:
-        params[chance.choice(route.query.__struct_fields__)] = chance.choice(ODD)
-    if chance.random() < 0.1:
+    if rng.random() < 0.4 and route.query.__struct_fields__:
+        params[rng.choice(route.query.__struct_fields__)] = rng.choice(ODD)
+    if rng.random() < 0.1:
         params["no_such_parameter"] = "1"
     options: dict[str, Any] = {"params": params, "headers": {}}
     if route.body is not None:
-        options["json"] = body_of(route, chance)
-    if chance.random() < 0.1:
-        options["headers"]["Idempotency-Key"] = chance.choice(("no uuid", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11"))
-    if chance.random() < 0.05:
+        options["json"] = body_of(route, rng)
+    if rng.random() < 0.1:
+        options["headers"]["Idempotency-Key"] = rng.choice(("no uuid", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11"))
+    if rng.random() < 0.05:
         options["headers"]["Accept"] = "image/png"
-    if chance.random() < 0.05:
+    if rng.random() < 0.05:
         options["headers"]["If-Match"] = '"none"'
-    return ComparedCall(route.method, path, chance.choice(CALLERS), options)
+    return ComparedCall(route.method, path, rng.choice(CALLERS), options)
 
 
-def body_of(route: Route[Store], chance: random.Random) -> Any:
+def body_of(route: Route[Store], rng: random.Random) -> Any:
     """Return a body for the route. One of three bodies contains an error."""
     body = dict(BODIES.get(key(route), {}))
     if "slug" in body:
-        body["slug"] = f"made-{chance.randrange(4)}"
+        body["slug"] = f"made-{rng.randrange(4)}"
     if "products" in body:
         body["products"] = ["made-0"]
     if "version" in body:
-        body["version"] = chance.choice(("1.0.0", "1.1.0", "no version at all"))
-    if chance.random() < 0.7 or route.body is None:
+        body["version"] = rng.choice(("1.0.0", "1.1.0", "no version at all"))
+    if rng.random() < 0.7 or route.body is None:
         return body
     _, shapes = msgspec.json.schema_components([route.body])
     members = shapes[route.body.__name__].get("properties", {})
-    if not members or chance.random() < 0.2:
-        return chance.choice(([], "text", {**body, "no_such_member": 1}))
-    name = chance.choice(sorted(members))
-    return {**body, name: chance.choice(list(wrong_values(members[name])))}
+    if not members or rng.random() < 0.2:
+        return rng.choice(([], "text", {**body, "no_such_member": 1}))
+    name = rng.choice(sorted(members))
+    return {**body, name: rng.choice(list(wrong_values(members[name])))}
 
 
 def comparable_response(answer: httpx.Response) -> Any:
@@ -117,7 +117,7 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     assert await demo.seed(world.store)
     token = await owner_outside(world)
     sandbox = await SandboxCaller.create(world, front)
-    chance = random.Random(8)
+    rng = random.Random(8)
     outside = {"owner": {"X-API-Key": token}, "forged": {"Authorization": "Bearer eyJ.e30."}}
     inside = {
         "owner": {"X-API-Key": sandbox.key},
@@ -127,7 +127,7 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     now = clock.now()
 
     for number in range(CALLS_FULL if is_full else CALLS):
-        call = random_call(chance)
+        call = random_call(rng)
         headers = call.options.pop("headers")
         with clock.fixed(clock.later(now, seconds=number)):
             real = await world.http.request(
@@ -159,10 +159,10 @@ async def clear(world: World) -> None:
 async def test_calls_without_a_key_are_answered_alike(world: World) -> None:
     await clear(world)
     assert await demo.seed(world.store)
-    chance = random.Random(9)
+    rng = random.Random(9)
 
     for number in range(CALLS // 4):
-        call = random_call(chance)
+        call = random_call(rng)
         real = await world.http.request(call.method, f"/api/v1{call.path}", **call.options)
         tried_response = await world.http.request(call.method, f"/sandbox/api/v1{call.path}", **call.options)
         assert comparable_response(tried_response) == comparable_response(real), (
