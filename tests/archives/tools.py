@@ -1,4 +1,4 @@
-"""Other projects' programs and libraries that make an archive of a folder."""
+"""Programs and libraries of other projects that make an archive of a folder."""
 
 import shutil
 import subprocess
@@ -15,9 +15,10 @@ from tests.archives.good import Tree
 
 
 class ArchiveTool(NamedTuple):
-    """One way to make an archive of `folder` in `archive`; `program` must be installed.
+    """A program that makes an archive of a folder. `make` gets the folder and the path of the archive.
 
-    `has_links` is whether it keeps symbolic links, `says_utf8` whether it marks names that are not ASCII as UTF-8.
+    `has_links` is true if the archive contains symbolic links as links. `says_utf8` is true if the archive marks names
+    beyond ASCII as UTF-8.
     """
 
     id: str
@@ -29,47 +30,47 @@ class ArchiveTool(NamedTuple):
 
 
 def planted(folder: Path, *, links: bool, letters: bool = True) -> Tree:
-    """Fill a folder with typical build contents: text, a program, empty files and folders, a long path, a name beyond
-    ASCII, links."""
-    long = "/".join(["a folder with quite a long name"] * 4)
+    """Fill a folder with the usual contents of a build, and return them: text, a program, empty files and folders, a
+    long path, a name beyond ASCII (with `letters`), and links (with `links`)."""
+    long_folder = "/".join(["a folder with quite a long name"] * 4)
     files: dict[str, tuple[int, bytes]] = {
         "readme.txt": (0o644, b"hello\n"),
         "bin/run.sh": (0o755, b"#!/bin/sh\necho hello\n"),
         "data/deep/levels.bin": (0o644, bytes(range(256)) * 800),
         "data/empty.txt": (0o644, b""),
-        f"{long}/{'n' * 60}.txt": (0o644, b"far down\n"),
+        f"{long_folder}/{'n' * 60}.txt": (0o644, b"far down\n"),
     }
     if letters:
         files["naïve 名.txt"] = (0o644, b"letters\n")
     for path, (mode, content) in files.items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-        place.chmod(mode)
+        file_path = folder / path
+        file_path.parent.mkdir(parents=True, exist_ok=True)
+        file_path.write_bytes(content)
+        file_path.chmod(mode)
     (folder / "hollow").mkdir()
-    found: Tree = {path: ("file", content) for path, (_, content) in files.items()}
+    tree: Tree = {path: ("file", content) for path, (_, content) in files.items()}
     if links:
         for path, target in {"current": "data/deep", "bin/readme": "../readme.txt"}.items():
             (folder / path).symlink_to(target)
-            found[path] = ("link", target.encode())
+            tree[path] = ("link", target.encode())
         (folder / "bin/again.sh").hardlink_to(folder / "bin/run.sh")
-        found["bin/again.sh"] = found["bin/run.sh"]
-    return found
+        tree["bin/again.sh"] = tree["bin/run.sh"]
+    return tree
 
 
 def need(program: str) -> str:
-    """The program; the test is skipped when it is missing."""
-    found = shutil.which(program)
-    if found is None:
+    """Return the path of the program. Skip the test if the program is not installed."""
+    program_path = shutil.which(program)
+    if program_path is None:
         pytest.skip(f"{program} is not installed")
-    return found
+    return program_path
 
 
 def run(*words: str | Path, within: Path, into: Path | None = None) -> None:
-    """Run a program to its end in a folder; its output may go to a file, through a pipe that cannot seek.
+    """Run a program in the folder `within`, and wait for its end. Its output is written to the file `into`, if given.
 
     Raises:
-        subprocess.CalledProcessError: it failed.
+        subprocess.CalledProcessError: the program failed.
     """
     environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "HOME": str(within)}
     result = subprocess.run(words, cwd=within, check=True, capture_output=True, env=environment, timeout=120)
@@ -78,7 +79,7 @@ def run(*words: str | Path, within: Path, into: Path | None = None) -> None:
 
 
 def run_in_folder(program: str, *words: str) -> Callable[[Path, Path], None]:
-    """Run it in the folder; ARCHIVE stands for the archive's path."""
+    """Return a function that runs the program in the folder. The word ARCHIVE is replaced by the archive's path."""
 
     def make(folder: Path, archive: Path) -> None:
         run(need(program), *(str(archive) if word == "ARCHIVE" else word for word in words), within=folder)
@@ -86,8 +87,8 @@ def run_in_folder(program: str, *words: str) -> Callable[[Path, Path], None]:
     return make
 
 
-def piped(program: str, *words: str) -> Callable[[Path, Path], None]:
-    """Run it in the folder; its output is the archive."""
+def run_with_output(program: str, *words: str) -> Callable[[Path, Path], None]:
+    """Return a function that runs the program in the folder, and stores its output as the archive."""
 
     def make(folder: Path, archive: Path) -> None:
         run(need(program), *words, within=folder, into=archive)
@@ -96,20 +97,21 @@ def piped(program: str, *words: str) -> Callable[[Path, Path], None]:
 
 
 def by_zipfile(compression: int, *, streamed: bool = False) -> Callable[[Path, Path], None]:
-    """Python's zipfile; when it streams to a pipe, it writes descriptors."""
+    """Return a function that uses Python's zipfile. With `streamed`, it writes to a file without `seek`, so that the
+    archive has data descriptors."""
 
     def make(folder: Path, archive: Path) -> None:
-        with archive.open("wb") as opened:
-            target = cast(IO[bytes], UnseekableFile(opened.write)) if streamed else opened
-            with zipfile.ZipFile(target, "w", compression) as made:
+        with archive.open("wb") as file:
+            target = cast(IO[bytes], UnseekableFile(file.write)) if streamed else file
+            with zipfile.ZipFile(target, "w", compression) as zip_file:
                 for path in sorted(folder.rglob("*")):
-                    made.write(path, path.relative_to(folder).as_posix())
+                    zip_file.write(path, path.relative_to(folder).as_posix())
 
     return make
 
 
 class UnseekableFile:
-    """A file that can only be written to, as a pipe."""
+    """A file that has only `write` and `flush`, like a pipe."""
 
     def __init__(self, write: Callable[[bytes], int]) -> None:
         self.write = write
@@ -119,28 +121,28 @@ class UnseekableFile:
 
 
 def by_tarfile(form: int, mode: str = "w") -> Callable[[Path, Path], None]:
-    """Python's tarfile."""
+    """Return a function that uses Python's tarfile."""
 
     def make(folder: Path, archive: Path) -> None:
-        with tarfile.open(archive, mode, format=form) as made:
-            made.add(folder, ".")
+        with tarfile.open(archive, mode, format=form) as tar_file:
+            tar_file.add(folder, ".")
 
     return make
 
 
 def by_shutil(form: str, suffix: str) -> Callable[[Path, Path], None]:
-    """Python's make_archive."""
+    """Return a function that uses Python's shutil.make_archive."""
 
     def make(folder: Path, archive: Path) -> None:
-        made = shutil.make_archive(str(archive.with_name("made")), form, folder)
-        Path(made).rename(archive)
-        assert made.endswith(suffix)
+        archive_name = shutil.make_archive(str(archive.with_name("made")), form, folder)
+        Path(archive_name).rename(archive)
+        assert archive_name.endswith(suffix)
 
     return make
 
 
 def by_git(*words: str) -> Callable[[Path, Path], None]:
-    """git archive of a commit of the folder."""
+    """Return a function that commits the folder, and runs `git archive`."""
 
     def make(folder: Path, archive: Path) -> None:
         git = need("git")
@@ -155,7 +157,7 @@ def by_git(*words: str) -> Callable[[Path, Path], None]:
 
 
 def by_hatchling(folder: Path, archive: Path) -> None:
-    """A wheel, built offline: the folder becomes a package."""
+    """Build a wheel from the folder with hatchling, without network access."""
     (folder / "pyproject.toml").write_text(
         '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
         '[project]\nname = "planted"\nversion = "1.0"\n'
@@ -169,7 +171,9 @@ def by_hatchling(folder: Path, archive: Path) -> None:
 TOOLS = [
     ArchiveTool("zip", "zip", run_in_folder("zip", "-qry", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
     ArchiveTool("zip-stored", "zip", run_in_folder("zip", "-qry0", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    ArchiveTool("zip-streamed", "zip", piped("zip", "-qr", "-", "."), has_links=False, says_utf8=False, suffix=".zip"),
+    ArchiveTool(
+        "zip-streamed", "zip", run_with_output("zip", "-qr", "-", "."), has_links=False, says_utf8=False, suffix=".zip"
+    ),
     ArchiveTool("zip-no-folders", "zip", run_in_folder("zip", "-qryD", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
     ArchiveTool("zip-no-extras", "zip", run_in_folder("zip", "-qryX", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
     ArchiveTool("7z-zip", "7z", run_in_folder("7z", "a", "-tzip", "-snl", "ARCHIVE", "."), suffix=".zip"),

@@ -32,34 +32,36 @@ async def watched(
     expected: tuple[str, ...] = (),
     **options: Any,
 ) -> AsyncIterator[Page]:
-    """A new page of a new browser, whose addresses may be paths of the site. An error in the console fails the test
-    unless its text contains one of those in `expected`; a request to any other host fails it too."""
+    """Open a page in a new browser context. Its addresses may be paths of the site. The test fails if the console shows an
+    error without one of the `expected` texts, or if the page sends a request to another host."""
     viewport = {"width": width, "height": 900}
     context = await browser.new_context(
         base_url=site, viewport=viewport, color_scheme=scheme, **{"locale": "en-GB", **options}
     )
     # The default of 30 seconds is too short for a busy machine.
     context.set_default_timeout(ENOUGH_MS)
-    found: list[str] = []
+    errors: list[str] = []
 
-    def said(message: ConsoleMessage) -> None:
+    def record_console_message(message: ConsoleMessage) -> None:
         if message.type == "error" and not any(text in message.text for text in expected):
-            found.append(f"{message.page and message.page.url}: {message.text}")
+            errors.append(f"{message.page and message.page.url}: {message.text}")
 
-    # Of the whole context, because a test may open another page.
-    context.on("console", said)
-    context.on("weberror", lambda error: found.append(f"{error.page and error.page.url}: {error.error}"))
-    context.on("request", lambda asked: None if asked.url.startswith(site) else found.append(f"asked {asked.url}"))
+    # Watch the whole context, because a test may open another page.
+    context.on("console", record_console_message)
+    context.on("weberror", lambda error: errors.append(f"{error.page and error.page.url}: {error.error}"))
+    context.on(
+        "request", lambda request: None if request.url.startswith(site) else errors.append(f"asked {request.url}")
+    )
     await context.add_init_script(_REPORT)
     yield await context.new_page()
     await context.close()
-    assert not found, "\n".join(found)
+    assert not errors, "\n".join(errors)
 
 
 async def assert_accessible(page: Page, axe: str) -> None:
-    """Require that no rule is broken."""
-    found = await broken(page, axe)
-    assert not found, "\n".join(found)
+    """Require that the page breaks no rule of accessibility."""
+    violations = await broken(page, axe)
+    assert not violations, "\n".join(violations)
 
 
 async def picture(page: Page, name: str) -> None:

@@ -1,5 +1,4 @@
-"""A plan depends on the records that it reads. A change of one of them makes the plan stale, and no other change
-does."""
+"""A plan becomes stale if a record that it reads changes, and stays valid after all other changes."""
 
 import json
 from typing import Any
@@ -22,34 +21,34 @@ async def create_draft(office: Office) -> str:
     return str(invoice)
 
 
-async def ends(office: Office, plan: str) -> str:
+async def approve_and_get_state(office: Office, plan: str) -> str:
     """Approve the plan, and return its state."""
-    answer = (await office.approve("root", plan)).json()
-    return str(answer["state"] if "state" in answer else answer["value"]["state"])
+    response = (await office.approve("root", plan)).json()
+    return str(response["state"] if "state" in response else response["value"]["state"])
 
 
-async def test_an_entry_posted_by_hand_meanwhile_is_not_posted_twice(office: Office) -> None:
+async def test_a_plan_is_stale_after_a_person_has_posted_the_same_payment(office: Office) -> None:
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
-    before = len(await office.all("payment"))
+    count_before = len(await office.all("payment"))
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
 
     body = (await office.approve("carol", plan)).json()
 
     assert body["state"] == "stale"
-    changed = "a record that payment.create depends on changed since it was proposed"
-    assert body["error"] == f"plan is stale: {changed}: invoice {invoice}"
+    stale_reason = "a record that payment.create depends on changed since it was proposed"
+    assert body["error"] == f"plan is stale: {stale_reason}: invoice {invoice}"
     # Other callers also read the stored text.
-    assert (await office.value("carol", "plan.get", id=plan))["error"] == changed
-    assert len(await office.all("payment")) == before + 1
+    assert (await office.value("carol", "plan.get", id=plan))["error"] == stale_reason
+    assert len(await office.all("payment")) == count_before + 1
     assert (await office.value("carol", "invoice.get", id=invoice))["paid_minor"] == 1000
     assert (await office.value(agent, "plan.get", id=plan))["error"] == "stale"
 
 
 async def test_a_person_without_the_field_does_not_learn_which_record_changed(office: Office) -> None:
-    pays = {"model": "payment", "commands": "*", "clear": "*", "write": "*"}
-    await office.person("eve", pays, {"model": "invoice", "commands": "get,list", "clear": "number"})
+    payment_grant = {"model": "payment", "commands": "*", "clear": "*", "write": "*"}
+    await office.person("eve", payment_grant, {"model": "invoice", "commands": "get,list", "clear": "number"})
     agent = await office.agent("root", "*")
     invoice = (await posted(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
@@ -61,45 +60,52 @@ async def test_a_person_without_the_field_does_not_learn_which_record_changed(of
 
 
 async def receive_payment(office: Office, invoice: str, _third: str, _back: str) -> None:
-    """A payment is received."""
+    """Create a payment for the invoice."""
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
 
 
 async def settle_invoice(office: Office, invoice: str, _third: str, _back: str) -> None:
-    """The open amount is paid, and the invoice is settled."""
+    """Pay the open amount of the invoice, and settle the invoice."""
     left_open_minor = (await office.value("carol", "invoice.get", id=invoice))["open_minor"]
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=left_open_minor)
     await office.value("carol", "invoice.settle", id=invoice)
 
 
-async def cancelled(office: Office, invoice: str, _third: str, _back: str) -> None:
-    """The received payment is paid back, and the invoice is cancelled."""
+async def cancel_invoice(office: Office, invoice: str, _third: str, _back: str) -> None:
+    """Pay back the paid amount of the invoice, and cancel the invoice."""
     left_paid_minor = (await office.value("carol", "invoice.get", id=invoice))["paid_minor"]
     if left_paid_minor:
         await office.value("carol", "payment.create", invoice=invoice, amount_minor=-left_paid_minor)
     await office.value("carol", "invoice.cancel", id=invoice)
 
 
-async def changed_and_back(office: Office, invoice: str, _third: str, back: str) -> None:
-    """Another payment of the invoice is changed and changed back."""
+async def change_payment_and_restore_it(office: Office, invoice: str, _third: str, back: str) -> None:
+    """Change the amount of another payment of the invoice, and change it back."""
     amount = (await office.value("carol", "payment.get", id=back))["amount_minor"]
-    for rest in (amount - 1, amount):
-        await office.value("carol", "payment.update", id=back, amount_minor=rest)
+    for changed_minor in (amount - 1, amount):
+        await office.value("carol", "payment.update", id=back, amount_minor=changed_minor)
 
 
-async def paid_elsewhere(office: Office, _invoice: str, third: str, _back: str) -> None:
-    """A payment for another invoice is received."""
+async def pay_other_invoice(office: Office, _invoice: str, third: str, _back: str) -> None:
+    """Create a payment for another invoice."""
     await office.value("carol", "payment.create", invoice=third, amount_minor=1)
 
 
 async def change_nothing(office: Office, *_: str) -> None:
-    """Nothing changes."""
+    """Change nothing."""
     del office
 
 
 CHANGES = {
     action.__name__: action
-    for action in (receive_payment, settle_invoice, cancelled, changed_and_back, paid_elsewhere, change_nothing)
+    for action in (
+        receive_payment,
+        settle_invoice,
+        cancel_invoice,
+        change_payment_and_restore_it,
+        pay_other_invoice,
+        change_nothing,
+    )
 }
 
 
@@ -125,7 +131,9 @@ async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, co
 
     await CHANGES[change](office, invoice, third, back)
 
-    assert await ends(office, plan) == ("executed" if change in ("change_nothing", "paid_elsewhere") else "stale")
+    assert await approve_and_get_state(office, plan) == (
+        "executed" if change in ("change_nothing", "pay_other_invoice") else "stale"
+    )
 
 
 @pytest.mark.parametrize("command", ["create", "update", "delete"])
@@ -146,7 +154,7 @@ async def test_a_plan_about_a_line_is_bound_to_its_invoice(office: Office, comma
     elif change == "notes":
         await office.value("carol", "invoice.update", id=invoice, notes="Agreed on the phone")
 
-    assert await ends(office, plan) == ("executed" if change == "nothing" else "stale")
+    assert await approve_and_get_state(office, plan) == ("executed" if change == "nothing" else "stale")
 
 
 @pytest.mark.parametrize("change", ["name", "address", "nothing"])
@@ -166,7 +174,7 @@ async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_par
     elif change == "address":
         await office.value("root", "address.create", **place)
 
-    assert await ends(office, plan) == ("executed" if change == "nothing" else "stale")
+    assert await approve_and_get_state(office, plan) == ("executed" if change == "nothing" else "stale")
 
 
 async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
@@ -176,7 +184,7 @@ async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Off
         await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000) for person in (mine, other)
     ]
 
-    assert [await ends(office, plan) for plan in plans] == ["executed", "stale"]
+    assert [await approve_and_get_state(office, plan) for plan in plans] == ["executed", "stale"]
     assert (await office.value("carol", "invoice.get", id=invoice))["paid_minor"] == 1000
 
 
@@ -187,13 +195,13 @@ async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office
     settling = await office.proposed(agent, "invoice.settle", id=invoice)
     for amount in (900, 1000):
         await office.value("carol", "payment.update", id=payment, amount_minor=amount)
-    assert await ends(office, settling) == "stale"
+    assert await approve_and_get_state(office, settling) == "stale"
 
     lead, party = await office.first_record("lead", stage="qualified"), await office.first_record("party")
     await office.value("root", "lead.update", id=lead["id"], party=party["id"])
     winning = await office.proposed(agent, "lead.win", id=lead["id"])
     await office.value("root", "lead.update", id=lead["id"], expected_revenue_minor=1)
-    assert await ends(office, winning) == "stale"
+    assert await approve_and_get_state(office, winning) == "stale"
 
 
 async def test_a_changed_invoice_is_reported_to_its_deciders_and_the_agent_proposes_again(office: Office) -> None:
@@ -209,7 +217,7 @@ async def test_a_changed_invoice_is_reported_to_its_deciders_and_the_agent_propo
     assert (await office.value("root", "plan.get", id=plan))["error"] == "stale"
     again = await office.proposed(agent, "payment.create", **body)
     assert again != plan
-    assert await ends(office, again) == "executed"
+    assert await approve_and_get_state(office, again) == "executed"
 
 
 async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: Office) -> None:
@@ -227,7 +235,7 @@ async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: 
 
     assert await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400) == plan
     assert (await office.value("eve", "plan.get", id=plan))["error"] is None
-    assert await ends(office, plan) == "stale"
+    assert await approve_and_get_state(office, plan) == "stale"
 
 
 async def test_an_unbound_plan_of_an_earlier_version_must_be_proposed_again(office: Office) -> None:
@@ -241,4 +249,4 @@ async def test_an_unbound_plan_of_an_earlier_version_must_be_proposed_again(offi
         del steps[0]["reads"]
         await transaction.run("UPDATE plan SET input = $1 WHERE id = $2", json.dumps(steps), plan)
 
-    assert await ends(office, plan) == "stale"
+    assert await approve_and_get_state(office, plan) == "stale"
