@@ -32,8 +32,8 @@ async def watched(
     expected: tuple[str, ...] = (),
     **options: Any,
 ) -> AsyncIterator[Page]:
-    """Open a page in a new browser context. Its addresses may be paths of the site. The test fails if the console shows an
-    error without one of the `expected` texts, or if the page sends a request to another host."""
+    """Open a page in a new browser context. Its addresses may be paths of the site. The test fails if the console shows
+    an error without one of the `expected` texts, or if the page sends a request to another host."""
     viewport = {"width": width, "height": 900}
     context = await browser.new_context(
         base_url=site, viewport=viewport, color_scheme=scheme, **{"locale": "en-GB", **options}

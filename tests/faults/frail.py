@@ -55,12 +55,14 @@ class FaultyDiskWorker:
 
     def live(self, about: ErrandRun, mode: int = 0, at: int = 0) -> ProcessExit:
         """Run the remaining errands on a disk that fails in this mode, and record the answers in the ledgers."""
-        told = {number: {"begun": list(each.begun), "heard": each.heard} for number, each in about.ledgers.items()}
+        known_steps = {
+            number: {"begun": list(each.begun), "heard": each.heard} for number, each in about.ledgers.items()
+        }
         order = {
             "service": about.service,
             "data": str(about.data),
             "tokens": about.tokens,
-            "errands": told,
+            "errands": known_steps,
             "mode": mode,
             "at": at,
         }

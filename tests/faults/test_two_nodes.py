@@ -101,12 +101,12 @@ def pair(
     ports = [postgres_cluster.port, redis_port, int(s3_endpoint.rpartition(":")[2])]
 
     def settings(host: str) -> dict[str, str]:
-        here = {each: text.replace("127.0.0.1", host) for each, text in address.items()}
+        variables = {each: text.replace("127.0.0.1", host) for each, text in address.items()}
         rates = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")}
         return {
-            "COUNTERSIGN_DATABASE_URL": here["database"],
-            "COUNTERSIGN_COUNTERS_URL": here["counters"],
-            "COUNTERSIGN_BLOBS_URL": here["blobs"],
+            "COUNTERSIGN_DATABASE_URL": variables["database"],
+            "COUNTERSIGN_COUNTERS_URL": variables["counters"],
+            "COUNTERSIGN_BLOBS_URL": variables["blobs"],
             "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
             "COUNTERSIGN_DISTRIBUTION_URL": "http://127.0.0.1:8480",
             "COUNTERSIGN_RECORDS_URL": "http://127.0.0.1:8080",
@@ -145,31 +145,31 @@ async def agent_of(where: ServedNode, person: str) -> str:
 
 async def plan_to_delete(where: ServedNode, person: str, agent: str, title: str) -> tuple[str, str]:
     """A lead, and the agent's waiting plan to delete it."""
-    made = await where.record("lead.create", person, title=title)
-    lead = str(made.json()["value"]["id"])
-    proposed = await where.record("lead.delete", agent, id=lead)
-    assert proposed.status_code == 202, proposed.text
-    return lead, str(proposed.json()["plan_id"])
+    created_response = await where.record("lead.create", person, title=title)
+    lead = str(created_response.json()["value"]["id"])
+    proposed_response = await where.record("lead.delete", agent, id=lead)
+    assert proposed_response.status_code == 202, proposed_response.text
+    return lead, str(proposed_response.json()["plan_id"])
 
 
 async def executions(where: ServedNode, root: str, plan: str) -> int:
     """How often the audit shows the execution of the plan's deletion."""
-    asked: list[dict[str, object]] = [
+    conditions: list[dict[str, object]] = [
         {"field": "plan_id", "op": "eq", "value": plan},
         {"field": "command", "op": "eq", "value": "lead.delete"},
     ]
-    answer = await where.record("audit_entry.list", root, filter=asked)
+    answer = await where.record("audit_entry.list", root, filter=conditions)
     return len([plan for plan in answer.json()["value"] if plan["model"] == "lead"])
 
 
 async def new_code(where: ServedNode, token: str, slug: str) -> str:
     """A code for one person and a new product, because a person who owns the product uses no further code."""
-    about = {"slug": slug, "title": slug, "kind": "tool", "platforms": ["linux"]}
-    made = await where.store("POST", "/products", token, **about)
-    assert made.status_code == 201, made.text
-    made = await where.store("POST", "/codes", token, kind="license", products=[slug], count=1)
-    assert made.status_code == 201, made.text
-    return str(made.json()["codes"][0])
+    product = {"slug": slug, "title": slug, "kind": "tool", "platforms": ["linux"]}
+    response = await where.store("POST", "/products", token, **product)
+    assert response.status_code == 201, response.text
+    response = await where.store("POST", "/codes", token, kind="license", products=[slug], count=1)
+    assert response.status_code == 201, response.text
+    return str(response.json()["codes"][0])
 
 
 async def until_it_serves(where: ServedNode, token: str) -> float:
@@ -185,27 +185,30 @@ async def until_it_serves(where: ServedNode, token: str) -> float:
 async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
     pair: NodePair, is_full: bool, figures: Figures
 ) -> None:
-    count = RACES_FULL if is_full else RACES
+    races = RACES_FULL if is_full else RACES
     player, publisher = pair.person(PLAYER), pair.person(PUBLISHER)
     root, alice = await sign_in(pair.one, "root"), await sign_in(pair.other, "alice")
     agent = await agent_of(pair.other, alice)
 
-    for _ in range(count):
+    for _ in range(races):
         token = await pair.one.token()
         assert (await pair.other.store("GET", "/org", token)).status_code == 200
         await pair.one.revoke(token)
         assert (await pair.other.store("GET", "/org", token)).status_code == 401
-    winners: Counter[tuple[int, int]] = Counter()
+    redeemed_count: Counter[tuple[int, int]] = Counter()
     token = await pair.one.token()
-    for number in range(count):
+    for number in range(races):
         code = await new_code(pair.one, token, f"raced-{number}")
-        first, second = await asyncio.gather(
+        first_response, second_response = await asyncio.gather(
             pair.one.store("POST", "/redeem", player, code=code),
             pair.other.store("POST", "/redeem", publisher, code=code),
         )
-        assert sorted((first.status_code, second.status_code)) == [200, 409], (first, second)
-        winners[first.status_code, second.status_code] += 1
-    for number in range(count):
+        assert sorted((first_response.status_code, second_response.status_code)) == [200, 409], (
+            first_response,
+            second_response,
+        )
+        redeemed_count[first_response.status_code, second_response.status_code] += 1
+    for number in range(races):
         _, plan = await plan_to_delete(pair.one, alice, agent, f"{number}")
         answers = await asyncio.gather(
             *(where.record(f"approve/{plan}", who) for where, who in ((pair.one, alice), (pair.other, root)))
@@ -216,11 +219,11 @@ async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
 
     figures |= {
         "revoked_tokens_believed": 0,
-        "tokens": count,
-        "codes": count,
+        "tokens": races,
+        "codes": races,
         "codes_redeemed_twice": 0,
-        "won_by_each_node": sorted(winners.values()),
-        "plans": count,
+        "won_by_each_node": sorted(redeemed_count.values()),
+        "plans": races,
         "plans_executed_twice": 0,
     }
 
@@ -245,24 +248,27 @@ async def test_a_disconnected_node_refuses_requests_and_later_sees_the_decisions
         await pair.one.revoke(token)
         async with asyncio.timeout(ANSWERS_S):
             began_s = time.monotonic()
-            believed = await asyncio.gather(
+            refused_responses = await asyncio.gather(
                 pair.other.store("GET", "/org", token),
                 pair.other.store("POST", "/redeem", publisher, code=code),
                 pair.other.record(f"approve/{plan}", root),
             )
             refused_s.append(time.monotonic() - began_s)
-        redeemed = await pair.one.store("POST", "/redeem", player, code=code)
-        approved = await pair.one.record(f"approve/{plan}", alice)
+        redeem_response = await pair.one.store("POST", "/redeem", player, code=code)
+        approve_response = await pair.one.record(f"approve/{plan}", alice)
         pair.other.machine.heal()
         healed_s.append(await until_it_serves(pair.other, publisher))
 
-        assert [response.status_code for response in believed] == [503, 503, 503], believed
+        assert [response.status_code for response in refused_responses] == [503, 503, 503], refused_responses
         # A request whose answer was lost may have taken effect: then only once, by the client that sent it first.
-        again = await pair.other.store("POST", "/redeem", publisher, code=code)
-        assert sorted((redeemed.status_code, again.status_code)) == [200, 409], (redeemed, again)
+        other_response = await pair.other.store("POST", "/redeem", publisher, code=code)
+        assert sorted((redeem_response.status_code, other_response.status_code)) == [200, 409], (
+            redeem_response,
+            other_response,
+        )
         assert (await pair.other.store("GET", "/org", token)).status_code == 401
-        assert approved.status_code == 200, approved
-        assert (await pair.other.record(f"approve/{plan}", root)).text == approved.text
+        assert approve_response.status_code == 200, approve_response
+        assert (await pair.other.record(f"approve/{plan}", root)).text == approve_response.text
         assert await executions(pair.other, root, plan) == 1
 
     figures |= {

@@ -16,14 +16,14 @@ from tests.records.office import Office
 from tests.records.worlds import leaking
 
 
-def _letting_drivers_speak(patch: pytest.MonkeyPatch) -> None:
+def _show_database_errors(patch: pytest.MonkeyPatch) -> None:
     class NeverRaised(Exception):
         """An error that is never raised."""
 
     replace_defence(patch, dispatch, "ConstraintViolation", NeverRaised)
 
 
-@channel(11, _letting_drivers_speak)
+@channel(11, _show_database_errors)
 async def l11(office: Office) -> None:
     """Errors of the database are reported in the words of the service."""
     from countersign.records.commands import record_writer
@@ -31,32 +31,32 @@ async def l11(office: Office) -> None:
     async def quicker(*given: object, **options: object) -> None:
         """Write the same value in another transaction between the check and the write."""
 
-    with pytest.MonkeyPatch.context() as race:
-        race.setattr(record_writer, "_require_unique", quicker)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_writer, "_require_unique", quicker)
         sku = (await office.first_record("product"))["sku"]
         answer = await office.call("carol", "product.create", {"sku": sku, "name": "x", "unit_price_minor": 1})
     assert answer.status_code == 400, answer.text
     assert not [word for word in ("UNIQUE", "constraint", "product_", sku) if word in answer.text]
 
 
-def _echoing_values(patch: pytest.MonkeyPatch) -> None:
-    _telling(patch, lambda meanings: ", ".join(meanings.values()))
+def _echo_values(patch: pytest.MonkeyPatch) -> None:
+    _append_to_refusal(patch, lambda meanings: ", ".join(meanings.values()))
 
 
-def _telling(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str]) -> None:
+def _append_to_refusal(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str]) -> None:
     """Make the refusal of a text that is too long end with words about the values of its tokens."""
-    real = unmask_input.require_fitting
+    original = unmask_input.require_fitting
 
     def require_fitting(field: Any, text: str, found: Any, meanings: Mapping[str, str], long_labels: Any) -> None:
         try:
-            real(field, text, found, meanings, long_labels)
+            original(field, text, found, meanings, long_labels)
         except BadValue as error:
             raise BadValue(f"{error}: {words(meanings)}") from error
 
     replace_defence(patch, unmask_input, "require_fitting", require_fitting)
 
 
-async def _too_long(office: Office) -> tuple[str, str, str]:
+async def _refusal_of_long_text(office: Office) -> tuple[str, str, str]:
     """Return the refusal of a text whose tokens have values that are too long, the token, and the name in clear."""
     agent = await office.agent("alice")
     lead = (await office.value(agent, "lead.list", limit=1))[0]
@@ -65,38 +65,38 @@ async def _too_long(office: Office) -> tuple[str, str, str]:
     return await office.refusal_of(agent, "lead.update", id=lead["id"], contact_name=text), text, clear
 
 
-@channel(12, _echoing_values)
+@channel(12, _echo_values)
 async def l12(office: Office) -> None:
     """An error never contains the value of a token."""
-    said, _, clear = await _too_long(office)
-    assert clear not in said
+    refusal, _, clear = await _refusal_of_long_text(office)
+    assert clear not in refusal
 
 
-def _telling_lengths(patch: pytest.MonkeyPatch) -> None:
-    _telling(patch, lambda meanings: str(200 * len(next(iter(meanings.values()))) + 199))
+def _reveal_lengths(patch: pytest.MonkeyPatch) -> None:
+    _append_to_refusal(patch, lambda meanings: str(200 * len(next(iter(meanings.values()))) + 199))
 
 
-@channel(40, _telling_lengths)
+@channel(40, _reveal_lengths)
 async def l40(office: Office) -> None:
     """The error of a limit on the values of tokens does not reveal their length."""
-    said, _, clear = await _too_long(office)
-    assert str(200 * len(clear) + 199) not in said
-    assert "1000" in said.replace(",", "")
+    refusal, _, clear = await _refusal_of_long_text(office)
+    assert str(200 * len(clear) + 199) not in refusal
+    assert "1000" in refusal.replace(",", "")
 
 
-def _telling_what_is_forbidden(patch: pytest.MonkeyPatch) -> None:
-    real = dispatch.require_command
+def _reveal_forbidden_models(patch: pytest.MonkeyPatch) -> None:
+    original = dispatch.require_command
 
     def require_command(caller: Any, model: str, name: str) -> Any:
         if model in ("invoice", "lead") and model not in caller.view.models:
             raise BadInput("you may not use this")
-        return real(caller, model, name)
+        return original(caller, model, name)
 
     replace_defence(patch, dispatch, "require_command", require_command)
     replace_defence(patch, handlers, "require_command", require_command)
 
 
-@channel(13, _telling_what_is_forbidden)
+@channel(13, _reveal_forbidden_models)
 async def l13(office: Office) -> None:
     """Unknown, hidden and forbidden models have the same 404."""
     agent = await office.agent("bob", "party.get")
@@ -108,19 +108,22 @@ async def l13(office: Office) -> None:
 async def l14(office: Office) -> None:
     """For every command, a record that a row condition hides is equal to a missing record."""
     who = await create_dan(office)
-    hidden = (await office.first_record("lead", stage="qualified"))["id"]
+    hidden_id = (await office.first_record("lead", stage="qualified"))["id"]
     for command, more in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
         assert_same_response(
-            *[await office.call(who, f"lead.{command}", {"id": record_id, **more}) for record_id in (hidden, "0" * 24)]
+            *[
+                await office.call(who, f"lead.{command}", {"id": record_id, **more})
+                for record_id in (hidden_id, "0" * 24)
+            ]
         )
 
 
-def _counting_ids(patch: pytest.MonkeyPatch) -> None:
+def _use_sequential_ids(patch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(10**9))
     replace_defence(patch, ids, "new_record_id", lambda: f"{next(numbers):024x}")
 
 
-@channel(15, _counting_ids)
+@channel(15, _use_sequential_ids)
 async def l15(office: Office) -> None:
     """An id reveals neither when a record was created nor how many records there are."""
     ids = [(await office.value("alice", "lead.create", title="x"))["id"] for _ in range(12)]
@@ -133,10 +136,13 @@ async def l16(office: Office) -> None:
     """A ref to a hidden record has the same error as a ref to a missing record."""
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
     who = await create_dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
-    hidden = (await office.first_record("party", kind="company"))["id"]
+    hidden_id = (await office.first_record("party", kind="company"))["id"]
     for body in ({"title": "x"}, {"title": "x", "stage": "new"}):
         assert_same_response(
-            *[await office.call(who, "lead.create", {**body, "party": record_id}) for record_id in (hidden, "0" * 24)]
+            *[
+                await office.call(who, "lead.create", {**body, "party": record_id})
+                for record_id in (hidden_id, "0" * 24)
+            ]
         )
 
 
@@ -154,9 +160,9 @@ async def l18(office: Office) -> None:
     """An agent's input with a guessed unique value becomes a plan, whether the guess is right or wrong."""
     agent = await office.agent("carol")
     await office.value("root", "setting.create", title="approval:party.update", value='{"n": 0}')
-    taken = next(party["tax_id"] for party in await office.all("party", "carol") if party["tax_id"])
+    used_tax_id = next(party["tax_id"] for party in await office.all("party", "carol") if party["tax_id"])
     party = next(party["id"] for party in await office.all("party", "carol") if not party["tax_id"])
-    for guess in (taken, "EU000000000000"):
+    for guess in (used_tax_id, "EU000000000000"):
         answer = await office.call(agent, "party.update", {"id": party, "tax_id": guess})
         assert answer.status_code == 202, answer.text
 
@@ -167,18 +173,18 @@ async def l19(office: Office) -> None:
     to the record."""
     agent = await office.agent("root", "party.*")
     used_party = (await office.first_record("invoice"))["party"]
-    free = (await office.value("root", "party.create", name="Nobody's"))["id"]
-    for party in (used_party, free):
+    unused_party = (await office.value("root", "party.create", name="Nobody's"))["id"]
+    for party in (used_party, unused_party):
         for more in ({}, {"cascade": True}):
             answer = await office.call(agent, "party.delete", {"id": party, **more})
             assert answer.status_code == 202, answer.text
 
 
-def _dropping_unknown_fields(patch: pytest.MonkeyPatch) -> None:
+def _ignore_unknown_fields(patch: pytest.MonkeyPatch) -> None:
     replace_defence(patch, unmask_input, "_require_writable", lambda view, name: None)
 
 
-@channel(20, _dropping_unknown_fields)
+@channel(20, _ignore_unknown_fields)
 async def l20(office: Office) -> None:
     """No command creates a record if it exists and updates it otherwise."""
     lead = (await office.first_record("lead"))["id"]
@@ -192,63 +198,65 @@ async def l21(office: Office) -> None:
     await create_dan(office, {"model": "invoice", "commands": "get,list,settle", "clear": "number,state"})
     agent = await office.agent("dan")
     await office.value("root", "setting.create", title="approval:invoice.settle", value='{"n": 0}')
-    first, second = [invoice for invoice in await office.all("invoice") if invoice["state"] == "posted"][:2]
-    await office.value("carol", "payment.create", invoice=first["id"], amount_minor=first["open_minor"])
-    for invoice in (first, second):
+    first_invoice, second_invoice = [
+        invoice for invoice in await office.all("invoice") if invoice["state"] == "posted"
+    ][:2]
+    await office.value("carol", "payment.create", invoice=first_invoice["id"], amount_minor=first_invoice["open_minor"])
+    for invoice in (first_invoice, second_invoice):
         answer = await office.call(agent, "invoice.settle", {"id": invoice["id"]})
         assert answer.status_code == 202, answer.text
 
 
-def _naming_what_misses(patch: pytest.MonkeyPatch) -> None:
+def _name_missing_fields(patch: pytest.MonkeyPatch) -> None:
     replace_defence(
         patch, crud, "_required_error", lambda view, name: BadInput(f"{view.model.name}.{name} is required")
     )
 
 
-@channel(22, _naming_what_misses)
+@channel(22, _name_missing_fields)
 async def l22(office: Office) -> None:
     """An error never names a required field that is hidden."""
     await create_dan(office, {"model": "ticket", "commands": "create,get", "clear": "priority", "write": "priority"})
     assert "subject" not in await office.refusal_of("dan", "ticket.create", priority="low")
 
 
-def _not_looking_through(patch: pytest.MonkeyPatch) -> None:
+def _ignore_sources_of_computed_fields(patch: pytest.MonkeyPatch) -> None:
     replace_defence(
         patch, visibility._DerivedVisibility, "_compute", lambda self, model, name: self._granted[model].get(name)
     )
 
 
-@channel(23, _not_looking_through)
+@channel(23, _ignore_sources_of_computed_fields)
 async def l23(office: Office) -> None:
     """A computed field is hidden if one of its sources is hidden."""
-    granted = {"model": "invoice", "commands": "get,list", "clear": "number,state,total_minor,open_minor"}
-    await create_dan(office, granted)
+    grant = {"model": "invoice", "commands": "get,list", "clear": "number,state,total_minor,open_minor"}
+    await create_dan(office, grant)
     row = (await office.value("dan", "invoice.list", limit=1))[0]
     assert set(row) == {"id", "revision", "number", "state"}
 
 
-def _denying_by_row(patch: pytest.MonkeyPatch) -> None:
-    real = handlers.Envelope
-    replace_defence(patch, handlers, "Envelope", lambda denied, value: real(denied if value else (), value))
+def _deny_fields_by_row(patch: pytest.MonkeyPatch) -> None:
+    original = handlers.Envelope
+    replace_defence(patch, handlers, "Envelope", lambda denied, value: original(denied if value else (), value))
 
 
-@channel(24, _denying_by_row)
+@channel(24, _deny_fields_by_row)
 async def l24(office: Office) -> None:
     """The list of denied fields is the same for no rows as for many."""
-    none = {"filter": [{"field": "id", "op": "eq", "value": "x"}], "limit": 1}
-    assert await office.denied("bob", "party.list", **none) == await office.denied("bob", "party.list", limit=9)
+    no_rows = {"filter": [{"field": "id", "op": "eq", "value": "x"}], "limit": 1}
+    assert await office.denied("bob", "party.list", **no_rows) == await office.denied("bob", "party.list", limit=9)
 
 
-def _embedding_people(patch: pytest.MonkeyPatch) -> None:
-    real = mask_output.masked_records
+def _embed_people(patch: pytest.MonkeyPatch) -> None:
+    original = mask_output.masked_records
 
     async def records(run: Any, reading: Any, rows: Any) -> list[Any]:
-        return [{"record": row, "created_by": {"name": "Alice"}} for row in await real(run, reading, rows)]
+        return [{"record": row, "created_by": {"name": "Alice"}} for row in await original(run, reading, rows)]
 
     replace_defence(patch, mask_output, "masked_records", records)
 
 
-@channel(44, _embedding_people)
+@channel(44, _embed_people)
 async def l44(office: Office) -> None:
     """A record is flat: it does not contain other records."""
     for model in ("lead", "party", "ticket", "activity"):
@@ -256,16 +264,16 @@ async def l44(office: Office) -> None:
             assert not [name for name, value in row.items() if isinstance(value, dict | list)], row
 
 
-def _checking_references(patch: pytest.MonkeyPatch) -> None:
-    real = dependents.find
+def _check_references(patch: pytest.MonkeyPatch) -> None:
+    original = dependents.find
 
     async def find(*given: Any, seen_by: Any = None, **more: Any) -> Any:
-        return await real(*given, **more)
+        return await original(*given, **more)
 
     replace_defence(patch, dependents, "find", find)
 
 
-@channel(50, _checking_references)
+@channel(50, _check_references)
 async def l50(office: Office) -> None:
     """A proposal is checked against what the agent may know. The other checks follow at the approval."""
     agent = await office.agent("root", "party.*", "plan.propose")

@@ -45,71 +45,71 @@ async def pat(world: World) -> Visitor:
 
 async def test_the_person_types_the_agents_code(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
-    waiting = await agent.poll()
+    poll_before = await agent.poll()
 
-    done = await pat.decide(agent.link, user_code=agent.code.lower().replace("-", " "))
-    claimed = await agent.poll()
+    decision_page = await pat.decide(agent.link, user_code=agent.code.lower().replace("-", " "))
+    poll_after = await agent.poll()
 
-    assert (waiting.status_code, waiting.json()["status"], waiting.json()["error"]) == (
+    assert (poll_before.status_code, poll_before.json()["status"], poll_before.json()["error"]) == (
         200,
         "pending",
         "authorization_pending",
     )
-    assert done.status_code == 200
-    assert claimed.json()["status"] == "claimed"
-    assert claimed.json()["scopes"] == ["read:products", "read:releases", "read:library"]
+    assert decision_page.status_code == 200
+    assert poll_after.json()["status"] == "claimed"
+    assert poll_after.json()["scopes"] == ["read:products", "read:releases", "read:library"]
 
 
 async def test_the_agent_sends_the_code_that_the_page_shows(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
-    early = await agent.complete("123456")
+    early_response = await agent.complete("123456")
 
-    shown = await pat.decide(agent.other_link)
-    pending = await agent.poll()
-    done = await agent.complete(digits_of(shown))
+    code_page = await pat.decide(agent.other_link)
+    pending_response = await agent.poll()
+    completed_response = await agent.complete(digits_of(code_page))
 
-    assert (early.status_code, early.json()["code"]) == (409, "claim_not_confirmed")
-    assert pending.json()["status"] == "pending"
-    assert (done.status_code, done.json()["status"]) == (200, "claimed")
-    assert (await agent.complete(digits_of(shown))).json()["code"] == "already_claimed"
+    assert (early_response.status_code, early_response.json()["code"]) == (409, "claim_not_confirmed")
+    assert pending_response.json()["status"] == "pending"
+    assert (completed_response.status_code, completed_response.json()["status"]) == (200, "claimed")
+    assert (await agent.complete(digits_of(code_page))).json()["code"] == "already_claimed"
 
 
 async def test_an_anonymous_agent_is_claimed_by_naming_its_person(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.anonymous(world)
 
-    begun = await agent.attempt_again(PAT)
+    attempt_response = await agent.attempt_again(PAT)
     await pat.decide(agent.link, user_code=agent.code)
 
-    assert (begun.status_code, begun.json()["status"]) == (200, "initiated")
+    assert (attempt_response.status_code, attempt_response.json()["status"]) == (200, "initiated")
     assert (await agent.poll()).json()["status"] == "claimed"
 
 
-async def test_a_claim_token_may_be_in_authorization_and_never_in_the_address(world: World) -> None:
+async def test_a_claim_token_is_accepted_in_the_authorization_header_but_not_in_the_address(world: World) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
 
-    header = await world.call("GET", "/auth/me", agent.claim_token)
-    query = await world.http.get(f"/api/v1/auth/me?claim_token={agent.claim_token}")
+    header_response = await world.call("GET", "/auth/me", agent.claim_token)
+    query_response = await world.http.get(f"/api/v1/auth/me?claim_token={agent.claim_token}")
 
-    assert header.json()["status"] == "pending"
-    assert query.status_code == 400
-    assert agent.claim_token not in query.text
+    assert header_response.json()["status"] == "pending"
+    assert query_response.status_code == 400
+    assert agent.claim_token not in query_response.text
 
 
 async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: World, pat: Visitor) -> None:
-    thief = await Visitor.signed_in(world, "thief@example.com")
+    attacker = await Visitor.signed_in(world, "thief@example.com")
     agent = await RegisteredAgent.by_email(world, PAT)
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
-    seen = await thief.get(agent.link)
-    csrf = csrf_of(await thief.get((await RegisteredAgent.by_email(world, "thief@example.com")).link))
-    before = await all_rows(world.store)
-    taken = await thief.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
-    declined = await thief.send(agent.other_link, csrf=csrf, decline="yes")
+    page_response = await attacker.get(agent.link)
+    csrf = csrf_of(await attacker.get((await RegisteredAgent.by_email(world, "thief@example.com")).link))
+    rows_before = await all_rows(world.store)
+    confirm_response = await attacker.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
+    decline_response = await attacker.send(agent.other_link, csrf=csrf, decline="yes")
 
-    assert [response.status_code for response in (seen, taken, declined)] == [403, 403, 403]
-    assert "mailbot" not in seen.text
-    assert PAT not in seen.text
-    assert await all_rows(world.store) == before
+    assert [response.status_code for response in (page_response, confirm_response, decline_response)] == [403, 403, 403]
+    assert "mailbot" not in page_response.text
+    assert PAT not in page_response.text
+    assert await all_rows(world.store) == rows_before
 
 
 async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: World, pat: Visitor) -> None:
@@ -121,8 +121,8 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
         assert north is not None
         await people.set_role(transaction, north.id, PAT, "publisher")
     as_publisher = await pat.get(agent.link)
-    declined = await pat.decide(agent.link, "decline")
-    told = await agent.poll()
+    decline_response = await pat.decide(agent.link, "decline")
+    poll_response = await agent.poll()
 
     warning = "Allow it only if you started this yourself"
     for words in (PAT, "mailbot/2.1", "127.0.0.1", warning, "This is the first agent for this account"):
@@ -132,8 +132,12 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
     assert "You cannot allow it" not in as_publisher.text
     assert "upload files" in as_publisher.text
     assert page.text.count("<button") == as_publisher.text.count("<button") == 2
-    assert declined.status_code == 200
-    assert (told.status_code, told.json()["code"], told.json()["claim_status"]) == (403, "access_denied", "denied")
+    assert decline_response.status_code == 200
+    assert (poll_response.status_code, poll_response.json()["code"], poll_response.json()["claim_status"]) == (
+        403,
+        "access_denied",
+        "denied",
+    )
     assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
 
 
@@ -144,23 +148,23 @@ async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_ag
 ) -> None:
     agent = await RegisteredAgent.by_email(world, PAT, wanted)
     link = agent.link if page == "typed" else agent.other_link
-    waiting = await agent.poll()
-    rows = "SELECT id, status, person_id, scopes, claimed_at FROM registration ORDER BY id"
-    before = await world.store.database.fetch(rows)
+    poll_before = await agent.poll()
+    select_registrations = "SELECT id, status, person_id, scopes, claimed_at FROM registration ORDER BY id"
+    rows_before = await world.store.database.fetch(select_registrations)
 
     refused = await pat.decide(link, user_code=agent.code)
-    polled = await agent.poll()
+    poll_after = await agent.poll()
     grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
     token = await world.http.post("/api/v1/auth/token", data=grant)
 
-    lacking = wanted.split()[-1]
-    assert (waiting.status_code, waiting.json()["status"]) == (200, "pending")
+    missing_scope = wanted.split()[-1]
+    assert (poll_before.status_code, poll_before.json()["status"]) == (200, "pending")
     assert refused.status_code == 400
     assert "does not have the permissions that the agent asked for" in refused.text
-    for answer in (polled, token):
+    for answer in (poll_after, token):
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_scope")
-        assert lacking in answer.text
-    assert await world.store.database.fetch(rows) == before
+        assert missing_scope in answer.text
+    assert await world.store.database.fetch(select_registrations) == rows_before
 
 
 async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat: Visitor) -> None:
@@ -201,10 +205,10 @@ async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_en
         await people.set_role(transaction, north.id, ann.email, "viewer")
     grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
 
-    exchanged = await agent.exchange(assertion, asked)
-    polled = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": asked} if asked else {})})
+    exchange_response = await agent.exchange(assertion, asked)
+    poll_response = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": asked} if asked else {})})
 
-    for answer in (exchanged, polled):
+    for answer in (exchange_response, poll_response):
         if given is None:
             assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
         else:
@@ -223,8 +227,8 @@ async def test_t25_the_person_is_informed_by_mail_of_an_agent_that_acts_for_them
         await agent.complete(digits_of(await pat.decide(agent.other_link)))
     await world.store.mail.drain()
 
-    (letter,) = (Path(settings.data) / "mail").glob("*.eml")
-    text = message_from_bytes(letter.read_bytes(), policy=default)
+    (email_file,) = (Path(settings.data) / "mail").glob("*.eml")
+    text = message_from_bytes(email_file.read_bytes(), policy=default)
     body = text.get_content()
     assert text["to"] == PAT
     assert "mailbot/2.1" in body
@@ -236,34 +240,34 @@ async def test_t25_the_person_is_informed_by_mail_of_an_agent_that_acts_for_them
 async def test_t26_five_wrong_codes_kill_the_attempt(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
 
-    tries = [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(6)]
+    statuses = [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(6)]
 
-    assert tries == [400] * 5 + [410]
+    assert statuses == [400] * 5 + [410]
     assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
     assert (await agent.poll()).json()["code"] == "user_code_expired"
 
 
 async def test_t26_five_wrong_digits_kill_the_attempt(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
-    right = digits_of(await pat.decide(agent.other_link))
-    wrong = "000000" if right != "000000" else "111111"
+    right_digits = digits_of(await pat.decide(agent.other_link))
+    wrong_digits = "000000" if right_digits != "000000" else "111111"
 
-    tries = [(await agent.complete(wrong)) for _ in range(6)]
+    responses = [(await agent.complete(wrong_digits)) for _ in range(6)]
 
-    assert [response.status_code for response in tries] == [401] * 5 + [410]
-    assert [response.json()["attempts_remaining"] for response in tries[:5]] == [4, 3, 2, 1, 0]
-    assert (await agent.complete(right)).status_code == 410
+    assert [response.status_code for response in responses] == [401] * 5 + [410]
+    assert [response.json()["attempts_remaining"] for response in responses[:5]] == [4, 3, 2, 1, 0]
+    assert (await agent.complete(right_digits)).status_code == 410
 
 
-async def test_t26_tries_at_the_same_moment_are_no_more_than_there_are(world: World, pat: Visitor) -> None:
+async def test_t26_concurrent_guesses_do_not_exceed_the_limit(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
     csrf = csrf_of(await pat.get(agent.link))
 
-    tries = await asyncio.gather(
+    responses = await asyncio.gather(
         *(pat.send(agent.link, csrf=csrf, confirm="yes", user_code="BBBB-BBBB") for _ in range(12))
     )
 
-    assert sorted(response.status_code for response in tries) == [400] * 5 + [410] * 7
+    assert sorted(response.status_code for response in responses) == [400] * 5 + [410] * 7
 
 
 async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) -> None:
@@ -288,35 +292,35 @@ async def test_t27_another_attempt_kills_links_and_codes_of_the_earlier_one(worl
     assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 200
 
 
-async def test_t27_tokens_and_codes_are_kept_as_hashes_alone(world: World, pat: Visitor) -> None:
+async def test_t27_only_hashes_of_tokens_and_codes_are_stored(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
-    shown = digits_of(await pat.decide(agent.other_link))
+    shown_digits = digits_of(await pat.decide(agent.other_link))
 
-    kept = repr(await all_rows(world.store))
+    stored_rows = repr(await all_rows(world.store))
 
-    secrets = [agent.claim_token, agent.code, agent.code.replace("-", ""), shown]
+    secrets = [agent.claim_token, agent.code, agent.code.replace("-", ""), shown_digits]
     secrets += [link.partition("=")[2] for link in (agent.link, agent.other_link)]
-    assert not [secret for secret in secrets if secret in kept]
+    assert not [secret for secret in secrets if secret in stored_rows]
 
 
-async def test_t27_a_registration_that_names_somebody_names_nobody_else(world: World) -> None:
+async def test_t27_a_registration_for_one_person_cannot_name_another_person(world: World) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
 
-    answered = await agent.attempt_again("other@example.com")
+    response = await agent.attempt_again("other@example.com")
 
-    assert (answered.status_code, answered.json()["code"]) == (400, "invalid_login_hint")
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_login_hint")
 
 
 async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     for link in (agent.link, agent.other_link):
         assert (await pat.get(link)).status_code == 200
         assert (await world.http.get(link)).status_code == 303
         assert (await world.http.head(link)).status_code == 303
 
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
 
 
 @pytest.mark.parametrize("csrf", ["", "AAAAAAAAAAAAAAAAAAAAAA", "not base64!"])
@@ -344,7 +348,7 @@ async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: W
     assert (foreign_response.status_code, other_response.status_code) == (403, 403)
 
 
-async def test_t29_the_page_can_be_neither_framed_nor_kept(world: World, pat: Visitor) -> None:
+async def test_t29_the_page_can_be_neither_framed_nor_cached(world: World, pat: Visitor) -> None:
     page = await pat.get((await RegisteredAgent.by_email(world, PAT)).link)
 
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
@@ -367,11 +371,11 @@ async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
                 pat.send(agent.other_link, csrf=csrf, decline="yes"),
                 pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
             )
-            told = await agent.poll()
+            poll_response = await agent.poll()
 
         assert [answer.status_code for answer in answers].count(200) == 1, [answer.text for answer in answers]
-        assert told.status_code == (403 if answers[1].status_code == 200 else 200)
-        claimed += told.status_code == 200
+        assert poll_response.status_code == (403 if answers[1].status_code == 200 else 200)
+        claimed += poll_response.status_code == 200
     figures.update(races=races, claimed=claimed, declined=races - claimed)
 
 
@@ -380,31 +384,29 @@ async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined
     csrf = csrf_of(await pat.get(agent.link))
 
     with clock.fixed(clock.later(clock.now(), seconds=601)):
-        late = [
+        late_responses = [
             await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
             await pat.send(agent.link, csrf=csrf, decline="yes"),
             await pat.send(agent.other_link, csrf=csrf, confirm="yes"),
         ]
 
-        assert [response.status_code for response in late] == [410, 410, 410]
+        assert [response.status_code for response in late_responses] == [410, 410, 410]
         assert (await agent.poll()).json()["code"] == "user_code_expired"
         assert (await agent.attempt_again(PAT)).status_code == 200
         assert (await agent.poll()).json()["status"] == "pending"
 
 
-async def test_t31_the_answer_is_given_out_for_ten_minutes_and_then_the_token_is_dead(
-    world: World, pat: Visitor
-) -> None:
+async def test_t31_a_claim_token_returns_the_answer_for_ten_minutes_and_then_ends(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
     await pat.decide(agent.link, user_code=agent.code)
-    first, second = await agent.poll(), await agent.poll()
+    first_poll, second_poll = await agent.poll(), await agent.poll()
 
     with clock.fixed(clock.later(clock.now(), seconds=601)):
-        late = await agent.poll()
+        late_poll = await agent.poll()
 
-    assert first.json()["status"] == second.json()["status"] == "claimed"
-    assert first.json()["identity_assertion"] != second.json()["identity_assertion"]
-    assert (late.status_code, late.json()["code"]) == (401, "invalid_claim_token")
+    assert first_poll.json()["status"] == second_poll.json()["status"] == "claimed"
+    assert first_poll.json()["identity_assertion"] != second_poll.json()["identity_assertion"]
+    assert (late_poll.status_code, late_poll.json()["code"]) == (401, "invalid_claim_token")
 
 
 async def test_t31_a_late_claim_gets_its_reason_for_a_week_only(world: World) -> None:
@@ -412,33 +414,33 @@ async def test_t31_a_late_claim_gets_its_reason_for_a_week_only(world: World) ->
     day_s = 86_400
 
     with clock.fixed(clock.later(clock.now(), seconds=day_s + 1)):
-        late = await agent.poll()
-        unknown = RegisteredAgent(world.http, {"claim_token": "clm_" + "0" * 49})
-        never = await unknown.poll()
+        late_poll = await agent.poll()
+        unknown_agent = RegisteredAgent(world.http, {"claim_token": "clm_" + "0" * 49})
+        unknown_poll = await unknown_agent.poll()
     with clock.fixed(clock.later(clock.now(), seconds=8 * day_s + 1)):
         await app.run_maintenance(world.store)
-        forgotten = await agent.poll()
+        poll_after_a_week = await agent.poll()
 
-    assert (late.status_code, late.json()["code"]) == (410, "claim_expired")
-    assert (never.status_code, never.json()["code"]) == (401, "invalid_claim_token")
-    assert forgotten.status_code == never.status_code
-    assert forgotten.json() | {"instance": ""} == never.json() | {"instance": ""}
+    assert (late_poll.status_code, late_poll.json()["code"]) == (410, "claim_expired")
+    assert (unknown_poll.status_code, unknown_poll.json()["code"]) == (401, "invalid_claim_token")
+    assert poll_after_a_week.status_code == unknown_poll.status_code
+    assert poll_after_a_week.json() | {"instance": ""} == unknown_poll.json() | {"instance": ""}
 
 
-async def test_t32_a_claim_ends_what_the_anonymous_agent_had(world: World, pat: Visitor) -> None:
+async def test_t32_a_claim_ends_the_tokens_of_the_anonymous_agent(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.anonymous(world)
-    first = agent.answer["identity_assertion"]
-    token = (await agent.exchange(first)).json()["access_token"]
+    first_assertion = agent.answer["identity_assertion"]
+    token = (await agent.exchange(first_assertion)).json()["access_token"]
     assert (await world.call("GET", "/products", token)).status_code == 200
     assert (await agent.library(token)).status_code == 403
 
     await agent.attempt_again(PAT)
     await pat.decide(agent.link, user_code=agent.code)
-    second = (await agent.poll()).json()["identity_assertion"]
+    second_assertion = (await agent.poll()).json()["identity_assertion"]
 
     assert (await world.call("GET", "/products", token)).status_code == 401
-    assert (await agent.exchange(first)).json()["error"] == "invalid_grant"
-    assert (await agent.library((await agent.exchange(second)).json()["access_token"])).status_code == 200
+    assert (await agent.exchange(first_assertion)).json()["error"] == "invalid_grant"
+    assert (await agent.library((await agent.exchange(second_assertion)).json()["access_token"])).status_code == 200
 
 
 async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied(world: World, pat: Visitor) -> None:
@@ -457,8 +459,8 @@ async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, p
     agent = await RegisteredAgent.by_email(world, PAT)
     body = {"type": "login_hint", "claim_token": agent.claim_token, "login_hint": PAT}
 
-    begun = await asyncio.gather(*(world.http.post("/api/v1/auth/me", json=body) for _ in range(5)))
-    pages = [await pat.get(response.json()["claim_attempt"]["verification_uri"]) for response in begun]
+    responses = await asyncio.gather(*(world.http.post("/api/v1/auth/me", json=body) for _ in range(5)))
+    pages = [await pat.get(response.json()["claim_attempt"]["verification_uri"]) for response in responses]
 
     assert sorted(page.status_code for page in pages) == [200, 410, 410, 410, 410]
 
@@ -486,10 +488,10 @@ async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or
         for waiting, name in enumerate((first, second), 1):
             started[name] = asyncio.create_task(calls[name]())
             await lock_waits.reach(waiting)
-    completed, begun = await started["complete"], await started["begin"]
+    complete_response, begin_response = await started["complete"], await started["begin"]
     status = (await agent.poll()).json()["status"]
 
-    assert (completed.status_code, begun.status_code) == statuses
+    assert (complete_response.status_code, begin_response.status_code) == statuses
     assert status == ("claimed" if first == "complete" else "pending")
 
 
@@ -502,8 +504,8 @@ async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: W
         later_response = await pat.get("/auth/agents")
     with clock.fixed(clock.later(clock.now(), seconds=9 * 86_400)):
         await app.run_maintenance(world.store)
-        kept = await registrations.with_id(world.store.database, agent.answer["id"])
+        registration = await registrations.with_id(world.store.database, agent.answer["id"])
 
     assert "mailbot/2.1" in shown_response.text
     assert "mailbot/2.1" not in later_response.text
-    assert kept is None
+    assert registration is None
