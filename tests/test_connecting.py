@@ -58,9 +58,9 @@ def test_the_configuration_leads_to_the_endpoint_with_a_token_from_elsewhere(con
 
     addresses = [server[name] for name in ("url", "httpUrl", "serverUrl") if name in server] or server["args"]
     assert ENDPOINT in addresses
-    said = list(texts(server))
-    assert any(TOKEN in each or "${input:" in each or "PASTE_THE_TOKEN" in each for each in said)
-    assert not [each for each in said if re.search(r"css_agent_[A-Za-z0-9]{20}", each)]
+    texts_of_server = list(texts(server))
+    assert any(TOKEN in each or "${input:" in each or "PASTE_THE_TOKEN" in each for each in texts_of_server)
+    assert not [each for each in texts_of_server if re.search(r"css_agent_[A-Za-z0-9]{20}", each)]
     if "headers" in server:
         assert re.fullmatch(r"Bearer \$.+", server["headers"]["Authorization"])
 

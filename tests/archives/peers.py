@@ -98,9 +98,9 @@ def by_program(name: str, data: bytes) -> Tree | None:
         place, out = Path(folder) / "archive", Path(folder) / "out"
         place.write_bytes(data)
         out.mkdir()
-        told = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(out)) for word in words]
+        command = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(out)) for word in words]
         environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-        subprocess.run(told, capture_output=True, env=environment, timeout=60, check=False)
+        subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
         return on_disk(out)
 
 

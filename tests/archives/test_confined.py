@@ -61,9 +61,9 @@ def confined(folder: Path, code: str) -> str:
 def test_a_confined_process_writes_below_its_folder(folder: Path) -> None:
     code = "os.mkdir('a'); Path('a/b').write_text('x'); os.symlink('b', 'a/l'); os.rename('a', 'c'); print(got)"
 
-    told = confined(folder, code)
+    result = confined(folder, code)
 
-    assert "bounded=True" in told
+    assert "bounded=True" in result
     assert (folder / "c/b").read_text() == "x"
 
 
@@ -108,10 +108,10 @@ def test_a_confined_process_has_no_root_rights_and_cannot_regain_them(folder: Pa
     print(0 in (*os.getresuid(), *os.getresgid()), os.getgroups() if got.unprivileged else "root",
           tried(lambda: os.setuid(0)), got.no_new_rights)
     """
-    told = confined(folder, code)
+    result = confined(folder, code)
 
     if os.geteuid() == 0:
-        assert told == "False [] PermissionError True"
+        assert result == "False [] PermissionError True"
 
 
 def test_memory_and_time_are_bounded(folder: Path) -> None:

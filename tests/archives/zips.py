@@ -97,11 +97,11 @@ class ZipEntry:
 
     def written(self) -> bytes:
         """Local header, bytes and descriptor."""
-        told = replace(self.fields(), crc=0, packed=0, size=0) if self.descriptor else self.fields()
-        told = replace(told, **self.local)
+        fields = replace(self.fields(), crc=0, packed=0, size=0) if self.descriptor else self.fields()
+        fields = replace(fields, **self.local)
         name = self.name if self.local_name is None else self.local_name
         extra = self.extra if self.local_extra is None else self.local_extra
-        return self.before + local_header(told, name, extra) + self.payload() + self._descriptor()
+        return self.before + local_header(fields, name, extra) + self.payload() + self._descriptor()
 
     def _descriptor(self) -> bytes:
         if self.descriptor_bytes is not None:
@@ -111,27 +111,40 @@ class ZipEntry:
 
     def listed(self, offset: int) -> bytes:
         """The entry of the central directory for a local header at the offset."""
-        told = replace(self.fields(), **{"offset": offset, **self.central})
-        return central_header(told, self.name, self.extra, self.comment)
+        fields = replace(self.fields(), **{"offset": offset, **self.central})
+        return central_header(fields, self.name, self.extra, self.comment)
 
 
-def _length(told: int, text: bytes) -> int:
-    return len(text) if told < 0 else told
+def _length(declared_length: int, text: bytes) -> int:
+    return len(text) if declared_length < 0 else declared_length
 
 
-def local_header(told: HeaderFields, name: bytes, extra: bytes = b"") -> bytes:
+def local_header(fields: HeaderFields, name: bytes, extra: bytes = b"") -> bytes:
     """APPNOTE 4.3.7."""
-    numbers = (told.version, told.flags, told.method, told.time, told.date, told.crc, told.packed, told.size)
-    lengths = _length(told.name_length, name), _length(told.extra_length, extra)
+    numbers = (
+        fields.version,
+        fields.flags,
+        fields.method,
+        fields.time,
+        fields.date,
+        fields.crc,
+        fields.packed,
+        fields.size,
+    )
+    lengths = _length(fields.name_length, name), _length(fields.extra_length, extra)
     return LOCAL + struct.pack("<5H3I2H", *numbers, *lengths) + name + extra
 
 
-def central_header(told: HeaderFields, name: bytes, extra: bytes = b"", comment: bytes = b"") -> bytes:
+def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", comment: bytes = b"") -> bytes:
     """APPNOTE 4.3.12."""
-    numbers = (told.made_by, told.version, told.flags, told.method, told.time, told.date)
-    sizes = (told.crc, told.packed, told.size)
-    lengths = _length(told.name_length, name), _length(told.extra_length, extra), _length(told.comment_length, comment)
-    rest = (told.disk, told.internal, told.external, told.offset)
+    numbers = (fields.made_by, fields.version, fields.flags, fields.method, fields.time, fields.date)
+    sizes = (fields.crc, fields.packed, fields.size)
+    lengths = (
+        _length(fields.name_length, name),
+        _length(fields.extra_length, extra),
+        _length(fields.comment_length, comment),
+    )
+    rest = (fields.disk, fields.internal, fields.external, fields.offset)
     return CENTRAL + struct.pack("<6H3I5H2I", *numbers, *sizes, *lengths, *rest) + name + extra + comment
 
 
@@ -150,9 +163,9 @@ def zip64(*numbers: int) -> bytes:
     return extra_field(0x0001, struct.pack(f"<{len(numbers)}Q", *numbers))
 
 
-def unicode_path(name: bytes, told: bytes, *, version: int = 1, crc: int | None = None) -> bytes:
+def unicode_path(name: bytes, declared_name: bytes, *, version: int = 1, crc: int | None = None) -> bytes:
     """Info-ZIP's other name for the entry with the header name `name` (APPNOTE 4.6.9)."""
-    return extra_field(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + told)
+    return extra_field(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + declared_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +183,7 @@ class EndRecord:
 
     def written(self, count: int, size: int, offset: int) -> bytes:
         """APPNOTE 4.3.16, for this count of entries in this many bytes at an offset."""
-        told = (
+        fields = (
             self.disk,
             self.start_disk,
             (count if self.here is None else self.here) & FF16,
@@ -179,7 +192,7 @@ class EndRecord:
             offset if self.offset is None else self.offset,
             len(self.comment) if self.comment_length is None else self.comment_length,
         )
-        return END + struct.pack("<4H2IH", *told) + self.comment
+        return END + struct.pack("<4H2IH", *fields) + self.comment
 
 
 ALL_FF = EndRecord(FF16, FF16, FF16, FF16, FF32, FF32)
@@ -205,7 +218,7 @@ class Zip64EndRecord:
 
     def written(self, count: int, size: int, offset: int, at: int) -> bytes:
         """APPNOTE 4.3.14 and 4.3.15, for a record that begins at `at`."""
-        told = (
+        fields = (
             44 + len(self.sector) if self.length is None else self.length,
             self.made_by,
             45,
@@ -216,7 +229,7 @@ class Zip64EndRecord:
             size if self.size is None else self.size,
             offset if self.offset is None else self.offset,
         )
-        record = END_64 + struct.pack("<QHHIIQQQQ", *told) + self.sector
+        record = END_64 + struct.pack("<QHHIIQQQQ", *fields) + self.sector
         return record + self.gap + LOCATOR_64 + struct.pack("<IQI", self.disk, self._at(at), self.disks)
 
     def _at(self, true: int) -> int:

@@ -251,12 +251,12 @@ def offered(script: ScriptedServer, made: SampleBuild, state: ChannelState, by: 
 def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
     """The channel of SIGNED's product at 9.0, with a chain of keys."""
     manifest = SIGNED.manifest
-    said = ChannelStatement(
+    statement = ChannelStatement(
         manifest.org, manifest.product_id, manifest.product, "stable", "9.0", {}, 5, ISSUED, EXPIRES
     )
     pairs = itertools.pairwise(chain)
     rotations = [trust.sign_rotation(manifest.org, old, new.public, ISSUED) for old, new in pairs]
-    return ChannelState(trust.sign_statement(said, signs), chain[0].public, rotations)
+    return ChannelState(trust.sign_statement(statement, signs), chain[0].public, rotations)
 
 
 def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_changed(app: Path) -> None:

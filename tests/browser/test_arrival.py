@@ -54,12 +54,12 @@ class Arriving:
     def reads(self, pattern: str) -> re.Match[str]:
         """Wait until its output matches."""
         assert self.process.stdout is not None
-        said = ""
+        output = ""
         while letter := self.process.stdout.read(1):
-            said += letter
-            if match := re.search(pattern, said):
+            output += letter
+            if match := re.search(pattern, output):
                 return match
-        raise AssertionError(said)
+        raise AssertionError(output)
 
     def answer(self, text: str) -> None:
         """Type a line."""
@@ -104,9 +104,9 @@ async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: s
 async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(browser: Browser, shop: Shop) -> None:
     before = len(logged(shop))
     agent = Arriving(sys.executable, AGENT, shop.base, "--email", CUSTOMER, "--keep")
-    told = agent.reads(r"(?s)calls itself (.*)\[y/N\] ")
-    assert "Countersign" in told[1]
-    assert "read:library" in told[1]
+    prompt = agent.reads(r"(?s)calls itself (.*)\[y/N\] ")
+    assert "Countersign" in prompt[1]
+    assert "read:library" in prompt[1]
     seen = logged_until(shop, ("GET", "/.well-known/oauth-authorization-server"))
     assert len(seen) - before == 3, "nothing is sent while the person has not agreed"
     agent.answer("y")
@@ -129,9 +129,9 @@ async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) ->
     agent.reads(r"\[y/N\] ")
     agent.answer("n")
 
-    code, said = agent.ends()
+    code, output = agent.ends()
 
-    assert (code, said.strip()) == (1, "not without your yes")
+    assert (code, output.strip()) == (1, "not without your yes")
     # The log is read after the line of a later request.
     httpx.get(f"{shop.base}/auth/me", timeout=60, verify=TLS)
     assert ("POST", "/auth/register") not in logged_until(shop, ("GET", "/auth/me"))
@@ -151,17 +151,17 @@ async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_si
     async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)
-        said = await page.inner_text("main")
+        page_text = await page.inner_text("main")
         async with page.expect_navigation():
             await page.click("button:text-is('Tell the agent to ask for less')")
         decided = await heading(page)
 
-    assert "You cannot allow it" in said
-    assert "publish releases and upload files" in said.partition("You cannot allow it")[2]
+    assert "You cannot allow it" in page_text
+    assert "publish releases and upload files" in page_text.partition("You cannot allow it")[2]
     assert decided == "Not connected"
-    exit_code, told = command.ends()
+    exit_code, output = command.ends()
     assert exit_code == 4
-    assert "this account may not publish" in told
+    assert "this account may not publish" in output
     assert not (tmp_path / "config/countersign").exists()
 
 
@@ -190,7 +190,7 @@ async def test_login_that_is_declined_fails_and_keeps_nothing(browser: Browser, 
 
     assert await decide(browser, shop, link, code, "Decline") == "Declined"
 
-    exit_code, said = command.ends()
+    exit_code, output = command.ends()
     assert exit_code == 4
-    assert "the person declined" in said
+    assert "the person declined" in output
     assert not (tmp_path / "config/countersign").exists()

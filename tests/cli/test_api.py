@@ -76,13 +76,18 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
 def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
     server = scripted()
     server.say(200, {})
-    said = {"content-type": "text/csv", "idempotency-key": "mine", "ACCEPT": "text/plain", "authorization": "Basic x"}
-    options = [word for name, value in said.items() for word in ("-H", f"{name}: {value}")]
+    headers = {
+        "content-type": "text/csv",
+        "idempotency-key": "mine",
+        "ACCEPT": "text/plain",
+        "authorization": "Basic x",
+    }
+    options = [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
 
     run("api", "POST", "redeem", *options, "--server", server.url, COUNTERSIGN_TOKEN="secret")
 
     (sent,) = server.seen
-    assert {name: sent.headers[name.lower()] for name in said} == said
+    assert {name: sent.headers[name.lower()] for name in headers} == headers
 
 
 def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], ScriptedServer]) -> None:

@@ -216,10 +216,10 @@ def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
     restored = run("restore", "cut.backup", "--to", "copy", **PASSPHRASE)
 
     assert verified.returncode == piped.returncode == restored.returncode == Exit.CHECKSUM
-    said = verified.stdout.strip().partition(": ")[2]
-    assert said.startswith("the archive ends too early")
-    assert said in restored.stderr
-    assert said in piped.stdout.decode()
+    verify_error = verified.stdout.strip().partition(": ")[2]
+    assert verify_error.startswith("the archive ends too early")
+    assert verify_error in restored.stderr
+    assert verify_error in piped.stdout.decode()
 
 
 def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:

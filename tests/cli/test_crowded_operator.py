@@ -28,6 +28,6 @@ def answers(url: str, path: str) -> Counter[str]:
 def test_hundreds_who_ask_at_once_all_get_the_status(tmp_path: Path, workers: str) -> None:
     with watched(tmp_path / "data", "--workers", workers, service="distribution") as server:
         wait_until(lambda: not server.silent())
-        told = {path: answers(server.url, path) for path in ("/livez", "/readyz", "/metrics")}
+        statuses_by_path = {path: answers(server.url, path) for path in ("/livez", "/readyz", "/metrics")}
 
-    assert told == {path: Counter({"200": CROWD}) for path in ("/livez", "/readyz", "/metrics")}
+    assert statuses_by_path == {path: Counter({"200": CROWD}) for path in ("/livez", "/readyz", "/metrics")}

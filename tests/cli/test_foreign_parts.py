@@ -90,10 +90,10 @@ def test_a_series_continues_and_loses_nothing_when_a_restore_will_refuse_it(data
             still_runs = series.poll() is None
         finally:
             series.terminate()
-        said = series.communicate()[1].decode()
+        error_output = series.communicate()[1].decode()
 
-    assert still_runs, said
-    assert "A restore will refuse this backup: the table 'other'" in said
+    assert still_runs, error_output
+    assert "A restore will refuse this backup: the table 'other'" in error_output
     assert len(list((tmp_path / "kept").glob("*.backup"))) > 2
 
 

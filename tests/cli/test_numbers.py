@@ -10,9 +10,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_every_metric_is_reported_from_the_start(tmp_path: Path) -> None:
     with watched(tmp_path / "data") as server:
-        told = server.numbers()
+        sample_lines = server.numbers()
 
-    names = {re.sub(r"_(bucket|sum|count)$", "", line.partition("{")[0]) for line in told}
+    names = {re.sub(r"_(bucket|sum|count)$", "", line.partition("{")[0]) for line in sample_lines}
     documented = re.findall(r"^\| `(\w+)`", (DOCS / "reference/metrics.md").read_text(), re.MULTILINE)
     assert set(documented) <= names
-    assert told['countersign_jobs{status="failed"}'] == told['countersign_jobs_oldest_seconds{status="queued"}'] == 0
+    assert (
+        sample_lines['countersign_jobs{status="failed"}']
+        == sample_lines['countersign_jobs_oldest_seconds{status="queued"}']
+        == 0
+    )

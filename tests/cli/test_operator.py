@@ -328,11 +328,11 @@ def test_of_a_worker_that_died_no_number_is_left(tmp_path: Path) -> None:
 
 
 def test_doctor_asks_the_server_that_runs(both_services: ObservedServer, run: Run) -> None:
-    told = {"COUNTERSIGN_OPERATOR_PORT": both_services.url.rpartition(":")[2]}
-    well = run("doctor", "--data", both_services.server.data, "--json", **told)
+    operator_settings = {"COUNTERSIGN_OPERATOR_PORT": both_services.url.rpartition(":")[2]}
+    well = run("doctor", "--data", both_services.server.data, "--json", **operator_settings)
     undo = _lose_the_blobs(both_services.server.data, "distribution")
     try:
-        ill = run("doctor", "--data", both_services.server.data, "--json", **told)
+        ill = run("doctor", "--data", both_services.server.data, "--json", **operator_settings)
     finally:
         undo()
     removed_result = run(
@@ -344,8 +344,8 @@ def test_doctor_asks_the_server_that_runs(both_services: ObservedServer, run: Ru
     assert "blob store" in standings[1]["detail"]
 
 
-def _running(said: str) -> dict[str, str]:
-    (found,) = [check for check in json.loads(said)["checks"] if check["check"] == "running"]
+def _running(output: str) -> dict[str, str]:
+    (found,) = [check for check in json.loads(output)["checks"] if check["check"] == "running"]
     return found
 
 
@@ -421,9 +421,9 @@ def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: SystemdSocke
 
 def _next_but(systemd: SystemdSocket, beat: str) -> str:
     """The next notification other than the watchdog's."""
-    while (said := systemd.next()) == beat:
+    while (message := systemd.next()) == beat:
         pass
-    return said
+    return message
 
 
 def _stop(systemd: SystemdSocket, process: int, *, is_heard: bool) -> None:

@@ -90,10 +90,10 @@ def test_serving_postgresql_reports_databases_beside_it(run: Run, postgres_url: 
     data.mkdir()
     (data / "distribution.sqlite").touch()
     with served(data, settings=settings) as server:
-        told = server.log.read_text()
+        log_text = server.log.read_text()
 
     assert before.returncode == Exit.OK, before.stderr
-    assert "also contains SQLite databases" in told
+    assert "also contains SQLite databases" in log_text
 
 
 def test_an_empty_postgresql_beside_sqlite_databases_is_refused(run: Run, postgres_url: str, tmp_path: Path) -> None:

@@ -119,9 +119,9 @@ def test_codes_on_a_screen_come_with_the_batch_that_a_revocation_names(
 
     codes.issue.main(["toolsmith/thing", "--kind", "license", "--server", store.url], standalone_mode=False)
 
-    said = capsys.readouterr()
-    assert said.out == "AAAAA\nBBBBB\n"
-    assert "countersign api POST codes/0199-b/revoke" in said.err
+    captured = capsys.readouterr()
+    assert captured.out == "AAAAA\nBBBBB\n"
+    assert "countersign api POST codes/0199-b/revoke" in captured.err
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,9 @@ def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
 
     assert upload.build(server[1], "artifact", 10, "cannot push").files == 2
 
-    said = capsys.readouterr().err
-    assert said.count("processing: waiting for a worker of the store") == 100
-    assert "processing: 40%" in said
+    error_output = capsys.readouterr().err
+    assert error_output.count("processing: waiting for a worker of the store") == 100
+    assert "processing: 40%" in error_output
 
 
 @pytest.mark.parametrize("result", [None, {"files": 2}, "made"])

@@ -190,9 +190,9 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
         # Hold the lock as the other command does, but in this process, because a command gives up after ten seconds
         # without a change.
         asyncio.run(SERVICES[file.partition(".")[0]].upgrade(load(settings, data=str(data))))
-        said = waiting.communicate()[1]
+        error_output = waiting.communicate()[1]
 
-    assert waiting.returncode == Exit.OK, said
+    assert waiting.returncode == Exit.OK, error_output
 
 
 def _holds(process: int, file: Path) -> bool:

@@ -18,11 +18,11 @@ from tests.servers.countersign import Running, served
 
 
 def test_the_demonstration_says_where_it_is_and_how_to_sign_in(demo_store: Running) -> None:
-    said = demo_store.log.read_text()
+    log_text = demo_store.log.read_text()
 
-    assert demo_store.url in said
+    assert demo_store.url in log_text
     for text in ("player@example.com", "publisher@example.com", "countersign-demo", "demo-publisher", "ctrl-C"):
-        assert text in said
+        assert text in log_text
 
 
 def test_an_empty_store_prints_a_set_up_link_that_works(tmp_path: Path) -> None:

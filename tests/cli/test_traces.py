@@ -39,8 +39,8 @@ def attributes(span: Any) -> dict[str, str | int]:
 def test_each_request_of_both_services_is_a_span_by_its_template(collector: Collector, tmp_path: Path) -> None:
     marker = "Zq7w"
     headers = {"traceparent": f"00-{TRACE}-{CALLER}-01", "X-Marker": marker, "Authorization": f"Bearer {marker}"}
-    told = {"COUNTERSIGN_OTLP_URL": collector.url, "COUNTERSIGN_TRUSTED_PROXIES": "127.0.0.1"}
-    with served(tmp_path / "data", service="both", settings=told) as server:
+    trace_settings = {"COUNTERSIGN_OTLP_URL": collector.url, "COUNTERSIGN_TRUSTED_PROXIES": "127.0.0.1"}
+    with served(tmp_path / "data", service="both", settings=trace_settings) as server:
         answer = httpx.get(f"{server.url}/api/v1/products/{marker}", params={"q": marker}, headers=headers)
         login = f"http://127.0.0.1:{server.records_port}/api/auth/login"
         httpx.post(login, json={"username": marker, "password": marker})
@@ -72,9 +72,9 @@ def send_traced(tmp_path: Path, settings: Mapping[str, str], *traceparents: str)
 
 
 def test_a_stranger_hides_no_request_from_the_traces_and_chooses_no_trace(collector: Collector, tmp_path: Path) -> None:
-    told = {"COUNTERSIGN_OTLP_URL": collector.url, "COUNTERSIGN_TRUSTED_PROXIES": "192.0.2.1"}
+    trace_settings = {"COUNTERSIGN_OTLP_URL": collector.url, "COUNTERSIGN_TRUSTED_PROXIES": "192.0.2.1"}
 
-    send_traced(tmp_path, told, f"00-{TRACE}-{CALLER}-00")
+    send_traced(tmp_path, trace_settings, f"00-{TRACE}-{CALLER}-00")
 
     found = {service: span for service, span in collector.spans if span.links}
     assert {*found} == {"distribution", "records"}
@@ -85,22 +85,22 @@ def test_a_stranger_hides_no_request_from_the_traces_and_chooses_no_trace(collec
 
 
 def test_a_stranger_has_nothing_sampled_that_the_operator_does_not_sample(collector: Collector, tmp_path: Path) -> None:
-    told = {"COUNTERSIGN_OTLP_URL": collector.url, "OTEL_TRACES_SAMPLER": "parentbased_always_off"}
+    trace_settings = {"COUNTERSIGN_OTLP_URL": collector.url, "OTEL_TRACES_SAMPLER": "parentbased_always_off"}
 
-    send_traced(tmp_path, told, f"00-{TRACE}-{CALLER}-01")
+    send_traced(tmp_path, trace_settings, f"00-{TRACE}-{CALLER}-01")
 
     assert collector.spans == []
 
 
 def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path: Path) -> None:
-    told = {
+    trace_settings = {
         "COUNTERSIGN_OTLP_URL": collector.url,
         "COUNTERSIGN_TRUSTED_PROXIES": "127.0.0.1",
         "OTEL_TRACES_SAMPLER": "parentbased_always_off",
     }
     unsampled = "f" * 32
 
-    send_traced(tmp_path, told, f"00-{TRACE}-{CALLER}-01", f"00-{unsampled}-{CALLER}-00")
+    send_traced(tmp_path, trace_settings, f"00-{TRACE}-{CALLER}-01", f"00-{unsampled}-{CALLER}-00")
 
     assert [(service, span.trace_id.hex()) for service, span in sorted(collector.spans, key=lambda span: span[0])] == [
         ("distribution", TRACE),
@@ -111,8 +111,8 @@ def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path:
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_collector_that_is_not_there_delays_no_request(tmp_path: Path, workers: str) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-    told = {"COUNTERSIGN_OTLP_URL": f"http://127.0.0.1:{free_port()}"}
-    with served(tmp_path / "data", "--workers", workers, settings=told) as server:
+    trace_settings = {"COUNTERSIGN_OTLP_URL": f"http://127.0.0.1:{free_port()}"}
+    with served(tmp_path / "data", "--workers", workers, settings=trace_settings) as server:
         assert [httpx.get(f"{server.url}/api/v1/info").status_code for _ in range(20)] == [200] * 20
 
     assert "killed" not in server.log.read_text()
@@ -126,9 +126,11 @@ def test_without_the_packages_the_start_is_refused_and_says_what_to_install(
     stub.mkdir(parents=True)
     (stub / "__init__.py").touch()
     source = str(Path(__file__).parents[2] / "src")
-    told = {"COUNTERSIGN_OTLP_URL": "http://127.0.0.1:4318", "PYTHONPATH": f"{stub.parent}:{source}"}
+    trace_settings = {"COUNTERSIGN_OTLP_URL": "http://127.0.0.1:4318", "PYTHONPATH": f"{stub.parent}:{source}"}
 
-    result = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", "--workers", workers, **told)
+    result = run(
+        "serve", "distribution", "--data", tmp_path / "data", "--port", "0", "--workers", workers, **trace_settings
+    )
 
     assert result.returncode == Exit.FAILED, result.stderr
     assert "countersign[traces]" in result.stderr
@@ -136,9 +138,9 @@ def test_without_the_packages_the_start_is_refused_and_says_what_to_install(
 
 
 def test_an_invalid_collector_address_is_refused(run: Run, tmp_path: Path) -> None:
-    told = {"COUNTERSIGN_OTLP_URL": "localhost:4318"}
+    trace_settings = {"COUNTERSIGN_OTLP_URL": "localhost:4318"}
 
-    result = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", **told)
+    result = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", **trace_settings)
 
     assert result.returncode == Exit.USAGE
     assert "COUNTERSIGN_OTLP_URL" in result.stderr

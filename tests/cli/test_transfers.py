@@ -124,13 +124,13 @@ def test_an_interrupted_push_continues_when_run_again(
         while not proxy.cuts and first.poll() is None:
             time.sleep(0.01)
         first.send_signal(signal.SIGINT)
-        _, said = first.communicate()
+        _, error_output = first.communicate()
     await_bytes(home, 10 * MIB)
     with cutting(push_target.server.port) as proxy:
         second = run(*arguments, COUNTERSIGN_TOKEN=push_target.token, http_proxy=proxy.url)
 
     assert first.returncode == Exit.INTERRUPTED
-    assert "Run the same command again" in said
+    assert "Run the same command again" in error_output
     assert second.returncode == Exit.OK, second.stderr
     assert "already there" in second.stdout
     assert proxy.passed["up"] < SIZE - 10 * MIB

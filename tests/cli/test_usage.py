@@ -52,11 +52,14 @@ def test_config_shows_each_value_with_its_source_and_no_secret(run: Run) -> None
 
     result = run("config", "--json", COUNTERSIGN_GRACE_S="7", **secrets)
 
-    told = {setting["variable"]: setting for setting in json.loads(result.stdout)["settings"]}
-    assert (told["COUNTERSIGN_GRACE_S"]["value"], told["COUNTERSIGN_GRACE_S"]["source"]) == ("7", "environment")
-    assert told["COUNTERSIGN_LOG_LEVEL"]["source"] == "default"
+    settings_by_variable = {setting["variable"]: setting for setting in json.loads(result.stdout)["settings"]}
+    assert (
+        settings_by_variable["COUNTERSIGN_GRACE_S"]["value"],
+        settings_by_variable["COUNTERSIGN_GRACE_S"]["source"],
+    ) == ("7", "environment")
+    assert settings_by_variable["COUNTERSIGN_LOG_LEVEL"]["source"] == "default"
     assert "hidden-" not in result.stdout
-    assert told["COUNTERSIGN_MASTER_KEY"]["value"] == "(set, not shown)"
+    assert settings_by_variable["COUNTERSIGN_MASTER_KEY"]["value"] == "(set, not shown)"
     assert "hidden-" not in run("config", COUNTERSIGN_MASTER_KEY="hidden-key").stdout
 
 

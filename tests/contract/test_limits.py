@@ -65,11 +65,11 @@ def test_the_defaults_are_the_documented_ones() -> None:
 
 
 async def test_every_answer_has_the_remaining_count_until_it_is_zero(world: World) -> None:
-    told = [rate_headers(await world.call("GET", "/products")) for _ in range(4)]
+    headers_of_responses = [rate_headers(await world.call("GET", "/products")) for _ in range(4)]
     limited_response = await world.call("GET", "/products")
 
-    assert [(limit, left) for limit, left, _ in told] == [(4, 3), (4, 2), (4, 1), (4, 0)]
-    assert all(0 < reset <= 60 for _, _, reset in told)
+    assert [(limit, left) for limit, left, _ in headers_of_responses] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+    assert all(0 < reset <= 60 for _, _, reset in headers_of_responses)
     assert_limited(limited_response)
 
 

@@ -83,7 +83,7 @@ def _require(fuzzed: FuzzedStore, caller: str) -> None:
 
 def assert_clean(report: dict[str, Any]) -> None:
     """The run was complete, and found nothing."""
-    told = "\n".join(line[:400] for line in report["log"].splitlines())
-    assert (report["failures"], report["errors"]) == ([], []), told[-12_000:]
+    log_excerpt = "\n".join(line[:400] for line in report["log"].splitlines())
+    assert (report["failures"], report["errors"]) == ([], []), log_excerpt[-12_000:]
     assert report["complete"]
-    assert report["exit_code"] == 0, told[-4_000:]
+    assert report["exit_code"] == 0, log_excerpt[-4_000:]

@@ -37,9 +37,9 @@ def test_a_broken_rule_is_reported_with_file_model_field_and_remedy(case: Broken
     with pytest.raises(DeclarationError) as refusal:
         Registry([BASE, *case.modules])
 
-    told = str(refusal.value).splitlines()
+    error_lines = str(refusal.value).splitlines()
     pattern = rf"[^:]*tests/declare/[a-z/]+\.py: {re.escape(case.place)}: .*{re.escape(case.remedy)}"
-    assert [line for line in told if re.match(pattern, line)], told
+    assert [line for line in error_lines if re.match(pattern, line)], error_lines
 
 
 @pytest.mark.parametrize("rule", [rule for stage in STAGES for rule in stage], ids=lambda rule: rule.__name__)

@@ -47,9 +47,9 @@ def test_every_generated_command_is_there_unless_some_are_named() -> None:
 
 
 def test_options_of_the_class_statement_take_precedence() -> None:
-    said = model("P", {"title": Text(), "code": Text()}, name="plant", label="Herb", plural="Herbage", shown_as="code")
+    plant = model("P", {"title": Text(), "code": Text()}, name="plant", label="Herb", plural="Herbage", shown_as="code")
 
-    declared = said.declared
+    declared = plant.declared
     assert (declared.name, declared.label, declared.plural, declared.shown_as) == ("plant", "Herb", "Herbage", "code")
 
 

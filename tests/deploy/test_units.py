@@ -42,9 +42,9 @@ def unit_with_program(name: str, tmp_path: Path) -> Path:
 @analyzed
 @pytest.mark.parametrize("name", NAMES)
 def test_systemd_has_nothing_to_say_against_a_unit(name: str, tmp_path: Path) -> None:
-    said = analyze("verify", "--man=no", unit=unit_with_program(name, tmp_path))
+    report = analyze("verify", "--man=no", unit=unit_with_program(name, tmp_path))
 
-    assert [line for line in said.splitlines() if name in line] == []
+    assert [line for line in report.splitlines() if name in line] == []
 
 
 @analyzed
@@ -55,9 +55,9 @@ def test_each_unit_takes_the_secrets_beside_its_own(name: str, tmp_path: Path) -
     folder.mkdir()
     shutil.copy(UNITS / SECRETS, folder)
 
-    said = analyze("verify", "--man=no", unit=unit)
+    report = analyze("verify", "--man=no", unit=unit)
 
-    assert [line for line in said.splitlines() if name in line or SECRETS in line] == []
+    assert [line for line in report.splitlines() if name in line or SECRETS in line] == []
 
 
 def test_the_guide_gives_every_unit_the_secrets() -> None:
@@ -82,9 +82,9 @@ def test_a_unit_names_no_file_that_nothing_installs(name: str) -> None:
 @analyzed
 @pytest.mark.parametrize("name", NAMES)
 def test_a_service_is_hardly_exposed(name: str, tmp_path: Path) -> None:
-    said = analyze("security", "--offline=true", unit=unit_with_program(name, tmp_path))
+    report = analyze("security", "--offline=true", unit=unit_with_program(name, tmp_path))
 
-    match = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    match = re.search(r"Overall exposure level for \S+: ([0-9.]+)", report)
     assert match is not None
     assert float(match[1]) <= MOST_EXPOSURE
 

@@ -173,8 +173,8 @@ class WriterLoad:
 
     async def _artifact(self, name: str) -> None:
         content = f"{name} ".encode() * 3000
-        told = {"filename": name, "size": len(content)}
-        announced = await self._post("/api/v1/products/drill/releases/1.0.0/artifacts", told)
+        announcement = {"filename": name, "size": len(content)}
+        announced = await self._post("/api/v1/products/drill/releases/1.0.0/artifacts", announcement)
         path = str(announced["upload_url"]).removeprefix(self.running.url)
         answer = await wire.call(self.running.port, "PUT", path, body=content)
         assert answer.status == 201, answer
@@ -213,7 +213,7 @@ async def backed_up(
         await asyncio.sleep(0.01)
         if writing.done():
             writing.result()
-    told = await asyncio.to_thread(place.command_output, "backup", "--data", place.data, *options)
+    output = await asyncio.to_thread(place.command_output, "backup", "--data", place.data, *options)
     enough = {kind: len(names) + 1 for kind, names in load.acknowledged.items()}
     while any(len(load.acknowledged[kind]) < count for kind, count in enough.items()):
         await asyncio.sleep(0.01)
@@ -221,7 +221,7 @@ async def backed_up(
             writing.result()
     load.stopping = True
     await writing
-    return load, told
+    return load, output
 
 
 def lost(load: WriterLoad, place: DataDirectory, before: str) -> list[str]:

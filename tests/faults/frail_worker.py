@@ -75,9 +75,9 @@ def inside(client: httpx.AsyncClient) -> Say:
     return send
 
 
-def ledger_of(number: int, told: dict[str, Any]) -> StepLedger:
+def ledger_of(number: int, steps: dict[str, Any]) -> StepLedger:
     """The ledger of an errand, which prints every step from now on."""
-    ledger = StepLedger(set(told["begun"]), {step: TimedResponse(*heard) for step, heard in told["heard"].items()})
+    ledger = StepLedger(set(steps["begun"]), {step: TimedResponse(*heard) for step, heard in steps["heard"].items()})
 
     def note(step: str, heard: TimedResponse | None) -> None:
         say(errand=number, step=step, heard=heard)
@@ -107,8 +107,8 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
     frail = ctypes.CDLL(None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ROOT_URL) as client:
         hands = {
-            int(number): ErrandClient(inside(client), ledger_of(int(number), told))
-            for number, told in order["errands"].items()
+            int(number): ErrandClient(inside(client), ledger_of(int(number), steps))
+            for number, steps in order["errands"].items()
         }
         frail.frail_arm(order["mode"], ctypes.c_long(order["at"]))
         results = await asyncio.gather(

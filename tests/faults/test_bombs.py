@@ -58,7 +58,7 @@ def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
 def answer_to(lives: RestartableService, bomb: tuple[bytes, bytes]) -> str:
     """The status of the answer, after sending as much as the service reads."""
     first, again = bomb
-    said = b""
+    received = b""
     with socket.create_connection(("127.0.0.1", lives.port), timeout=PATIENCE_S) as connection:
         with suppress(ConnectionError):
             connection.sendall(first)
@@ -67,9 +67,9 @@ def answer_to(lives: RestartableService, bomb: tuple[bytes, bytes]) -> str:
                 connection.sendall(again)
                 sent += len(again)
         with suppress(ConnectionError):
-            while b"\r\n\r\n" not in said and (piece := connection.recv(65536)):
-                said += piece
-    return said.split(b" ", 2)[1].decode() if said else ""
+            while b"\r\n\r\n" not in received and (piece := connection.recv(65536)):
+                received += piece
+    return received.split(b" ", 2)[1].decode() if received else ""
 
 
 def _is_answered(connection: socket.socket) -> bool:

@@ -96,9 +96,9 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_c
         assert turned is not None
         assert turned.args == (503,)
         assert lives.end() == Exit.FAILED
-        said = lives.log.read_text()
-        assert "the disk failed while a change was made durable" in said
-        assert "Traceback" not in said
+        log_text = lives.log.read_text()
+        assert "the disk failed while a change was made durable" in log_text
+        assert "Traceback" not in log_text
 
         lives.settings = sound
         lives.start()

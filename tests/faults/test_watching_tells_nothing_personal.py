@@ -92,8 +92,8 @@ def work(day: ServicesDay) -> None:
     broken = f'{{"name": "{SUBMITTED["broken JSON"]}'
     day.records.post("/api/party/create", headers=headers | {"Content-Type": "application/json"}, content=broken)
     call = {"name": "party.create", "arguments": {"name": SUBMITTED["name"], "phone": [SUBMITTED["phone"]]}}
-    said = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    day.records.post("/mcp", headers=headers | {"Accept": "application/json, text/event-stream"}, json=said)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    day.records.post("/mcp", headers=headers | {"Accept": "application/json, text/event-stream"}, json=message)
 
 
 def shop(day: ServicesDay) -> None:

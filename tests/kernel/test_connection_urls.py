@@ -35,8 +35,8 @@ def test_a_password_that_is_cut_is_refused_and_not_quoted(password: str) -> None
     with pytest.raises(ValueError, match=r"^COUNTERSIGN_DATABASE_URL .*percent-encode") as refusal:
         connection_urls.require_postgres(f"postgresql://u:{password}@db.example.com/shop")
 
-    said = str(refusal.value)
-    assert said == str(connection_urls.unreadable(connection_urls.DATABASE_SETTING))
+    error_text = str(refusal.value)
+    assert error_text == str(connection_urls.unreadable(connection_urls.DATABASE_SETTING))
     # A traceback must not show the message of the parser either.
     assert refusal.value.__cause__ is refusal.value.__context__ is None
 

@@ -29,8 +29,12 @@ def page(*samples: Sample) -> list[str]:
 def test_a_counter_is_reported_with_its_meaning_and_labels() -> None:
     metrics.counter("seen_total", "What was seen.", "colour").of("red").value += 2
 
-    told = ["# HELP seen_total What was seen.", "# TYPE seen_total counter", 'seen_total{worker="0",colour="red"} 2']
-    assert page() == told
+    metric_lines = [
+        "# HELP seen_total What was seen.",
+        "# TYPE seen_total counter",
+        'seen_total{worker="0",colour="red"} 2',
+    ]
+    assert page() == metric_lines
 
 
 def test_a_family_of_several_processes_and_of_what_was_looked_up_is_in_one_place() -> None:

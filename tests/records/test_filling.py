@@ -29,7 +29,9 @@ async def test_a_value_that_does_not_fit_is_refused_with_where_it_is_from(databa
         root = shop.administrator()
         cheap, dear = [(await shop.value(root, "ware", "create", title="Oak", price=price))["id"] for price in (9, 10)]
         assert (await shop.value(root, "sample", "create", ware=cheap))["price"] == 9
-        said = r"^sample\.price: the value copied from ware does not fit \(must .* 9.*\); set price explicitly$"
-        with pytest.raises(BadInput, match=said):
+        error_pattern = (
+            r"^sample\.price: the value copied from ware does not fit \(must .* 9.*\); set price explicitly$"
+        )
+        with pytest.raises(BadInput, match=error_pattern):
             await shop.value(root, "sample", "create", ware=dear)
         assert (await shop.value(root, "sample", "create", ware=dear, price=1))["price"] == 1

@@ -39,8 +39,8 @@ async def test_the_scope_of_a_shared_value_cannot_change_while_records_have_the_
     deals = [(await shop.value(root, "deal", "create", title="d", buyer="Ada"))["id"] for _ in range(2)]
     slips = [(await shop.value(root, "slip", "create", deal=deal, code="c"))["id"] for deal in deals]
 
-    said = "buyer must stay while a slip with a code refers to the record; empty code there first"
-    with pytest.raises(BadInput, match=rf"^deal\.update is refused: {said}$"):
+    error_text = "buyer must stay while a slip with a code refers to the record; empty code there first"
+    with pytest.raises(BadInput, match=rf"^deal\.update is refused: {error_text}$"):
         await shop.value(root, "deal", "update", id=deals[0], buyer="Bob")
     with pytest.raises(BadInput, match=r"^deal\.update is refused$"):
         await shop.value(blind, "deal", "update", id=deals[0], buyer="Bob")

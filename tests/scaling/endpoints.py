@@ -51,8 +51,8 @@ def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple
         yield place or "/", length
     elif typing.get_origin(hint) is typing.Annotated:
         bare, *metas = typing.get_args(hint)
-        told = [meta.max_length for meta in metas if isinstance(meta, msgspec.Meta)]
-        yield from _strings(bare, place, next(filter(None, told), length))
+        max_lengths = [meta.max_length for meta in metas if isinstance(meta, msgspec.Meta)]
+        yield from _strings(bare, place, next(filter(None, max_lengths), length))
     elif typing.get_origin(hint) in (typing.Union, types.UnionType):
         for arg in typing.get_args(hint):
             yield from _strings(arg, place, length)

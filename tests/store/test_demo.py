@@ -207,10 +207,10 @@ async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_pa
     await run_jobs(demo_world, tmp_path)
 
     signed_body = (await demo_world.call("GET", channel)).json()
-    said = msgspec.json.decode(b64decode(signed_body["statement"]["payload"]))
+    payload = msgspec.json.decode(b64decode(signed_body["statement"]["payload"]))
     assert before.json()["code"] == "nothing_built"
-    assert (said["product"], said["version"]) == ("aurora-freight", "1.4.0")
-    assert set(said["builds"]) == set(product["platforms"])
+    assert (payload["product"], payload["version"]) == ("aurora-freight", "1.4.0")
+    assert set(payload["builds"]) == set(product["platforms"])
     await demo_world.grant(demo.PUBLISHER, product["id"])
     owner = await demo_world.person_token(demo.PUBLISHER, "read:products read:library")
     parts = await demo_world.call("GET", f"/products/{product['id']}/releases/1.4.0/sbom?platform=linux", owner)

@@ -31,8 +31,8 @@ def test_an_idle_reader_ends_without_a_traceback() -> None:
         try:
             wait_until(lambda: waits_for_a_file(reader.pid))
             reader.send_signal(signal.SIGINT)
-            _, said = reader.communicate(timeout=60)
+            _, error_output = reader.communicate(timeout=60)
         finally:
             reader.kill()
 
-    assert (reader.returncode, said) == (-signal.SIGINT, b"")
+    assert (reader.returncode, error_output) == (-signal.SIGINT, b"")

@@ -49,9 +49,9 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         await expect(entry.locator(".chip")).to_have_text("New")
         await assert_accessible(page, axe)
         await picture(page, "following-1440-light")
-        async with page.expect_response(f"**/{slug}/feed") as told:
+        async with page.expect_response(f"**/{slug}/feed") as feed_response:
             await evaluated(page, f"fetch(document.querySelector('a[href*=\"{slug}/feed\"]').href).then(() => 0)")
-        assert f"{slug.title()} 1.1.0" in await (await told.value).text()
+        assert f"{slug.title()} 1.1.0" in await (await feed_response.value).text()
 
         await page.click(".bell > button")
         note = page.locator(".bell-panel .note", has_text=f"{slug.title()} 1.1.0")

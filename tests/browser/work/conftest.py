@@ -47,8 +47,8 @@ class Caller:
         """The result of a command, or the proposal that it became."""
         answer = self.post(command.replace(".", "/"), body)
         assert answer.status_code in (200, 202), answer.text
-        told = answer.json()
-        return told.get("value", told)
+        envelope = answer.json()
+        return envelope.get("value", envelope)
 
     def agent(self, label: str, *scopes: str) -> "Caller":
         """An agent of this person."""

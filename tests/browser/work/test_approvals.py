@@ -76,13 +76,13 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
     each = lead(alice, "With an activity")
     alice.run("activity.create", subject="Call back", lead=each)
     plan = alice.agent("cutter", "lead.*").run("lead.delete", id=each, cascade=True)["plan_id"]
-    told = alice.run("plan.get", id=plan)["effects"]
-    assert told == ["1 activity deleted"]
+    effects = alice.run("plan.get", id=plan)["effects"]
+    assert effects == ["1 activity deleted"]
     async with desk.page(browser) as page:
         # On a computer whose clock is late, no proposal appears to be in the future.
         await page.clock.set_fixed_time(time.time() - 600)
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
-        await expect(page.locator(".effects")).to_contain_text(told[0])
+        await expect(page.locator(".effects")).to_contain_text(effects[0])
         await expect(page.locator(".effects li")).to_contain_text(["Call back"])
         await expect(page.locator(".plan-page")).to_contain_text("Proposed now · Expires in")
 
@@ -145,8 +145,8 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
         await expect(page.locator("#approve")).to_have_count(0)
         await expect(page.locator(".plan-page")).not_to_contain_text("Expires", use_inner_text=True)
-        said = await page.inner_text(".plan-page")
-        assert each not in said.split("Exact command")[0]
+        page_text = await page.inner_text(".plan-page")
+        assert each not in page_text.split("Exact command")[0]
         assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
 
 
@@ -227,8 +227,8 @@ async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser
         await page.click("dialog[open] .risky")
         await page.wait_for_selector(".toast:has-text('Rejected')")
 
-        told = clerk.run("plan.get", id=plan)
-        assert (told["state"], told["reason"]) == ("rejected", "Still needed")
+        rejected_plan = clerk.run("plan.get", id=plan)
+        assert (rejected_plan["state"], rejected_plan["reason"]) == ("rejected", "Still needed")
 
 
 @pytest.mark.full

@@ -24,24 +24,24 @@ async def test_rows_that_do_not_fit_are_named_and_nothing_is_written(
         await page.click("button:text-is('Check file')")
         await page.wait_for_selector("[role=alert] table")
 
-        said = page.locator("[role=alert] table")
-        await expect(said).to_contain_text("Title")
-        await expect(said).to_contain_text("Source")
-        await expect(said).not_to_contain_text("lead.")
+        error_table = page.locator("[role=alert] table")
+        await expect(error_table).to_contain_text("Title")
+        await expect(error_table).to_contain_text("Source")
+        await expect(error_table).not_to_contain_text("lead.")
         await expect(page.locator("button:text-is('Import 3 rows')")).to_be_disabled()
         assert not alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Fits"}])
 
 
 async def test_the_page_says_who_imports_posted_invoices(browser: Browser, desk: Desk) -> None:
-    said = "Only an administrator can import"
+    notice = "Only an administrator can import"
     async with desk.page(browser) as page:
         await desk.sign_in(page, "carol", "/models/invoice/import")
-        await page.wait_for_selector(f"text={said}")
+        await page.wait_for_selector(f"text={notice}")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/models/invoice/import")
         await page.set_input_files("#file", a_file("party\n"))
         await page.wait_for_selector("text=including posted invoices. Administrators only.")
-        await expect(page.locator(f"text={said}")).to_have_count(0)
+        await expect(page.locator(f"text={notice}")).to_have_count(0)
 
 
 @pytest.mark.full

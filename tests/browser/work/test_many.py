@@ -73,11 +73,11 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
             "Done: 2. Sent for approval: 0. Refused: 2. Not run: 0.", timeout=LONG_MS
         )
 
-        told = page.locator("dialog[open] tbody tr")
+        result_rows = page.locator("dialog[open] tbody tr")
         for number, result in enumerate(("Done", "record has changed", "Done")):
-            row = told.filter(has=page.locator(f"th a:text-is('Bulky {mark} {number}')"))
+            row = result_rows.filter(has=page.locator(f"th a:text-is('Bulky {mark} {number}')"))
             await expect(row.locator("td")).to_have_text(result)
-        row = told.filter(has=page.locator(f"th a:text-is('Bulky {mark} 3')"))
+        row = result_rows.filter(has=page.locator(f"th a:text-is('Bulky {mark} 3')"))
         await expect(row.locator("td")).to_contain_text("qualified")
         stages = [alice.run("lead.get", id=id_)["stage"] for id_ in ids]
         assert stages == ["qualified", "new", "qualified", "qualified"]

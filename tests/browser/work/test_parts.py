@@ -114,8 +114,10 @@ async def test_a_german_page_says_that_a_refusal_in_english_is_the_servers(brows
         await page.click("[data-action='invoice.post']")
         await page.click("dialog[open] .button.strong")
 
-        said = page.locator("dialog[open] [role=alert] p").first
-        await expect(said).to_contain_text("Der Server hat abgelehnt: invoice.post is refused: it requires that total")
+        alert_text = page.locator("dialog[open] [role=alert] p").first
+        await expect(alert_text).to_contain_text(
+            "Der Server hat abgelehnt: invoice.post is refused: it requires that total"
+        )
 
 
 async def test_what_belongs_to_a_record_is_declared_and_nothing_else_is_on_its_page(desk: Desk) -> None:

@@ -24,14 +24,14 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
         await page.click("text=Exact command")
 
         async def are_marked() -> None:
-            said = await page.locator(".plan-page").inner_text()
+            page_text = await page.locator(".plan-page").inner_text()
             shown = await page.locator("main").inner_text()
-            assert "Pay U+202E002 now" in said
-            assert "Pay ⟨U+202E⟩001 now" in said
-            assert "aU+200BbU+E0041" in said
-            assert "soU+202E!" in said
-            assert "scribeU+202E" in said
-            assert "👩\u200d🚀 می\u200cخواهم" in said
+            assert "Pay U+202E002 now" in page_text
+            assert "Pay ⟨U+202E⟩001 now" in page_text
+            assert "aU+200BbU+E0041" in page_text
+            assert "soU+202E!" in page_text
+            assert "scribeU+202E" in page_text
+            assert "👩\u200d🚀 می\u200cخواهم" in page_text
             for character in (OVERRIDE, TAG, "\u200b", "\u2066", "\u2069"):
                 assert character not in shown
 

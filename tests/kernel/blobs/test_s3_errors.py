@@ -40,8 +40,8 @@ def guarded_service() -> Iterator[GuardedS3]:
         with run_until_ready(command, is_ready=lambda: answers(port), log=folder / "log"):
             endpoint = f"http://127.0.0.1:{port}"
             scope = "Credential=any/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=any"
-            said = {"Authorization": f"AWS4-HMAC-SHA256 {scope}"}
-            with httpx.Client(base_url=endpoint, headers=said, trust_env=False) as client:
+            headers = {"Authorization": f"AWS4-HMAC-SHA256 {scope}"}
+            with httpx.Client(base_url=endpoint, headers=headers, trust_env=False) as client:
                 asked = {"Version": "2010-05-08", "UserName": "reader"}
                 for more in (
                     {"Action": "CreateUser"},
@@ -159,10 +159,10 @@ async def test_a_service_that_refuses_is_reported_with_its_reason(
     endpoint, refusal = refusing_service
     refusal.append((status, code))
 
-    said = await operator_note(endpoint)
+    note = await operator_note(endpoint)
 
-    assert why in said
-    assert remedy in said
+    assert why in note
+    assert remedy in note
 
 
 async def test_an_endpoint_that_cannot_be_reached_is_reported_with_its_reason(

@@ -20,23 +20,23 @@ UPDATE b SET n = CAST('1' AS INTEGER);
 
 
 def test_sqlite_gets_strict_tables_of_its_types() -> None:
-    said = in_dialect(TEXT, "sqlite")
+    statement = in_dialect(TEXT, "sqlite")
 
-    assert "size INTEGER NOT NULL CHECK" in said
-    assert ") WITHOUT ROWID, STRICT;" in said
-    assert "CREATE TABLE b (n INTEGER) STRICT; -- last" in said
-    assert "note TEXT DEFAULT 'TEXT; BLOB'" in said
+    assert "size INTEGER NOT NULL CHECK" in statement
+    assert ") WITHOUT ROWID, STRICT;" in statement
+    assert "CREATE TABLE b (n INTEGER) STRICT; -- last" in statement
+    assert "note TEXT DEFAULT 'TEXT; BLOB'" in statement
 
 
 def test_postgres_gets_text_that_compares_by_code_point() -> None:
-    said = in_dialect(TEXT, "postgres")
+    statement = in_dialect(TEXT, "postgres")
 
-    assert 'id TEXT COLLATE "C" PRIMARY KEY, -- TEXT; here' in said
-    assert "note TEXT COLLATE \"C\" DEFAULT 'TEXT; BLOB'" in said
-    assert "body BYTEA\n);" in said
-    assert "part DOUBLE PRECISION" in said
-    assert "-- A TEXT; with a BLOB\n" in said
-    assert "CAST('1' AS INTEGER)" in said
+    assert 'id TEXT COLLATE "C" PRIMARY KEY, -- TEXT; here' in statement
+    assert "note TEXT COLLATE \"C\" DEFAULT 'TEXT; BLOB'" in statement
+    assert "body BYTEA\n);" in statement
+    assert "part DOUBLE PRECISION" in statement
+    assert "-- A TEXT; with a BLOB\n" in statement
+    assert "CAST('1' AS INTEGER)" in statement
 
 
 def test_a_block_is_for_one_engine() -> None:

@@ -62,23 +62,23 @@ async def connection_error(url: str) -> Unavailable:
 async def test_a_server_that_refuses_is_reported_with_its_reason(
     strict_cluster: Cluster, login: str, rest: str, why: str, remedy: str
 ) -> None:
-    told = await connection_error(f"postgresql://{login}@127.0.0.1:{strict_cluster.port}/{rest}")
+    error_text = await connection_error(f"postgresql://{login}@127.0.0.1:{strict_cluster.port}/{rest}")
 
-    assert why in told.detail
-    assert f"127.0.0.1:{strict_cluster.port}" in told.detail
-    assert remedy in told.remedy
-    assert "wr0ng" not in told.detail + told.remedy
+    assert why in error_text.detail
+    assert f"127.0.0.1:{strict_cluster.port}" in error_text.detail
+    assert remedy in error_text.remedy
+    assert "wr0ng" not in error_text.detail + error_text.remedy
 
 
 async def test_a_port_where_no_server_listens_is_reported() -> None:
     port = free_port()
 
-    told = await connection_error(f"postgresql://me:wr0ng@127.0.0.1:{port}/app")
+    error_text = await connection_error(f"postgresql://me:wr0ng@127.0.0.1:{port}/app")
 
-    assert "connection was refused" in told.detail
-    assert f"127.0.0.1:{port}/app" in told.detail
-    assert "host and port in the database's address (COUNTERSIGN_DATABASE_URL, " in told.remedy
-    assert "wr0ng" not in told.detail + told.remedy
+    assert "connection was refused" in error_text.detail
+    assert f"127.0.0.1:{port}/app" in error_text.detail
+    assert "host and port in the database's address (COUNTERSIGN_DATABASE_URL, " in error_text.remedy
+    assert "wr0ng" not in error_text.detail + error_text.remedy
 
 
 async def test_a_port_where_something_else_listens_is_reported() -> None:
@@ -86,10 +86,10 @@ async def test_a_port_where_something_else_listens_is_reported() -> None:
         answering = threading.Thread(target=answer_as_a_page, args=(listener,))
         answering.start()
 
-        told = await connection_error(f"postgresql://me:wr0ng@127.0.0.1:{listener.getsockname()[1]}/app")
+        error_text = await connection_error(f"postgresql://me:wr0ng@127.0.0.1:{listener.getsockname()[1]}/app")
 
         answering.join()
-    assert "does not answer like PostgreSQL" in told.detail
+    assert "does not answer like PostgreSQL" in error_text.detail
 
 
 def answer_as_a_page(listener: socket.socket) -> None:

@@ -90,9 +90,9 @@ def test_processes_that_start_at_once_all_open_a_new_file(tmp_path: Path) -> Non
             )
             for number in range(4)
         ]
-        said = [process.communicate(timeout=60)[0].splitlines() for process in started]
+        outputs = [process.communicate(timeout=60)[0].splitlines() for process in started]
 
-        assert [len(_acknowledged(lines)) for lines in said] == [3] * 4
+        assert [len(_acknowledged(lines)) for lines in outputs] == [3] * 4
         assert len(_kept(path)) == 12
 
 
@@ -104,11 +104,11 @@ def test_two_processes_write_to_the_same_file(tmp_path: Path) -> None:
         )
         for first in (1, 1001)
     ]
-    said = [writer.communicate(timeout=60)[0].splitlines() for writer in writers]
+    outputs = [writer.communicate(timeout=60)[0].splitlines() for writer in writers]
 
     assert [writer.returncode for writer in writers] == [0, 0]
     everything = {*range(1, 301), *range(1001, 1301)}
-    assert _acknowledged(said[0]) | _acknowledged(said[1]) == everything == _kept(path)
+    assert _acknowledged(outputs[0]) | _acknowledged(outputs[1]) == everything == _kept(path)
 
 
 def test_on_a_full_volume_writes_are_refused_whole_and_work_again_when_there_is_room(tmp_path: Path) -> None:

@@ -120,10 +120,10 @@ def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> No
     def fault(content: bytes) -> str:
         with pytest.raises(Damaged) as failure:
             opened(content)
-        said = failure.value.detail.partition(" (bytes")[0]
+        error_text = failure.value.detail.partition(" (bytes")[0]
         with suppress(Damaged):
-            assert [damage.fault for damage in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [said]
-        return said
+            assert [damage.fault for damage in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [error_text]
+        return error_text
 
     assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}
     assert {fault(whole[:length]) for length in (head + 5, len(whole) - 1)} == {LAST_CHANGED}

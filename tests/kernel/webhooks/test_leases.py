@@ -57,10 +57,10 @@ async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: Observe
     with clock.fixed(clock.later(clock.now(), seconds=sender.LEASE_S + 1)):
         receiver.instead, receiver.status = "", 500
         await post.deliver()
-        (told,) = await post.deliveries(webhook_id)
+        (delivery,) = await post.deliveries(webhook_id)
         receiver.release.set()
         await silent.drain()
 
-    assert receiver.ids == [told.event_id] * 2
-    assert (told.state, told.attempts, told.answer) == ("waiting", 1, 500)
-    assert await post.deliveries(webhook_id) == [told]
+    assert receiver.ids == [delivery.event_id] * 2
+    assert (delivery.state, delivery.attempts, delivery.answer) == ("waiting", 1, 500)
+    assert await post.deliveries(webhook_id) == [delivery]

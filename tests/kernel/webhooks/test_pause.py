@@ -56,9 +56,9 @@ async def test_the_pause_report_shows_its_start_and_how_to_resume(post: Observed
         await hold(post)
     await hold(post)
 
-    said = await outbox.describe_pause(post.outbox.database)
+    report = await outbox.describe_pause(post.outbox.database)
 
-    assert clock.rfc3339(moment) in said
-    assert outbox.RESUME_COMMAND in said
+    assert clock.rfc3339(moment) in report
+    assert outbox.RESUME_COMMAND in report
     assert [await resume(post), await resume(post)] == [True, False]
     assert await outbox.describe_pause(post.outbox.database) == "not held"

@@ -66,8 +66,10 @@ def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
         answers.append(allowed(address))
 
     async def come_back() -> AuthorizationCodeResult:
-        told = {name: values[0] for name, values in parse_qs(urlsplit(answers.pop()).query).items()}
-        return AuthorizationCodeResult(code=told["code"], state=told.get("state"), iss=told.get("iss"))
+        parameters = {name: values[0] for name, values in parse_qs(urlsplit(answers.pop()).query).items()}
+        return AuthorizationCodeResult(
+            code=parameters["code"], state=parameters.get("state"), iss=parameters.get("iss")
+        )
 
     return OAuthClientProvider(known["library"], OAuthClientMetadata(**metadata), kept, open_page, come_back), kept
 

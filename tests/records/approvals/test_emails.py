@@ -106,8 +106,8 @@ async def test_no_caller_is_informed_of_plans_they_may_not_approve(office: Offic
 
     await deliver(office, SOON_S)
 
-    told = {to for to, _, _ in sent_emails(office)}
-    assert told == {"alice@example.com", "root@example.com"}, "bob may not delete leads, and carol sees none"
+    recipients = {to for to, _, _ in sent_emails(office)}
+    assert recipients == {"alice@example.com", "root@example.com"}, "bob may not delete leads, and carol sees none"
 
 
 async def test_hidden_values_do_not_change_an_email(office: Office) -> None:

@@ -117,8 +117,8 @@ async def test_a_pending_plan_shows_that_its_record_is_deleted_or_changed(office
     await office.value("alice", "lead.update", id=changed[1], title="Other")
 
     waiting = {plan["id"]: plan["error"] for plan in await office.all("plan", "alice") if plan["state"] == "pending"}
-    told = {plan: waiting[plan] for plan in (moved, changed[0], same[0])}
-    assert told == {moved: "stale", changed[0]: "stale", same[0]: None}
+    shown_states = {plan: waiting[plan] for plan in (moved, changed[0], same[0])}
+    assert shown_states == {moved: "stale", changed[0]: "stale", same[0]: None}
     assert (await office.value(agent, "plan.get", id=changed[0]))["error"] is None
     assert (await office.approve("alice", moved)).json()["state"] == "stale"
 
@@ -132,12 +132,12 @@ async def test_the_withheld_parts_of_a_plan_belong_to_its_models(office: Office)
     lead = (await office.value("alice", "lead.create", title="Doomed"))["id"]
     plan_id = await office.proposed(await office.agent("dora", "lead.*"), "lead.delete", id=lead)
 
-    told = await office.denied("dora", "plan.get", id=plan_id)
+    denied_fields = await office.denied("dora", "plan.get", id=plan_id)
 
-    assert told == await office.denied("dora", "lead.get", id=lead)
-    assert "lead.notes" in told
-    assert await office.denied("dora", "plan.list", limit=5) == told
-    assert await office.denied("dora", "plan.reject", id=plan_id, reason="not now") == told
+    assert denied_fields == await office.denied("dora", "lead.get", id=lead)
+    assert "lead.notes" in denied_fields
+    assert await office.denied("dora", "plan.list", limit=5) == denied_fields
+    assert await office.denied("dora", "plan.reject", id=plan_id, reason="not now") == denied_fields
 
 
 async def test_an_agent_that_gives_a_reason_with_a_command_is_shown_where_it_belongs(office: Office) -> None:
@@ -311,8 +311,8 @@ async def test_watching_reports_plans_as_they_come(office: Office, agent: str) -
 
     plan_id, _ = await _plan(office, agent)
 
-    told = await office.value("alice", "plan.watch", since=cursor, wait_s=5)
-    assert [plan["id"] for plan in told["plans"]] == [plan_id]
+    reported = await office.value("alice", "plan.watch", since=cursor, wait_s=5)
+    assert [plan["id"] for plan in reported["plans"]] == [plan_id]
 
 
 async def test_a_decided_plan_keeps_no_personal_value(office: Office, agent: str) -> None:

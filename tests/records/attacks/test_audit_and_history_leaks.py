@@ -20,8 +20,8 @@ async def test_the_audit_shows_an_agent_only_the_kind_of_a_plans_error(office: O
     entries = await office.value(agent, "audit_entry.list", filter=about)
 
     assert "invoice" not in json.dumps(entries)
-    told = [entry["changes"]["error"] for entry in entries if "error" in entry["changes"]]
-    assert told == [[None, (await office.value(agent, "plan.get", id=plan))["error"]]] == [[None, "refused"]]
+    errors = [entry["changes"]["error"] for entry in entries if "error" in entry["changes"]]
+    assert errors == [[None, (await office.value(agent, "plan.get", id=plan))["error"]]] == [[None, "refused"]]
 
 
 async def test_history_names_only_people_whom_the_caller_may_see(office: Office) -> None:

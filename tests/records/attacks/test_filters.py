@@ -22,8 +22,8 @@ async def test_an_agent_cannot_spell_out_error_or_digest_of_its_plan_by_filters(
     assert (await office.value(agent, "plan.get", id=plan))["error"] == "refused"
     unknown = await _asked(office, agent, "plan", "nothing")
     for field in ("error", "digest", "input", "diff", "effects"):
-        told = [text.replace(field, "nothing") for text in await _asked(office, agent, "plan", field)]
-        assert told == unknown
+        response_texts = [text.replace(field, "nothing") for text in await _asked(office, agent, "plan", field)]
+        assert response_texts == unknown
 
 
 async def test_a_filter_on_the_audit_does_not_tell_which_hidden_fields_were_changed(office: Office) -> None:
@@ -31,8 +31,10 @@ async def test_a_filter_on_the_audit_does_not_tell_which_hidden_fields_were_chan
     for who in ("dan", await office.agent("dan", "*")):
         unknown = await _asked(office, who, "audit_entry", "nothing")
         for field in ("fields", "changes"):
-            told = [text.replace(field, "nothing") for text in await _asked(office, who, "audit_entry", field)]
-            assert told == unknown
+            response_texts = [
+                text.replace(field, "nothing") for text in await _asked(office, who, "audit_entry", field)
+            ]
+            assert response_texts == unknown
 
 
 async def test_the_audit_does_not_tell_by_its_numbers_how_many_entries_are_hidden(office: Office) -> None:

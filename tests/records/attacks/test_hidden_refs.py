@@ -29,32 +29,32 @@ def without_lead_id(answer: httpx.Response | Any, lead: str) -> str:
 
 
 async def test_a_plans_diff_shows_a_hidden_ref_like_an_empty_one(office: Office) -> None:
-    said: list[str] = []
+    diffs: list[str] = []
     for lead in await two_leads(office):
         plan = await office.proposed("agent", "lead.delete", id=lead)
-        said.append(without_lead_id((await office.value("agent", "plan.get", id=plan))["diff"], lead))
+        diffs.append(without_lead_id((await office.value("agent", "plan.get", id=plan))["diff"], lead))
 
-    assert said[0] == said[1]
+    assert diffs[0] == diffs[1]
 
 
 async def test_history_shows_a_hidden_ref_like_an_empty_one(office: Office) -> None:
-    said: list[str] = []
+    histories: list[str] = []
     for lead in await two_leads(office):
         entries = await office.value("agent", "lead.history", id=lead)
-        said.append(without_lead_id([entry["changes"] for entry in entries], lead))
+        histories.append(without_lead_id([entry["changes"] for entry in entries], lead))
 
-    assert said[0] == said[1]
+    assert histories[0] == histories[1]
 
 
 async def test_a_guard_over_a_hidden_ref_is_judged_as_it_is_seen(office: Office) -> None:
     leads = await two_leads(office)
     for who in ("agent", "dan"):
-        said: list[str] = []
+        response_texts: list[str] = []
         for lead in leads:
             if who == "agent":
                 await office.value("root", "lead.qualify", id=lead)
-            said.append(without_lead_id(await office.call(who, "lead.win", {"id": lead}), lead))
-        assert said == ['400 {"error":"lead.win is not allowed in this state"}'] * 2
+            response_texts.append(without_lead_id(await office.call(who, "lead.win", {"id": lead}), lead))
+        assert response_texts == ['400 {"error":"lead.win is not allowed in this state"}'] * 2
 
 
 async def test_a_guard_that_only_seems_to_hold_is_for_a_person_to_decide(office: Office) -> None:
@@ -86,30 +86,32 @@ async def test_emptying_a_hidden_ref_changes_nothing(office: Office) -> None:
     leads = await two_leads(office)
     party = (await office.value("root", "lead.get", id=leads[0]))["party"]
     for who in ("agent", "dan"):
-        said: list[str] = []
+        response_texts: list[str] = []
         for lead in leads:
             before = await office.value(who, "lead.get", id=lead)
             after = await office.value(who, "lead.update", id=lead, party=None)
-            said.append(without_lead_id([before, after, len(await office.value(who, "lead.history", id=lead))], lead))
-        assert said[0] == said[1]
+            response_texts.append(
+                without_lead_id([before, after, len(await office.value(who, "lead.history", id=lead))], lead)
+            )
+        assert response_texts[0] == response_texts[1]
 
     assert (await office.value("root", "lead.get", id=leads[0]))["party"] == party
 
 
 async def test_emptying_a_hidden_ref_is_not_proposed_either(office: Office) -> None:
     await office.value("root", "setting.create", title="approval:lead.update", value="{}")
-    said: list[str] = []
+    response_texts: list[str] = []
     for lead in await two_leads(office):
         plan = await office.proposed("agent", "lead.update", id=lead, party=None, title="y")
         assert (await office.approve("root", plan)).status_code == 200
         shown_plan = await office.value("agent", "plan.get", id=plan)
-        said.append(
+        response_texts.append(
             without_lead_id(
                 [shown_plan["input"], shown_plan["diff"], await office.value("agent", "lead.get", id=lead)], lead
             )
         )
 
-    assert said[0] == said[1]
+    assert response_texts[0] == response_texts[1]
 
 
 async def test_emptying_a_ref_that_is_seen_empties_it(office: Office) -> None:

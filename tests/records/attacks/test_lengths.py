@@ -108,11 +108,11 @@ async def test_notes_do_not_grow_for_ever(
     monkeypatch.setattr(unmask_input, "MAX_GROWN_LENGTH", 2_000)
     made = await book.value(agent, "contact", "create", notes="o" * 1_500)
 
-    said: set[str] = set()
+    errors: set[str] = set()
     for _ in range(5):
         try:
             made = await book.value(agent, "contact", "update", id=made["id"], notes=f"{made['notes']} {'o' * 1_000}")
         except BadInput as refused:
-            said.add(refused.detail)
+            errors.add(refused.detail)
 
-    assert said == {"contact.notes has grown too long: write it anew"}
+    assert errors == {"contact.notes has grown too long: write it anew"}

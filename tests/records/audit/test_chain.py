@@ -19,17 +19,19 @@ class TransactionAborted(Exception):
 
 
 async def test_an_entry_is_kept_with_everything_it_says(database: Database, chain: Chain):
-    told = entry(7, agent="scout")
+    scout_entry = entry(7, agent="scout")
 
     async with database.transaction() as transaction:
-        await chain.append(transaction, told)
+        await chain.append(transaction, scout_entry)
 
     names = ", ".join(COLUMNS)
     (row,) = await database.fetch(f"SELECT {names} FROM audit_entry")
     kept: dict[str, object] = dict(zip(COLUMNS, row, strict=True))
     assert len(str(kept["id"])) == 24
     assert (kept["revision"], kept["changed"], kept["number"]) == (1, 0, 1)
-    assert {name: kept[name] for name in told.__slots__} == {name: getattr(told, name) for name in told.__slots__}
+    assert {name: kept[name] for name in scout_entry.__slots__} == {
+        name: getattr(scout_entry, name) for name in scout_entry.__slots__
+    }
     assert await faults(database) == ()
 
 
@@ -190,9 +192,9 @@ async def test_without_lanes_nothing_can_be_written(database: Database, chain: C
 
 def test_the_hash_is_what_its_description_says():
     columns = ("ab", 1, None, "Zoë", -5, "")
-    said = bytes(32) + b"2:ab1:1-4:Zo\xc3\xab2:-50:"
+    hashed_bytes = bytes(32) + b"2:ab1:1-4:Zo\xc3\xab2:-50:"
 
-    assert entry_hash(bytes(32), columns) == hashlib.sha256(said).digest()
+    assert entry_hash(bytes(32), columns) == hashlib.sha256(hashed_bytes).digest()
     assert entry_hash(bytes(32), ("Zoë".encode(),)) == entry_hash(bytes(32), ("Zoë",))
 
 

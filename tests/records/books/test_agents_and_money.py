@@ -198,8 +198,8 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
         await office.value("root", "payment.delete", id=payment["id"])
     await office.value("root", "invoice_line.list")
     alone = (await posted(office))["id"]
-    said = await office.refusal_of(agent, "invoice.delete", id=alone, cascade=True)
-    assert said == "invoice.delete is not allowed in this state: invoice is locked while state is not draft"
+    refusal = await office.refusal_of(agent, "invoice.delete", id=alone, cascade=True)
+    assert refusal == "invoice.delete is not allowed in this state: invoice is locked while state is not draft"
     assert await office.all("plan") == []
 
 

@@ -115,9 +115,9 @@ async def test_an_inactive_party_gets_no_invoice(office: Office) -> None:
     party = (await office.value("root", "invoice.get", id=invoice))["party"]
     plan = await office.proposed(agent, "invoice.post", id=invoice)
     await office.value("root", "party.update", id=party, is_active=False)
-    said = "invoice.post is refused: it requires that party.is_active is true; activate the party first"
-    assert await office.refusal_of("carol", "invoice.post", id=invoice) == said
-    assert await office.refusal_of(agent, "invoice.post", id=invoice) == said
+    error_text = "invoice.post is refused: it requires that party.is_active is true; activate the party first"
+    assert await office.refusal_of("carol", "invoice.post", id=invoice) == error_text
+    assert await office.refusal_of(agent, "invoice.post", id=invoice) == error_text
     assert (await office.approve("carol", plan)).json()["state"] == "stale"
     await office.value("root", "party.update", id=party, is_active=True)
     await office.value("carol", "invoice.post", id=invoice)

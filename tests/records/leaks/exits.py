@@ -106,8 +106,8 @@ async def l31(office: Office) -> None:
     await office.value("alice", "lead.update", id=lead["id"], notes="also hidden")
     answer = await office.call("dan", "lead.history", {"id": lead["id"]})
     assert len(answer.json()["value"]) == 1
-    told = json.dumps(answer.json()["value"])
-    assert not [word for word in ("hidden from dan", "also hidden", '"Ada"', "lost_reason") if word in told]
+    response_text = json.dumps(answer.json()["value"])
+    assert not [word for word in ("hidden from dan", "also hidden", '"Ada"', "lost_reason") if word in response_text]
 
 
 def _logging_everything(patch: pytest.MonkeyPatch) -> None:

@@ -157,17 +157,17 @@ async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: McpDesk,
 
 
 async def test_o14_the_hints_say_what_a_command_does(desk: McpDesk) -> None:
-    said = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("root")}
+    hints = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("root")}
 
     # read only, destructive, idempotent, open world
     reads, adds, replaces = [True, False, True, False], [False, False, False, False], [False, True, True, False]
     for command in ("get", "list", "search", "count_by", "export", "history"):
-        assert said[f"lead__{command}"] == reads
-    assert said["plan__watch"] == reads
+        assert hints[f"lead__{command}"] == reads
+    assert hints["plan__watch"] == reads
     for command in ("create", "import", "qualify"):
-        assert said[f"lead__{command}"] == adds
+        assert hints[f"lead__{command}"] == adds
     for name in ("lead__update", "lead__delete", "session__revoke", "agent_token__revoke"):
-        assert said[name] == replaces
+        assert hints[name] == replaces
 
 
 async def test_o17_all_tools_are_on_one_page_and_a_foreign_cursor_is_refused(desk: McpDesk) -> None:

@@ -106,8 +106,8 @@ async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: McpDe
 
         answer = await both.send(message % (name.encode(), body), agent, revision)
 
-        said = {"content": [{"type": "text", "text": rest.json()["error"]}], "isError": True}
-        assert answer.json()["result"] == said, body
+        expected_result = {"content": [{"type": "text", "text": rest.json()["error"]}], "isError": True}
+        assert answer.json()["result"] == expected_result, body
 
 
 @every_revision

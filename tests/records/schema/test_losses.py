@@ -57,11 +57,11 @@ async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Da
     await upgrade(database, whole)
     await put(database, "lead", title="One", size="Big")
 
-    told = await upgrade_errors(database, kept)
+    errors = await upgrade_errors(database, kept)
     await upgrade(database, kept, destroy=True)
     await upgrade(database, whole)
 
-    assert "drop lead.size with its values" in told
+    assert "drop lead.size with its values" in errors
     assert await all_of(database, "lead", "title", "size") == [("One", None)]
 
 
@@ -69,10 +69,10 @@ async def test_a_renamed_field_is_a_removed_and_an_added_field(database: Databas
     await upgrade(database, model("lead", title=Text()))
     await put(database, "lead", title="One")
 
-    told = await upgrade_errors(database, model("lead", name=Text()))
+    errors = await upgrade_errors(database, model("lead", name=Text()))
     await upgrade(database, model("lead", name=Text()), destroy=True)
 
-    assert "drop lead.title with its values" in told
+    assert "drop lead.title with its values" in errors
     assert await column_of(database, "lead", "name") == [None]
 
 
@@ -86,10 +86,10 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
                 "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, 'a', 1, 1)", name
             )
 
-    told = await upgrade_errors(database, lead)
+    errors = await upgrade_errors(database, lead)
     await upgrade(database, lead, destroy=True)
 
-    assert "drop the table note with its records" in told
+    assert "drop the table note with its records" in errors
     assert await column_of(database, "lead", "title") == ["One"]
     assert [row[0] for row in await database.fetch("SELECT model FROM record_change")] == ["lead"]
 
@@ -113,10 +113,10 @@ async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
     await upgrade(database, other, model("lead", title=Text(), size=before()))
     await put(database, "lead", size=value)
 
-    told = await upgrade_errors(database, other, model("lead", title=Text(), size=after()))
+    errors = await upgrade_errors(database, other, model("lead", title=Text(), size=after()))
     await upgrade(database, other, model("lead", title=Text(), size=after()), destroy=True)
 
-    assert f"drop lead.size with its values, since {becomes}" in told
+    assert f"drop lead.size with its values, since {becomes}" in errors
     assert await column_of(database, "lead", "size") == [None]
 
 
@@ -138,10 +138,10 @@ async def test_the_removal_of_a_used_option_needs_confirmation_and_clears_it(
     await put(database, "lead", stage="lost", length=4)
     await put(database, "lead", stage="new", length=3)
 
-    told = await upgrade_errors(database, model("lead", stage=Select("new", **options), **made))
+    errors = await upgrade_errors(database, model("lead", stage=Select("new", **options), **made))
     await upgrade(database, model("lead", stage=Select("new", **options), **made), destroy=True)
 
-    assert "take lost, gone out of lead.stage" in told
+    assert "take lost, gone out of lead.stage" in errors
     assert await all_of(database, "lead", "stage", "length") == [(instead, instead and 3), ("new", 3)]
 
 
@@ -159,9 +159,9 @@ async def test_a_held_option_of_a_required_field_needs_another_value_first(datab
     await upgrade(database, model("lead", stage=Select("new", "lost", required=True)))
     await put(database, "lead", stage="lost")
 
-    told = await in_the_way(database, model("lead", stage=Select("new", required=True)), destroy=True)
+    obstacles = await in_the_way(database, model("lead", stage=Select("new", required=True)), destroy=True)
 
-    assert told == (
+    assert obstacles == (
         "lead.stage is required and loses the options lost, still used in 1 record: give these records "
         "another option first, or give the field a default"
     )
@@ -173,12 +173,12 @@ async def test_a_required_field_without_a_default_is_refused_while_there_are_rec
     await upgrade(database, user, model("lead", **title))
     record_id = await put(database, "lead", title="One")
 
-    told = await in_the_way(database, user, asked)
+    obstacles = await in_the_way(database, user, asked)
     async with database.transaction() as transaction:
         await transaction.run("DELETE FROM lead WHERE id = $1", record_id)
     await upgrade(database, user, asked)
 
-    assert told == (
+    assert obstacles == (
         "lead.size is required and 1 record would be without it: give it a default, or make it optional; "
         "lead.owner is required and 1 record would be without it: make it optional"
     )
@@ -189,12 +189,12 @@ async def test_a_field_becomes_required_once_no_record_is_without_it(database: D
     await put(database, "lead", size=1)
     empty = [await put(database, "lead") for _ in range(2)]
 
-    told = await in_the_way(database, model("lead", size=Number(required=True)))
+    obstacles = await in_the_way(database, model("lead", size=Number(required=True)))
     async with database.transaction() as transaction:
         await transaction.run_many("UPDATE lead SET size = 2 WHERE id = $1", [(lead_id,) for lead_id in empty])
     await upgrade(database, model("lead", size=Number(required=True)))
 
-    assert "lead.size is required and 2 records would be without it" in told
+    assert "lead.size is required and 2 records would be without it" in obstacles
     assert await column_of(database, "lead", "size") == [1, 2, 2]
 
 
@@ -204,14 +204,14 @@ async def test_doubles_are_in_the_way_of_a_unique_field_and_their_value_is_not_r
     await put(database, "lead")
     await put(database, "lead")
 
-    told = await in_the_way(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
+    obstacles = await in_the_way(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
     async with database.transaction() as transaction:
         await transaction.run("UPDATE lead SET mail = 'b' WHERE id = $1", doubles[0])
     await upgrade(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
 
-    assert all(double in told for double in doubles)
-    assert "change all but one of them" in told
-    assert "secret" not in told
+    assert all(double in obstacles for double in doubles)
+    assert "change all but one of them" in obstacles
+    assert "secret" not in obstacles
 
 
 async def test_one_default_for_many_cannot_be_unique(database: Database) -> None:
@@ -236,10 +236,10 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
     async with database.transaction() as transaction:
         await vault.add_alias(transaction, "lead", first, "mail", "domain", alias.id)
 
-    told = await upgrade_errors(database, *after)
+    errors = await upgrade_errors(database, *after)
     await upgrade(database, *after, destroy=True)
 
-    assert "forget the EMAIL values of lead.mail in the vault and their copies in the audit" in told
+    assert "forget the EMAIL values of lead.mail in the vault and their copies in the audit" in errors
     # The third reference belongs to another owner.
     assert [tuple(row) for row in await database.fetch("SELECT label, refs FROM pii_value")] == [("EMAIL", 1)]
     assert await database.fetch("SELECT 1 FROM pii_alias") == []

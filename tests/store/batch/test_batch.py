@@ -128,8 +128,8 @@ async def test_scopes_are_checked_for_each_operation_as_if_it_came_alone(batches
             )
             assert result["status"] == single_response.status_code, (name, operation, result, single_response.text)
             if single_response.status_code >= 400:
-                told, body = result["body"], single_response.json()
-                assert {**told, "instance": ""} == {**body, "instance": ""}
+                batch_body, body = result["body"], single_response.json()
+                assert {**batch_body, "instance": ""} == {**body, "instance": ""}
                 assert result.get("headers", {}).get("WWW-Authenticate") == single_response.headers.get(
                     "www-authenticate"
                 )

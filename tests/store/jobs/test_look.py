@@ -147,13 +147,13 @@ async def test_the_events_of_a_job_end_with_it(world: World, owner: str, working
         job_id = await ask(world, owner, seconds=1.5)
         answer = await world.call("GET", f"/jobs/{job_id}/events", owner, headers={"Last-Event-ID": "7"})
 
-    told = [event.split("\n") for event in answer.text.strip().split("\n\n")]
-    names = [lines[0] for lines in told]
-    parts = [float(part) for part in (line.split('"progress":')[1].split(",")[0] for _, line in told)]
+    events = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    names = [lines[0] for lines in events]
+    parts = [float(part) for part in (line.split('"progress":')[1].split(",")[0] for _, line in events)]
     assert answer.headers["content-type"] == "text/event-stream"
     assert names[-1] == "event: done"
     assert set(names[:-1]) == {"event: status"}
-    assert '"status":"completed"' in told[-1][1]
+    assert '"status":"completed"' in events[-1][1]
     assert parts == sorted(parts)
     assert len(set(parts)) >= 3
 
@@ -163,15 +163,15 @@ async def test_events_and_waits_end_when_the_server_stops(world: World, owner: s
     found = await queries.job(world.store.database, job_id)
     assert found is not None
     stopping = asyncio.Event()
-    told: list[bytes] = []
+    received_chunks: list[bytes] = []
 
     async with asyncio.timeout(25):
         async for event in status_events(world.store.database, found, stopping):
-            told.append(event)
+            received_chunks.append(event)
             stopping.set()
         waited = await routes.wait_until_ended(world.store.database, job_id, 30, stopping)
 
-    assert [event.split(b"\n")[0] for event in told] == [b"event: status"]
+    assert [event.split(b"\n")[0] for event in received_chunks] == [b"event: status"]
     assert waited == found
 
 

@@ -140,10 +140,10 @@ def test_the_command_works_beside_a_server_and_stops_when_asked(tmp_path: Path) 
         )
         children = worker_pids(running.data)
         worker.terminate()
-        said, _ = worker.communicate(timeout=120)
+        output, _ = worker.communicate(timeout=120)
 
     assert len(children) == 2
-    assert said.startswith("2 processes work on the jobs of ")
+    assert output.startswith("2 processes work on the jobs of ")
     assert worker.returncode == 0
     assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
 

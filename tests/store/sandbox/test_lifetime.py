@@ -199,8 +199,8 @@ async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Sa
     for number in range(12):
         content = number.to_bytes(1) * (1 << 20)
         body = {"filename": f"{number}.bin", "size": len(content)}
-        said = await send_through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
-        path = said.json()["upload_url"].removeprefix(ROOT_URL)
+        response = await send_through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
+        path = response.json()["upload_url"].removeprefix(ROOT_URL)
         answers.append(await upload_through(bounded, path, content))
     rows = [
         await send_through(

@@ -341,13 +341,13 @@ async def test_o11_and_o12_structured_content_is_beside_the_text(desk: McpDesk, 
 
 
 async def test_o14_the_hints_say_what_a_tool_does(desk: McpDesk) -> None:
-    said = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("alice")}
+    hints = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("alice")}
 
     # read only, destructive, idempotent, open world
-    assert said["get_product"] == said["get_library"] == [True, False, True, False]
-    assert said["ask"] == [True, False, True, False]
-    assert said["redeem_code"] == said["create_job"] == [False, False, False, False]
-    assert said["run_batch"] == [False, True, False, False]
+    assert hints["get_product"] == hints["get_library"] == [True, False, True, False]
+    assert hints["ask"] == [True, False, True, False]
+    assert hints["redeem_code"] == hints["create_job"] == [False, False, False, False]
+    assert hints["run_batch"] == [False, True, False, False]
 
 
 async def test_o17_and_o18_one_page_in_the_same_order(desk: McpDesk) -> None:

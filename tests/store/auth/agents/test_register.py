@@ -56,11 +56,11 @@ async def test_an_agent_names_its_person_in_either_dialect(world: World, body: d
 
     answered = await agent.register(body)
 
-    said = answered.json()
+    response_body = answered.json()
     assert answered.status_code == 200
-    assert "identity_assertion" not in said
-    assert said["scopes"] == {"post_claim": READING}
-    claim = said["claim"]
+    assert "identity_assertion" not in response_body
+    assert response_body["scopes"] == {"post_claim": READING}
+    claim = response_body["claim"]
     assert len(claim["user_code"]) == 9
     assert claim["verification_uri"] != claim["attempt"]["verification_uri"]
     assert claim["verification_uri"].startswith("http://127.0.0.1:8480/auth/claim?claim_attempt_token=cat_")
@@ -92,9 +92,9 @@ async def test_an_agent_names_its_person_in_either_dialect(world: World, body: d
 async def test_a_wrong_registration_is_shown_what_is_wrong(world: World, body: dict[str, Any], code: str) -> None:
     answered = await RegisteredAgent(world.http).register(body)
 
-    said = answered.json()
-    assert (answered.status_code, said["code"], said["error"]) == (400, code, code)
-    assert said["message"] == said["detail"] == said["error_description"]
+    error_body = answered.json()
+    assert (answered.status_code, error_body["code"], error_body["error"]) == (400, code, code)
+    assert error_body["message"] == error_body["detail"] == error_body["error_description"]
     assert answered.headers["content-type"] == "application/problem+json"
     assert answered.headers["cache-control"] == "no-store"
 

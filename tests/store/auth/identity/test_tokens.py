@@ -34,9 +34,9 @@ async def test_a_token_shows_the_role_in_each_organisation(world: World) -> None
     ann = await world.person("ann@example.com", north="owner", south="viewer")
     program = await world.client_token("north")
 
-    told = [(await world.call("GET", "/auth/me", token)).json()["roles"] for token in (ann, program)]
+    role_lists = [(await world.call("GET", "/auth/me", token)).json()["roles"] for token in (ann, program)]
 
-    assert told == [{"north": "owner", "south": "viewer"}, {}]
+    assert role_lists == [{"north": "owner", "south": "viewer"}, {}]
 
 
 async def exchange(world: World, *, path: str = "/auth/token", auth: Any = None, **form: str) -> httpx.Response:

@@ -209,11 +209,11 @@ async def test_t13_a_claim_that_is_missing_or_of_a_wrong_type_is_refused(
     wrong: list[object] = [None, [], {}, 1.5, True, -1, "", 10**400, "x" * 256, [1], [""]]
     wrong.append("1" if claim in ("exp", "iat") else 1)
 
-    told = [await refusal_code(store, provider.signed(whole))]
-    told += [await refusal_code(store, provider.signed(whole | {claim: value})) for value in wrong]
+    codes = [await refusal_code(store, provider.signed(whole))]
+    codes += [await refusal_code(store, provider.signed(whole | {claim: value})) for value in wrong]
 
-    assert set(told) <= {"invalid_request", {"iss": "invalid_issuer", "aud": "invalid_audience"}.get(claim)}
-    assert told[0] == "invalid_request"
+    assert set(codes) <= {"invalid_request", {"iss": "invalid_issuer", "aud": "invalid_audience"}.get(claim)}
+    assert codes[0] == "invalid_request"
 
 
 @pytest.mark.parametrize("claim", ["scope", "email", "auth_time", "nbf", "resource"])

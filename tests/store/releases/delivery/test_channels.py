@@ -94,5 +94,5 @@ async def test_all_who_ask_at_once_get_the_same_answers(works: JobRunner) -> Non
 
     by_number: dict[int, str] = {}
     for statement in results:
-        said = json.dumps(statement, sort_keys=True)
-        assert by_number.setdefault(statement["counter"], said) == said, "one number, one statement"
+        statement_text = json.dumps(statement, sort_keys=True)
+        assert by_number.setdefault(statement["counter"], statement_text) == statement_text, "one number, one statement"

@@ -222,11 +222,11 @@ async def test_a_build_lists_its_parts(works: JobRunner) -> None:
     }
 
     done = await works.upload_and_process(tar(files))
-    said = await works.get("/releases/1.0.0/sbom")
+    sbom = await works.get("/releases/1.0.0/sbom")
 
     assert done["components"] == 3
-    assert (said["bomFormat"], said["specVersion"]) == ("CycloneDX", "1.5")
-    assert {(component["name"], component["version"]) for component in said["components"]} == {
+    assert (sbom["bomFormat"], sbom["specVersion"]) == ("CycloneDX", "1.5")
+    assert {(component["name"], component["version"]) for component in sbom["components"]} == {
         ("Some_Package", "1.2.3"),
         ("left", "2.0.0"),
         ("zlib", "1.3"),
