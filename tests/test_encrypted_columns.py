@@ -152,15 +152,15 @@ async def open_services(stack: AsyncExitStack, settings: Settings, keys: str) ->
 
 async def open_filled_services(stack: AsyncExitStack, settings: Settings) -> OpenServices:
     """Open both services with the old key, and write a value of every encrypted column. OWNER owns an organisation."""
-    made = await open_services(stack, settings, OLD)
-    async with made.store.database.transaction() as transaction:
+    services = await open_services(stack, settings, OLD)
+    async with services.store.database.transaction() as transaction:
         org = await organisations.create_organisation(transaction, "acme", "Acme")
         person = await people.create_person(transaction, OWNER, None)
         await people.set_role(transaction, org.id, person.email, "owner")
-    await signing.ensure_key(made.store, org.id)
-    await _add_receiver(store_events.outbox_of(made.store), org.id)
-    await _add_receiver(record_events.outbox_of(made.service.records), record_events.OWNER)
-    return made
+    await signing.ensure_key(services.store, org.id)
+    await _add_receiver(store_events.outbox_of(services.store), org.id)
+    await _add_receiver(record_events.outbox_of(services.service.records), record_events.OWNER)
+    return services
 
 
 @pytest.fixture
@@ -174,8 +174,8 @@ async def both_services(tmp_path: Path, database_url: str) -> AsyncIterator[Open
 
 async def _add_receiver(box: Outbox, owner: str) -> str:
     async with box.database.transaction() as transaction:
-        made, _ = await receivers.add(transaction, box, owner, RECEIVER, ())
-    return made.id
+        webhook, _ = await receivers.add(transaction, box, owner, RECEIVER, ())
+    return webhook.id
 
 
 async def test_every_sealed_value_is_in_a_declared_column(both_services: OpenServices) -> None:
@@ -248,9 +248,9 @@ async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both_
 
 async def _another_organisation(store: Store) -> str:
     async with store.database.transaction() as transaction:
-        made = await organisations.create_organisation(transaction, "other", "Other")
-    await signing.ensure_key(store, made.id)
-    return made.id
+        organisation = await organisations.create_organisation(transaction, "other", "Other")
+    await signing.ensure_key(store, organisation.id)
+    return organisation.id
 
 
 async def test_a_value_changed_during_reencryption_is_not_overwritten(both_services: OpenServices) -> None:

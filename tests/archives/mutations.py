@@ -34,8 +34,8 @@ PACKINGS: tuple[Callable[[bytes], bytes], ...] = (
 
 def seeds() -> list[bytes]:
     """The harmless archives to change, without those that take long to change."""
-    made = [make() for table in (good.ZIPS, good.TARS, good.COMPATIBLE) for make, _ in table.values()]
-    return [data for data in made if len(data) < 1 << 15]
+    archives = [make() for table in (good.ZIPS, good.TARS, good.COMPATIBLE) for make, _ in table.values()]
+    return [data for data in archives if len(data) < 1 << 15]
 
 
 SEEDS = seeds()

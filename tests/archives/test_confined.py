@@ -37,11 +37,11 @@ def tried(act):
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder that the confined process may write to, even after it gives up root."""
-    made = tmp_path / "work"
-    made.mkdir()
+    work_folder = tmp_path / "work"
+    work_folder.mkdir()
     if os.geteuid() == 0:
-        os.chown(made, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
-    return made
+        os.chown(work_folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
+    return work_folder
 
 
 def run_confined(folder: Path, code: str, cpu_s: int = 20) -> subprocess.CompletedProcess[str]:

@@ -38,8 +38,8 @@ def of_links(**links: str) -> Callable[[Path], None]:
 
 
 def _socket(folder: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(folder / "s"))
+    with socket.socket(socket.AF_UNIX) as unix_socket:
+        unix_socket.bind(str(folder / "s"))
 
 
 def _mode(mode: int) -> Callable[[Path], None]:

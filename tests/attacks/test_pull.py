@@ -71,14 +71,16 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
     assert contents_of(app) == dict(NEW.contents)
 
 
-def with_chunk_sizes(made: SampleBuild, *sizes: int) -> SampleBuild:
+def with_chunk_sizes(sample_build: SampleBuild, *sizes: int) -> SampleBuild:
     """The same build, whose first file claims chunks of these sizes."""
-    listed = [*made.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
-    first = made.manifest.files[0]
-    places = [len(made.manifest.chunks) + number for number in range(len(sizes))]
+    listed = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
+    first = sample_build.manifest.files[0]
+    places = [len(sample_build.manifest.chunks) + number for number in range(len(sizes))]
     file = msgspec.structs.replace(first, size=sum(sizes), chunks=places)
-    changed = msgspec.structs.replace(made.manifest, files=[file, *made.manifest.files[1:]], chunks=listed)
-    return SampleBuild(made.version, made.contents, changed, made.frames)
+    changed = msgspec.structs.replace(
+        sample_build.manifest, files=[file, *sample_build.manifest.files[1:]], chunks=listed
+    )
+    return SampleBuild(sample_build.version, sample_build.contents, changed, sample_build.frames)
 
 
 @pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.MAX_BYTES + 1,)])
@@ -238,14 +240,14 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
     assert found.counters == {"p/stable": 9, "q/stable": 3}
 
 
-def offered(script: ScriptedServer, made: SampleBuild, state: ChannelState, by: SigningKey) -> None:
+def offered(script: ScriptedServer, sample_build: SampleBuild, state: ChannelState, by: SigningKey) -> None:
     """Answer a pull that asks for the build by name, as a store would whose manifest `by` has signed."""
-    manifest = made.manifest
+    manifest = sample_build.manifest
     member: dict[str, object] = {"id": manifest.product_id, "slug": manifest.product, "title": "x", "kind": "tool"}
     script.say(200, {**member, "platforms": [], "org": manifest.org})
     script.say(200, msgspec.to_builtins(state))
-    script.say(200, msgspec.to_builtins(dsse.sign(manifests.PAYLOAD_TYPE, made.payload, by)))
-    script.say(200, msgspec.to_builtins(BuildServer(made).places()))
+    script.say(200, msgspec.to_builtins(dsse.sign(manifests.PAYLOAD_TYPE, sample_build.payload, by)))
+    script.say(200, msgspec.to_builtins(BuildServer(sample_build).places()))
 
 
 def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:

@@ -42,8 +42,13 @@ class TestQuota:
     async def test_callers_made_inside_have_no_more_than_their_owner(self, sandbox: SandboxCaller) -> None:
         tokens: list[str] = []
         for _ in range(3):
-            made = await sandbox.call("POST", "/org/clients", json={"name": "more", "scopes": ["read:products"]})
-            named = {"client_id": made.json()["client_id"], "client_secret": made.json()["client_secret"]}
+            client_response = await sandbox.call(
+                "POST", "/org/clients", json={"name": "more", "scopes": ["read:products"]}
+            )
+            named = {
+                "client_id": client_response.json()["client_id"],
+                "client_secret": client_response.json()["client_secret"],
+            }
             form = {"grant_type": "client_credentials", **named}
             tokens.append((await sandbox.call("POST", "/auth/login", data=form)).json()["access_token"])
 

@@ -34,9 +34,9 @@ def first_databases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Pa
     return {name: folder / f"{name}.sqlite" for name in OWN}
 
 
-async def prepare(made: Mapping[str, Path]) -> None:
+async def prepare(databases: Mapping[str, Path]) -> None:
     """Create the databases once."""
-    for name, path in made.items():
+    for name, path in databases.items():
         if path.exists():
             continue
         database = await open_sqlite(path, reserve_bytes=0)
@@ -48,10 +48,10 @@ async def prepare(made: Mapping[str, Path]) -> None:
         await database.close()
 
 
-async def require_own(made: Mapping[str, Path], folder: Path, name: str, statements: str) -> None:
+async def require_own(databases: Mapping[str, Path], folder: Path, name: str, statements: str) -> None:
     """Check a database after these statements changed it."""
-    await prepare(made)
-    path = Path(shutil.copy(made[name], folder))
+    await prepare(databases)
+    path = Path(shutil.copy(databases[name], folder))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(statements)
     database = await open_sqlite(path, reserve_bytes=0)

@@ -30,7 +30,7 @@ class WebhookReceiver:
 @pytest.fixture
 def hooks() -> Iterator[WebhookReceiver]:
     """A receiver on a port of its own."""
-    made = WebhookReceiver()
+    receiver = WebhookReceiver()
 
     class Handler(BaseHTTPRequestHandler):
         """Receive events."""
@@ -38,7 +38,7 @@ def hooks() -> Iterator[WebhookReceiver]:
         def do_POST(self) -> None:
             """Receive one event."""
             event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            made.heard.append(f"{self.path} {event['type']}")
+            receiver.heard.append(f"{self.path} {event['type']}")
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -48,8 +48,8 @@ def hooks() -> Iterator[WebhookReceiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    made.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield made
+    receiver.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield receiver
     server.shutdown()
     server.server_close()
 

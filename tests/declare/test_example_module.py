@@ -92,30 +92,32 @@ def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def lent(keeper: Caller, contact: str) -> Any:
     """A thing that is lent to a contact."""
     party = keeper.value("party.list", limit=1)[0]["id"]
-    made = keeper.value("equipment.create", title=f"Camera for {contact}")
-    return keeper.value("equipment.lend", id=made["id"], borrower=party, contact=contact, due="2026-12-01")
+    created_equipment = keeper.value("equipment.create", title=f"Camera for {contact}")
+    return keeper.value("equipment.lend", id=created_equipment["id"], borrower=party, contact=contact, due="2026-12-01")
 
 
 def test_a_storekeeper_makes_lists_and_lends_equipment(url: str) -> None:
     keeper = person(url, "bob")
 
-    made = keeper.value("equipment.create", title="Tripod", serial="T-1")
+    created_equipment = keeper.value("equipment.create", title="Tripod", serial="T-1")
     party = keeper.value("party.list", limit=1)[0]["id"]
-    out = keeper.value("equipment.lend", id=made["id"], borrower=party, contact="Ada Byron", due="2026-12-01")
+    out = keeper.value(
+        "equipment.lend", id=created_equipment["id"], borrower=party, contact="Ada Byron", due="2026-12-01"
+    )
     asked = keeper.value("equipment.list", filter=[{"field": "serial", "op": "eq", "value": "T-1"}])
-    back = keeper.value("equipment.take_back", id=made["id"])
+    back = keeper.value("equipment.take_back", id=created_equipment["id"])
 
-    assert (made["state"], out["state"], back["state"]) == ("in_stock", "lent", "in_stock")
+    assert (created_equipment["state"], out["state"], back["state"]) == ("in_stock", "lent", "in_stock")
     assert asked == [out]
     assert (out["contact"], back["contact"], back["borrower"], back["due"]) == ("Ada Byron", None, None, None)
 
 
 def test_an_action_insists_on_its_inputs_and_its_state(url: str) -> None:
     keeper = person(url, "bob")
-    made = keeper.value("equipment.create", title="Lamp")
+    created_equipment = keeper.value("equipment.create", title="Lamp")
 
-    without = keeper.call("equipment.lend", id=made["id"])
-    too_early = keeper.call("equipment.take_back", id=made["id"])
+    without = keeper.call("equipment.lend", id=created_equipment["id"])
+    too_early = keeper.call("equipment.take_back", id=created_equipment["id"])
 
     assert (without.status_code, without.json()) == (400, {"error": "equipment.borrower is required"})
     assert too_early.status_code == 400

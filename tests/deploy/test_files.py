@@ -127,10 +127,10 @@ class ComposeCopy(NamedTuple):
 def secrets(tmp_path: Path) -> ComposeCopy:
     """A folder after the first run."""
     shutil.copy(COMPOSE / "secrets.sh", tmp_path)
-    made = ComposeCopy(tmp_path)
-    first = made.run_again()
+    compose_copy = ComposeCopy(tmp_path)
+    first = compose_copy.run_again()
     assert first.returncode == 0, first.stderr
-    return made
+    return compose_copy
 
 
 def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(secrets: ComposeCopy) -> None:

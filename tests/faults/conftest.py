@@ -13,9 +13,9 @@ from tests.faults.places import FilledDirectory
 @pytest.fixture
 def lives(tmp_path: Path) -> Iterator[RestartableService]:
     """A store that is not started yet, in a directory of its own; its processes end with the test."""
-    made = RestartableService(tmp_path / "data")
-    yield made
-    made.kill()
+    service = RestartableService(tmp_path / "data")
+    yield service
+    service.kill()
 
 
 @pytest.fixture(params=["distribution", "records"])

@@ -26,9 +26,9 @@ def _made(name: str) -> Path:
         pytest.skip(f"{name}.c needs Linux and a C compiler: install gcc to run this test")
     folder = Path(mkdtemp(prefix="countersign-preload-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    made = folder / f"{name}.so"
-    command = [compiler, "-O1", "-shared", "-fPIC", "-o", made, HERE / f"{name}.c", "-ldl"]
+    library_path = folder / f"{name}.so"
+    command = [compiler, "-O1", "-shared", "-fPIC", "-o", library_path, HERE / f"{name}.c", "-ldl"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         pytest.skip(f"{name}.c needs a C compiler with its headers: {result.stderr[-300:]}")
-    return made
+    return library_path

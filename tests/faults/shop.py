@@ -37,13 +37,13 @@ async def organisation(store: Store) -> str:
 
 async def persons(store: Store, count: int) -> dict[str, str]:
     """New customers: the owner id of each, and a bearer token."""
-    made: dict[str, str] = {}
+    tokens_by_owner: dict[str, str] = {}
     async with store.database.transaction() as transaction:
         for number in range(count):
             person = await people.add_person(transaction, f"person-{number}@example.com", None)
             held = frozenset({"read:library", "read:products"})
-            made[f"person:{person.id}"] = tokens.issue(store, person.id, tokens.FIRST_PARTY, held)
-    return made
+            tokens_by_owner[f"person:{person.id}"] = tokens.issue(store, person.id, tokens.FIRST_PARTY, held)
+    return tokens_by_owner
 
 
 async def publisher(store: Store, org_id: str) -> str:

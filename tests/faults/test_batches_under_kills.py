@@ -32,10 +32,10 @@ class SentBatch:
         operations: list[dict[str, Any]] = []
         for place in range(PRODUCTS):
             slug = f"batch-{self.number}-{place}"
-            made = {"slug": slug, "title": slug, "kind": "game", "platforms": ["linux"]}
+            product = {"slug": slug, "title": slug, "kind": "game", "platforms": ["linux"]}
             release = {"version": "1", "channel": "stable", "notes_only": True}
             operations += [
-                {"method": "POST", "path": "/products", "body": made},
+                {"method": "POST", "path": "/products", "body": product},
                 {"method": "POST", "path": f"/products/{slug}/releases", "body": release},
                 {"method": "POST", "path": f"/products/{slug}/releases/1/publish"},
             ]

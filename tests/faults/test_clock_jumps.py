@@ -64,9 +64,9 @@ class ShiftedClockService:
 @pytest.fixture(params=["distribution", "records"])
 def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RestartableService]:
     """Each service, not started yet."""
-    made = RestartableService(tmp_path / "data", request.param)
-    yield made
-    made.kill()
+    service = RestartableService(tmp_path / "data", request.param)
+    yield service
+    service.kill()
 
 
 async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[int], hands: int) -> None:

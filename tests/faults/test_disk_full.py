@@ -51,8 +51,8 @@ class SmallDiskStore:
         """Serve, with a release to upload to."""
         self.lives.settings["COUNTERSIGN_RESERVE_MIB"] = str(reserve_mib)
         self.lives.start()
-        made = self.call("POST", "/products/river/releases", json={"version": "1.0.0", "channel": "stable"})
-        assert made.status_code == 201, made.text
+        release_response = self.call("POST", "/products/river/releases", json={"version": "1.0.0", "channel": "stable"})
+        assert release_response.status_code == 201, release_response.text
 
     def call(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Send one request as the publisher."""
@@ -93,9 +93,9 @@ class SmallDiskStore:
 @pytest.fixture
 def store(volume: Path, lives: RestartableService) -> Iterator[SmallDiskStore]:
     """The store, prepared and not yet served."""
-    made = SmallDiskStore(lives)
-    yield made
-    made.http.close()
+    small_disk_store = SmallDiskStore(lives)
+    yield small_disk_store
+    small_disk_store.http.close()
 
 
 def require_full(answer: httpx.Response) -> None:

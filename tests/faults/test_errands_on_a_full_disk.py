@@ -56,9 +56,9 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDiskSe
     """Each service."""
     volume = tmp_path / "volume"
     volumes.mount_memory(volume, VOLUME_MIB)
-    made = SmallDiskService(request.param, volume)
-    yield made
-    made.lives.kill()
+    small_disk_service = SmallDiskService(request.param, volume)
+    yield small_disk_service
+    small_disk_service.lives.kill()
     volumes.unmount(volume)
 
 

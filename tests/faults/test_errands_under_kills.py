@@ -28,9 +28,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(params=["distribution", "records"])
 def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RestartableService]:
     """Each service, not started yet."""
-    made = RestartableService(tmp_path / "data", request.param)
-    yield made
-    made.kill()
+    service = RestartableService(tmp_path / "data", request.param)
+    yield service
+    service.kill()
 
 
 async def torment(lives: RestartableService, crowd: ClientPool, hands: int, kills: int, seed: int) -> StoreKiller:

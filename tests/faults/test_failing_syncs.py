@@ -33,8 +33,8 @@ HANDS = (1, 6)
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
-    with frail(compiled("frail", tmp_path), tmp_path) as made:
-        yield made
+    with frail(compiled("frail", tmp_path), tmp_path) as faulty_worker:
+        yield faulty_worker
 
 
 def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_what_was_acknowledged(

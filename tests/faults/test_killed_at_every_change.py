@@ -20,8 +20,8 @@ MOST = 5_000
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
-    with frail(compiled("frail", tmp_path), tmp_path) as made:
-        yield made
+    with frail(compiled("frail", tmp_path), tmp_path) as faulty_worker:
+        yield faulty_worker
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ class PowerCutService:
 @pytest.fixture(params=["distribution", "records"])
 def site(request: pytest.FixtureRequest, tmp_path: Path, is_full: bool) -> Iterator[PowerCutService]:
     """Each service on a volume of its own."""
-    made = PowerCutService(request.param, tmp_path, HANDS_FULL if is_full else HANDS)
-    yield made
-    made.close()
+    power_cut_service = PowerCutService(request.param, tmp_path, HANDS_FULL if is_full else HANDS)
+    yield power_cut_service
+    power_cut_service.close()
 
 
 def test_no_acknowledged_write_is_lost_in_a_power_cut(site: PowerCutService, is_full: bool, figures: Figures) -> None:

@@ -53,8 +53,8 @@ async def write_encrypted_values(settings: Settings, database: Database) -> None
     async with database.transaction() as transaction:
         for _ in range(PAGES * reencryption.BATCH_SIZE):
             await receivers.add(transaction, box, ids.new_uuid(), "https://receiver.example/", ())
-        made, _ = await receivers.add(transaction, box, "last", "https://receiver.example/", ())
-        await transaction.run("UPDATE webhook SET id = '~last' WHERE id = $1", made.id)
+        webhook, _ = await receivers.add(transaction, box, "last", "https://receiver.example/", ())
+        await transaction.run("UPDATE webhook SET id = '~last' WHERE id = $1", webhook.id)
 
 
 async def under_new(database: Database) -> tuple[int, int]:

@@ -31,10 +31,10 @@ class SilentResolver:
 @pytest.fixture
 def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentResolver]:
     """The resolver, which answers everything when the test ends."""
-    made = SilentResolver()
-    monkeypatch.setattr(socket, "getaddrinfo", made)
-    yield made
-    made.answering.set()
+    resolver = SilentResolver()
+    monkeypatch.setattr(socket, "getaddrinfo", resolver)
+    yield resolver
+    resolver.answering.set()
 
 
 async def start_lookups(silence: SilentResolver, names: list[str]) -> list[asyncio.Task[list[str]]]:

@@ -64,9 +64,9 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
 def malicious_server() -> Iterator[MaliciousServer]:
     """A malicious collector. The test is skipped if the packages for traces are not installed."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-    made = MaliciousServer()
-    yield made
-    made.let_go.set()
+    server = MaliciousServer()
+    yield server
+    server.let_go.set()
 
 
 def test_an_answer_without_end_is_not_read(malicious_server: MaliciousServer) -> None:

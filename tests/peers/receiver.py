@@ -87,10 +87,10 @@ class Receiver:
 @asynccontextmanager
 async def receiving() -> AsyncIterator[Receiver]:
     """A receiver, until the block ends."""
-    made = Receiver()
-    server = await asyncio.start_server(made.take, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
+    receiver = Receiver()
+    server = await asyncio.start_server(receiver.take, "127.0.0.1", 0)
+    receiver.port = server.sockets[0].getsockname()[1]
     try:
-        yield made
+        yield receiver
     finally:
         server.close()

@@ -54,14 +54,14 @@ def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OfficeSett
     """A copy of the seeded office, once on SQLite and once on PostgreSQL."""
     data = tmp_path / "data"
     if request.param == "sqlite":
-        made: SeededOffice = request.getfixturevalue("sqlite_office")
-        shutil.copytree(made.place, data)
-        yield OfficeSettings(settings(str(data)), dict(made.tokens))
+        seeded_office: SeededOffice = request.getfixturevalue("sqlite_office")
+        shutil.copytree(seeded_office.place, data)
+        yield OfficeSettings(settings(str(data)), dict(seeded_office.tokens))
         return
-    made = request.getfixturevalue("postgres_office")
+    seeded_office = request.getfixturevalue("postgres_office")
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
-    name = f"{made.place}_{next(_numbers)}"
-    yield OfficeSettings(settings(str(data), cluster.create(name, made.place)), dict(made.tokens))
+    name = f"{seeded_office.place}_{next(_numbers)}"
+    yield OfficeSettings(settings(str(data), cluster.create(name, seeded_office.place)), dict(seeded_office.tokens))
     cluster.drop(name)
 
 

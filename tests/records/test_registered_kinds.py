@@ -123,12 +123,14 @@ async def add(office: InProcessService, *worked: str) -> list[str]:
 
 async def test_a_value_is_read_stored_and_shown(office: InProcessService) -> None:
     root = office.administrator()
-    made = await office.value(root, "shift", "create", title="s", worked="1:30", account="de89 3704 0044 0532 0130 00")
+    created_shift = await office.value(
+        root, "shift", "create", title="s", worked="1:30", account="de89 3704 0044 0532 0130 00"
+    )
 
-    assert (made["worked"], made["account"]) == ("1:30", ACCOUNT)
+    assert (created_shift["worked"], created_shift["account"]) == ("1:30", ACCOUNT)
     assert await office.rows('SELECT worked, account FROM "shift"') == [(90, ACCOUNT)]
     with pytest.raises(BadInput, match=r"shift\.worked must be hours and minutes"):
-        await office.value(root, "shift", "update", id=made["id"], worked=90)
+        await office.value(root, "shift", "update", id=created_shift["id"], worked=90)
 
 
 async def test_values_are_filtered_ordered_and_counted(office: InProcessService) -> None:

@@ -64,17 +64,17 @@ async def test_records_named_by_key_words_are_grouped_exported_imported_and_dele
 ) -> None:
     async with inside.open_service(database_url, tmp_path, Order, Values) as service:
         root = await service.member()
-        made = await service.value(root, "order", "create", group="a", user=root.user_id)
-        await service.value(root, "order", "create", group="b", references=made["id"])
-        await service.value(root, "values", "create", table=made["id"])
+        created_order = await service.value(root, "order", "create", group="a", user=root.user_id)
+        await service.value(root, "order", "create", group="b", references=created_order["id"])
+        await service.value(root, "values", "create", table=created_order["id"])
 
         groups = await service.value(root, "order", "count_by", field="select")
         assert groups == [{"value": "all", "count": 2}]
         text = (await service.value(root, "order", "export", content_type="text/csv"))["text"]
         assert sorted(row["group"] for row in csv.DictReader(text.splitlines())) == ["a", "b"]
         await service.value(root, "order", "import", csv="group,where,desc\nd,3,Grace\n")
-        assert len(await service.value(root, "order", "history", id=made["id"])) == 1
-        await service.value(root, "order", "delete", id=made["id"], cascade=True)
+        assert len(await service.value(root, "order", "history", id=created_order["id"])) == 1
+        await service.value(root, "order", "delete", id=created_order["id"], cascade=True)
 
         left = await service.value(root, "order", "list")
         assert [row["group"] for row in left] == ["d"]
@@ -83,10 +83,10 @@ async def test_records_named_by_key_words_are_grouped_exported_imported_and_dele
 
 async def test_an_agent_sees_tokens_in_them(database_url: str, tmp_path: Path) -> None:
     async with inside.open_service(database_url, tmp_path, Order, Values) as service:
-        made = await service.value(service.administrator(), "order", "create", group="a", desc="Ada")
+        created_order = await service.value(service.administrator(), "order", "create", group="a", desc="Ada")
         agent = await service.agent("scout")
 
-        token = (await service.value(agent, "order", "get", id=made["id"]))["desc"]
+        token = (await service.value(agent, "order", "get", id=created_order["id"]))["desc"]
         again = await service.value(agent, "order", "create", group="b", desc=token)
 
         assert token.startswith("PERSON_")

@@ -30,9 +30,9 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            made = World(store, client)
-            await made.org("north")
-            yield made
+            scaling_world = World(store, client)
+            await scaling_world.org("north")
+            yield scaling_world
 
 
 @pytest.fixture

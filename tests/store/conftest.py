@@ -184,10 +184,10 @@ async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 async def world(store: Store, http: httpx.AsyncClient) -> World:
     """A store with two organisations, `north` and `south`."""
-    made = World(store, http)
-    await made.org("north")
-    await made.org("south")
-    return made
+    store_world = World(store, http)
+    await store_world.org("north")
+    await store_world.org("south")
+    return store_world
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ async def test_the_schema_file_makes_what_the_migrations_make(database_url: str)
     async with read.transaction() as transaction:
         await transaction.run(in_dialect(SCHEMA.read_text(), read.dialect))
 
-    made = await describe_schema(read)
+    described_schema = await describe_schema(read)
 
     await read.close()
     lines = [line for line in wanted.splitlines() if not line.startswith(LEDGER)]
-    assert [line.replace("read.", "migrated.") for line in made.splitlines()] == lines
+    assert [line.replace("read.", "migrated.") for line in described_schema.splitlines()] == lines

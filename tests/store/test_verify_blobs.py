@@ -14,17 +14,17 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
     async def run() -> tuple[dict[str, blobs.BlobDefect | None], list[str]]:
         settings = Settings(data=str(tmp_path), reserve_mib=0)
         async with lifespan.open_store(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
-            made = [await store.blobs.put(text.encode()) for text in ("kept", "lost", "changed", "old", "new")]
+            digests = [await store.blobs.put(text.encode()) for text in ("kept", "lost", "changed", "old", "new")]
             async with store.database.transaction() as transaction:
-                for sha256 in made[:3]:
+                for sha256 in digests[:3]:
                     await blobs.keep(transaction, [await blobs.touch(transaction, sha256, 4)])
-            await store.blobs.delete(made[1])
-            path = tmp_path / "blobs" / layout.sealed_name(made[2])
+            await store.blobs.delete(digests[1])
+            path = tmp_path / "blobs" / layout.sealed_name(digests[2])
             path.chmod(0o600)
             path.write_bytes(b"chanced")
-            os.utime(tmp_path / "blobs" / layout.sealed_name(made[3]), (1, 1))
+            os.utime(tmp_path / "blobs" / layout.sealed_name(digests[3]), (1, 1))
             found = {fault.sha256: fault.what async for fault in blobs.verify(store.database, store.blobs)}
-        return found, made
+        return found, digests
 
     found, (kept, lost, changed, old, _) = asyncio.run(run())
 

@@ -71,9 +71,9 @@ async def test_what_an_agent_did_is_told_by_the_audit_or_by_its_proposals(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     by_root = desk.caller("root").agent("logged", "lead.*")
-    made = by_root.run("lead.create", title="By an agent")
+    created_lead = by_root.run("lead.create", title="By an agent")
     by_alice = alice.agent("asking", "lead.*")
-    by_alice.run("lead.delete", id=made["id"])
+    by_alice.run("lead.delete", id=created_lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/connect")
         await page.select_option("#of-token", label="logged")

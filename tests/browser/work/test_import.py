@@ -62,15 +62,17 @@ async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk
         await page.click("button:text-is('2 Zeilen importieren')")
         await page.wait_for_selector("text=2 Datensätze importiert")
 
-        made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Imported; one"}])
-        assert made[0]["expected_revenue_minor"] == 123450
+        imported_leads = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Imported; one"}])
+        assert imported_leads[0]["expected_revenue_minor"] == 123450
 
 
 async def test_what_was_exported_is_imported_again_unchanged(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    made = alice.run("lead.create", title=f"=There; 'and' back {mark}", expected_revenue_minor=123450, source="web")
-    where = ("title", "eq", made["title"])
+    created_lead = alice.run(
+        "lead.create", title=f"=There; 'and' back {mark}", expected_revenue_minor=123450, source="web"
+    )
+    where = ("title", "eq", created_lead["title"])
     kept = ("title", "expected_revenue_minor", "source")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead?{filtered(where)}&columns={','.join(kept)}")
@@ -87,7 +89,7 @@ async def test_what_was_exported_is_imported_again_unchanged(
         await page.click("button:text-is('Import 1 row')")
         await page.wait_for_selector("text=1 record imported")
 
-        both = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": made["title"]}])
+        both = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": created_lead["title"]}])
         assert len(both) == 2
         assert [both[0][name] for name in kept] == [both[1][name] for name in kept]
 
@@ -121,8 +123,8 @@ async def test_a_file_of_another_encoding_separator_and_line_end_is_read(browser
 async def test_an_administrator_restores_what_was_exported_raw(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    made = alice.run("lead.create", title=f"Restored {mark}")
-    alice.run("lead.qualify", id=made["id"])
+    created_lead = alice.run("lead.create", title=f"Restored {mark}")
+    alice.run("lead.qualify", id=created_lead["id"])
     where = filtered(("title", "eq", f"Restored {mark}"))
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", f"/models/lead?{where}")
@@ -131,8 +133,8 @@ async def test_an_administrator_restores_what_was_exported_raw(
             await page.click(".tool-bar [aria-label='Export']")
             await page.click("text=Export raw data")
         text = Path(await (await downloading.value).path()).read_text()
-        root = alice.run("lead.delete", id=made["id"])
-        assert root["id"] == made["id"]
+        root = alice.run("lead.delete", id=created_lead["id"])
+        assert root["id"] == created_lead["id"]
         await page.goto("/models/lead/import")
         await page.set_input_files("#file", a_file(text))
         await page.check("#restore")
@@ -142,4 +144,4 @@ async def test_an_administrator_restores_what_was_exported_raw(
         await page.click("button:text-is('Import 1 row')")
         await page.wait_for_selector("text=1 record imported")
 
-        assert alice.run("lead.get", id=made["id"])["stage"] == "qualified"
+        assert alice.run("lead.get", id=created_lead["id"])["stage"] == "qualified"

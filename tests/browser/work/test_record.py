@@ -505,8 +505,8 @@ async def test_a_record_shows_the_records_of_its_party_with_their_number(
         await page.click(".related a:text-is('Open all')")
         await expect(page.locator(".count")).to_have_text("2 records")
 
-    made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"Third of it {mark}"}])
-    assert [ticket["party"] for ticket in made] == [party]
+    created_leads = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"Third of it {mark}"}])
+    assert [lead["party"] for lead in created_leads] == [party]
 
 
 async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approval(
@@ -567,9 +567,11 @@ async def test_the_state_of_a_related_record_says_that_it_is_due_or_overdue(
     days = {"Yesterday": -1, "Today": 0, "Tomorrow": 1, "Done": -2}
     for subject, offset in days.items():
         due = (now + timedelta(days=offset)).isoformat()
-        made = alice.run("activity.create", lead=lead["id"], kind="call", subject=f"{subject} it is", due=due)
+        created_activity = alice.run(
+            "activity.create", lead=lead["id"], kind="call", subject=f"{subject} it is", due=due
+        )
         if subject == "Done":
-            alice.run("activity.finish", id=made["id"])
+            alice.run("activity.finish", id=created_activity["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         chips = {"Yesterday": "Overdue", "Today": "Due today", "Tomorrow": "Planned", "Done": "Done"}

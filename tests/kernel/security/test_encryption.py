@@ -103,11 +103,11 @@ def test_a_signature_is_hmac_sha256_cut_to_sixteen_bytes(message: bytes, key: by
 
 def test_a_signature_is_valid_only_for_its_purpose_and_key() -> None:
     signer = encryption.signer_for(_MASTER, "cursor")
-    made = signer.sign(b"page")
+    signature = signer.sign(b"page")
 
-    assert not encryption.signer_for(_MASTER, "address").verify(b"page", made)
-    assert not encryption.signer_for(b"n" * 32, "other").verify(b"page", made)
-    assert not signer.verify(b"page", made[:15])
+    assert not encryption.signer_for(_MASTER, "address").verify(b"page", signature)
+    assert not encryption.signer_for(b"n" * 32, "other").verify(b"page", signature)
+    assert not signer.verify(b"page", signature[:15])
     assert not signer.verify(b"page", b"")
 
 

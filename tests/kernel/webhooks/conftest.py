@@ -28,8 +28,8 @@ class ObservedOutbox:
     async def add(self, url: str, *types: str, owner: str = "north") -> tuple[str, str]:
         """Create a receiver, and return its id and its secret."""
         async with self.outbox.database.transaction() as transaction:
-            made, secret = await receivers.add(transaction, self.outbox, owner, url, types)
-        return made.id, secret
+            webhook, secret = await receivers.add(transaction, self.outbox, owner, url, types)
+        return webhook.id, secret
 
     async def emit(self, *subjects: str, kind: str = "thing.made", owner: str = "north") -> None:
         """Emit an event for each of the subjects, each in its own transaction."""
@@ -75,12 +75,12 @@ async def post(database_url: str) -> AsyncIterator[ObservedOutbox]:
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
     """A receiver that responds with 200."""
-    async with receiving() as made:
-        yield made
+    async with receiving() as webhook_receiver:
+        yield webhook_receiver
 
 
 @pytest.fixture
 async def other() -> AsyncIterator[Receiver]:
     """Another receiver that responds with 200."""
-    async with receiving() as made:
-        yield made
+    async with receiving() as webhook_receiver:
+        yield webhook_receiver

@@ -19,9 +19,15 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_the_published_vector_is_met() -> None:
-    made = receivers.signature_headers([SECRET], MESSAGE, Instant(TIMESTAMP * clock.SECOND + 999_999), BODY)
+    signature_headers = receivers.signature_headers(
+        [SECRET], MESSAGE, Instant(TIMESTAMP * clock.SECOND + 999_999), BODY
+    )
 
-    assert made == {"webhook-id": MESSAGE, "webhook-timestamp": str(TIMESTAMP), "webhook-signature": SIGNATURE}
+    assert signature_headers == {
+        "webhook-id": MESSAGE,
+        "webhook-timestamp": str(TIMESTAMP),
+        "webhook-signature": SIGNATURE,
+    }
 
 
 @given(st.text(max_size=200), st.from_regex(r"[A-Za-z0-9_-]{1,40}", fullmatch=True))
@@ -29,41 +35,43 @@ def test_the_library_signs_as_we_do(text: str, message: str) -> None:
     body = text.encode(errors="replace")
     secret = receivers.new_signing_secret()
 
-    made = receivers.signature_headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
+    signature_headers = receivers.signature_headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
 
     theirs = Webhook(secret).sign(message, datetime.fromtimestamp(TIMESTAMP, UTC), body.decode())
-    assert made["webhook-signature"] == theirs
+    assert signature_headers["webhook-signature"] == theirs
 
 
 def test_each_of_two_secrets_verifies_while_both_sign() -> None:
     old, new = receivers.new_signing_secret(), receivers.new_signing_secret()
-    made = receivers.signature_headers([new, old], MESSAGE, clock.now(), BODY)
+    signature_headers = receivers.signature_headers([new, old], MESSAGE, clock.now(), BODY)
 
     for secret in (old, new):
-        assert Webhook(secret).verify(BODY, made) == {"test": 2432232314}
+        assert Webhook(secret).verify(BODY, signature_headers) == {"test": 2432232314}
     with pytest.raises(WebhookVerificationError):
-        Webhook(receivers.new_signing_secret()).verify(BODY, made)
+        Webhook(receivers.new_signing_secret()).verify(BODY, signature_headers)
 
 
 @pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body"])
 def test_nothing_that_is_signed_can_be_changed(changed: str) -> None:
     secret = receivers.new_signing_secret()
-    made = receivers.signature_headers([secret], MESSAGE, clock.now(), BODY)
+    signature_headers = receivers.signature_headers([secret], MESSAGE, clock.now(), BODY)
     body = BODY
     if changed == "body":
         body = BODY.replace(b"4", b"5")
     else:
-        made[changed] = made[changed][:-1] + ("1" if made[changed][-1] != "1" else "2")
+        signature_headers[changed] = signature_headers[changed][:-1] + (
+            "1" if signature_headers[changed][-1] != "1" else "2"
+        )
 
     with pytest.raises(WebhookVerificationError):
-        Webhook(secret).verify(body, made)
+        Webhook(secret).verify(body, signature_headers)
 
 
 def test_a_secret_is_32_random_bytes() -> None:
-    made = {receivers.new_signing_secret() for _ in range(100)}
+    signing_secrets = {receivers.new_signing_secret() for _ in range(100)}
 
-    assert len(made) == 100
-    assert all(len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32 for secret in made)
+    assert len(signing_secrets) == 100
+    assert all(len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32 for secret in signing_secrets)
 
 
 def test_an_invalid_secret_is_refused_for_signing() -> None:

@@ -17,12 +17,12 @@ from tests.records.office import Office
 @pytest.fixture
 async def receiver(office: Office) -> AsyncIterator[Receiver]:
     """Create a receiver of all events."""
-    async with receiving() as made:
+    async with receiving() as webhook_receiver:
         records = office.service.records
         box = replace(changes.outbox_of(records), is_private=True)
         async with records.database.transaction() as transaction:
-            await receivers.add(transaction, box, changes.OWNER, made.url, [])
-        yield made
+            await receivers.add(transaction, box, changes.OWNER, webhook_receiver.url, [])
+        yield webhook_receiver
 
 
 async def delivered_messages(office: Office, receiver: Receiver) -> list[tuple[str, str]]:

@@ -42,10 +42,10 @@ async def agent(book: InProcessService) -> Caller:
 async def write_values(book: InProcessService, agent: Caller, **written: str) -> str:
     """Write these values, and return the response without tokens and ids."""
     try:
-        made = await book.value(agent, "contact", "create", **written)
+        created_contact = await book.value(agent, "contact", "create", **written)
     except BadInput as refused:
         return refused.detail
-    return f"fits {sorted(name for name, value in made.items() if value)}"
+    return f"fits {sorted(name for name, value in created_contact.items() if value)}"
 
 
 @pytest.mark.parametrize("field", ["name", "nickname", "notes", "summary", "remark"])
@@ -73,10 +73,10 @@ async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: InProc
     clear = await book.value(book.administrator(), "contact", "create", name="n" * 900)
     seen = await book.value(agent, "contact", "get", id=clear["id"])
 
-    made = await book.value(agent, "contact", "create", nickname=seen["name"])
+    created_contact = await book.value(agent, "contact", "create", nickname=seen["name"])
 
-    assert made["nickname"] == seen["name"]
-    assert (await book.value(book.administrator(), "contact", "get", id=made["id"]))["nickname"] == "n" * 900
+    assert created_contact["nickname"] == seen["name"]
+    assert (await book.value(book.administrator(), "contact", "get", id=created_contact["id"]))["nickname"] == "n" * 900
 
 
 async def test_a_line_is_never_longer_than_lines_are(book: InProcessService, agent: Caller) -> None:
@@ -106,12 +106,14 @@ async def test_notes_do_not_grow_for_ever(
     book: InProcessService, agent: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unmask_input, "MAX_GROWN_LENGTH", 2_000)
-    made = await book.value(agent, "contact", "create", notes="o" * 1_500)
+    contact = await book.value(agent, "contact", "create", notes="o" * 1_500)
 
     errors: set[str] = set()
     for _ in range(5):
         try:
-            made = await book.value(agent, "contact", "update", id=made["id"], notes=f"{made['notes']} {'o' * 1_000}")
+            contact = await book.value(
+                agent, "contact", "update", id=contact["id"], notes=f"{contact['notes']} {'o' * 1_000}"
+            )
         except BadInput as refused:
             errors.add(refused.detail)
 

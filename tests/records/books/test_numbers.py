@@ -14,8 +14,8 @@ async def post(office: Office, party: str) -> str:
     """Post a new invoice of the party, and return its number."""
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
     await office.value("carol", "invoice_line.create", invoice=invoice, description="Work", unit_price_minor=5)
-    made: dict[str, Any] = await office.value("carol", "invoice.post", id=invoice)
-    return str(made["number"])
+    posted_invoice: dict[str, Any] = await office.value("carol", "invoice.post", id=invoice)
+    return str(posted_invoice["number"])
 
 
 async def test_a_series_for_each_party_reveals_nothing_of_other_parties(office: Office) -> None:

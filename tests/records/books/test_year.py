@@ -99,9 +99,9 @@ class RandomYear:
         issued = self.today
         if self.books and self.rng.random() < 0.3:
             issued = self.rng.choice([self.books[-1].issued, self.today])
-        made = await self.office.value("carol", "invoice.post", id=invoice, issued=issued)
-        assert (made["issued"], made["number"][:4]) == (issued, issued[:4])
-        self.books.append(InvoiceState(invoice, total, issued, number=made["number"]))
+        posted_invoice = await self.office.value("carol", "invoice.post", id=invoice, issued=issued)
+        assert (posted_invoice["issued"], posted_invoice["number"][:4]) == (issued, issued[:4])
+        self.books.append(InvoiceState(invoice, total, issued, number=posted_invoice["number"]))
 
     async def step(self) -> None:
         """Run a random command, or decide on a pending plan."""
@@ -181,8 +181,8 @@ class RandomYear:
         if answer.status_code == 200:
             assert is_right, waiting
             assert waiting.changes == waiting.book.changes, "the invoice was changed since the plan was proposed"
-            made = answer.json()["value"]["result"]["id"]
-            self.note(waiting.book, waiting.command, waiting.body, made)
+            record_id = answer.json()["value"]["result"]["id"]
+            self.note(waiting.book, waiting.command, waiting.body, record_id)
         else:
             assert answer.json()["state"] in ("stale", "failed", "expired"), answer.text
             # A new payment belongs to the proposed invoice, and no other change makes its plan stale.

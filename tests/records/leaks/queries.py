@@ -57,8 +57,8 @@ def _searching_more(patch: pytest.MonkeyPatch) -> None:
     real = queries._contains
 
     def contained(scope: Any, field: Any, needle: str) -> str:
-        made = real(scope, field, needle)
-        return f"({made} OR coalesce({scope.alias}.\"contact_email\", '') = {scope.parameters.put(needle)})"
+        condition = real(scope, field, needle)
+        return f"({condition} OR coalesce({scope.alias}.\"contact_email\", '') = {scope.parameters.put(needle)})"
 
     replace_defence(patch, queries, "_contains", contained)
 

@@ -38,9 +38,9 @@ async def test_writers_who_make_and_delete_the_same_values_count_right(book: InP
         rng = random.Random(number)
         for _ in range(TURNS):
             values = {"email": f"p{rng.randrange(3)}@x", "other_email": f"p{rng.randrange(3)}@x", "phone": "1"}
-            made = await book.value(root, "contact", "create", **values)
+            created_contact = await book.value(root, "contact", "create", **values)
             if rng.random() < 0.8:
-                await book.value(root, "contact", "delete", id=made["id"])
+                await book.value(root, "contact", "delete", id=created_contact["id"])
 
     await asyncio.gather(*(write(number) for number in range(WRITERS)))
 

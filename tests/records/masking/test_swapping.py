@@ -45,9 +45,9 @@ async def refusal_of(book: InProcessService, caller: Caller, command: str = "cre
 async def test_every_text_comes_back_exactly(
     book: InProcessService, root: Caller, agent: Caller, title: str, email: str, notes: str
 ) -> None:
-    made = await make(book, root, title=title, remark=notes, email=email, notes=notes)
+    contact_id = await make(book, root, title=title, remark=notes, email=email, notes=notes)
 
-    shown = await seen(book, agent, made)
+    shown = await seen(book, agent, contact_id)
     given = {name: shown[name] for name in ("title", "remark", "email", "notes")}
     copied = await book.value(agent, "contact", "create", **given)
 
@@ -81,16 +81,16 @@ async def test_five_hundred_tokens_in_one_note_are_swapped(book: InProcessServic
     clear = {row["id"]: row for row in await book.value(root, "contact", "list")}
     meant = [clear[row["id"]][name] for row in rows for name in ("email", "other_email")]
 
-    made = await book.value(agent, "contact", "create", notes=", ".join(tokens + tokens))
+    created_contact = await book.value(agent, "contact", "create", notes=", ".join(tokens + tokens))
 
-    assert (await seen(book, root, made["id"]))["notes"] == ", ".join(meant + meant)
+    assert (await seen(book, root, created_contact["id"]))["notes"] == ", ".join(meant + meant)
 
 
 async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
-    made = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")
-    shown = await seen(book, agent, made)
+    contact_id = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")
+    shown = await seen(book, agent, contact_id)
 
     assert await refusal_of(book, agent, phone=shown["email"]) == "token not allowed in contact.phone"
     assert await refusal_of(book, agent, email=shown["phone"]) == "token not allowed in contact.email"
@@ -102,13 +102,15 @@ async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
 async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
-    made = await make(book, root, title="t", email="ada@example.com")
-    token = (await seen(book, agent, made))["email"]
+    contact_id = await make(book, root, title="t", email="ada@example.com")
+    token = (await seen(book, agent, contact_id))["email"]
 
     for text in (token, f"see {token}", f"[{token}]", "EMAIL_7"):
         assert await refusal_of(book, agent, title=text) == "token not allowed in contact.title"
         assert await refusal_of(book, agent, remark=text) == "token not allowed in contact.remark"
-        assert await refusal_of(book, agent, "update", id=made, title=text) == "token not allowed in contact.title"
+        assert (
+            await refusal_of(book, agent, "update", id=contact_id, title=text) == "token not allowed in contact.title"
+        )
     for field in ("title", "remark"):
         condition = {"field": field, "op": "contains", "value": token}
         with pytest.raises(BadInput, match="token not allowed in a filter"):
@@ -127,17 +129,17 @@ async def test_near_misses_are_refused_in_masked_fields(
 async def test_a_token_in_brackets_is_fine(book: InProcessService, root: Caller, agent: Caller) -> None:
     token = (await seen(book, agent, await make(book, root, email="ada@example.com")))["email"]
 
-    made = await book.value(agent, "contact", "create", notes=f"[{token}] <{token}>")
+    created_contact = await book.value(agent, "contact", "create", notes=f"[{token}] <{token}>")
 
-    assert (await seen(book, root, made["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
+    assert (await seen(book, root, created_contact["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
 
 
 async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
     book: InProcessService, root: Caller
 ) -> None:
-    made = await make(book, root, title="EMAIL_1", email="EMAIL_2", notes="email_3 <EMAIL>")
+    contact_id = await make(book, root, title="EMAIL_1", email="EMAIL_2", notes="email_3 <EMAIL>")
 
-    kept = await seen(book, root, made)
+    kept = await seen(book, root, contact_id)
 
     assert (kept["title"], kept["email"], kept["notes"]) == ("EMAIL_1", "EMAIL_2", "email_3 <EMAIL>")
 
@@ -145,8 +147,8 @@ async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
 async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
-    made = await make(book, root, title="about EMAIL_12 and EMAIL_1", remark="EMAIL_12")
-    shown = await seen(book, agent, made)
+    contact_id = await make(book, root, title="about EMAIL_12 and EMAIL_1", remark="EMAIL_12")
+    shown = await seen(book, agent, contact_id)
 
     first, second = (token.text for token in book.service.engine.grammar.tokens(shown["title"]))
     copy = await book.value(agent, "contact", "create", title=f"{second}/{first}", notes=f"re {first}", email=first)

@@ -52,13 +52,13 @@ async def test_no_value_is_in_the_vault(book: InProcessService, root: Caller) ->
 
 
 async def test_changing_a_value_releases_the_old_one(book: InProcessService, root: Caller) -> None:
-    made = await book.value(root, "contact", "create", email="old@example.com", notes="n")
+    created_contact = await book.value(root, "contact", "create", email="old@example.com", notes="n")
     await book.value(root, "contact", "create", email="old@example.com")
 
-    await book.value(root, "contact", "update", id=made["id"], email="new@example.com")
+    await book.value(root, "contact", "update", id=created_contact["id"], email="new@example.com")
     assert await vault_counts(book) == [("EMAIL", 1), ("EMAIL", 1), ("NOTES", 1)]
 
-    await book.value(root, "contact", "update", id=made["id"], email=None, notes=None)
+    await book.value(root, "contact", "update", id=created_contact["id"], email=None, notes=None)
     assert await vault_counts(book) == [("EMAIL", 1)]
     assert await book.rows('SELECT count(*) FROM contact WHERE "email__value" IS NOT NULL') == [(1,)]
 
@@ -100,13 +100,13 @@ async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_othe
 ) -> None:
     if is_held_elsewhere:
         await book.value(root, "contact", "create", email="ada@example.com")
-    made = await book.value(root, "contact", "create", email="ada@example.com")
-    token = (await book.value(agent, "contact", "get", id=made["id"]))["email"]
+    created_contact = await book.value(root, "contact", "create", email="ada@example.com")
+    token = (await book.value(agent, "contact", "get", id=created_contact["id"]))["email"]
 
     for email in ("grace@example.com", None):
-        await book.value(root, "contact", "update", id=made["id"], email=email)
-        await book.value(root, "contact", "update", id=made["id"], email="ada@example.com")
-        assert (await book.value(agent, "contact", "get", id=made["id"]))["email"] == token
+        await book.value(root, "contact", "update", id=created_contact["id"], email=email)
+        await book.value(root, "contact", "update", id=created_contact["id"], email="ada@example.com")
+        assert (await book.value(agent, "contact", "get", id=created_contact["id"]))["email"] == token
 
 
 async def test_values_whose_ids_would_be_equal_get_two(book: InProcessService, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,12 @@ MATRIX = "matrix"
 def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OfficeSettings:
     """A copy of the seeded office on SQLite, and with --full also on PostgreSQL."""
     data = tmp_path_factory.mktemp(MATRIX) / "data"
-    made: SeededOffice = request.getfixturevalue(f"{request.param}_office")
+    seeded_office: SeededOffice = request.getfixturevalue(f"{request.param}_office")
     if request.param == "sqlite":
-        shutil.copytree(made.place, data)
-        return OfficeSettings(settings(str(data)), dict(made.tokens))
+        shutil.copytree(seeded_office.place, data)
+        return OfficeSettings(settings(str(data)), dict(seeded_office.tokens))
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
-    return OfficeSettings(settings(str(data), cluster.create(MATRIX, made.place)), dict(made.tokens))
+    return OfficeSettings(settings(str(data), cluster.create(MATRIX, seeded_office.place)), dict(seeded_office.tokens))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -66,32 +66,34 @@ async def build_scene(office: Office) -> MatrixScene:
 
 
 async def _records(scene: MatrixScene, thing: str, word: str) -> None:
-    made: dict[str, str] = {}
+    record_ids: dict[str, str] = {}
 
     async def create(model: str, /, **values: object) -> None:
-        made[model] = (await scene.office.value("root", f"{model}.create", **values))["id"]
+        record_ids[model] = (await scene.office.value("root", f"{model}.create", **values))["id"]
 
     website, email = f"{HIDDEN_FIELD}.example", f"{PERSONAL}@{word}.example"
     await create("party", name=f"{PERSONAL} {word}", email=email, notes=PERSONAL, website=website)
-    await create("address", party=made["party"], street=f"{PERSONAL} {word}", city=HIDDEN_FIELD, country="FR")
+    await create("address", party=record_ids["party"], street=f"{PERSONAL} {word}", city=HIDDEN_FIELD, country="FR")
     contact = {"contact_name": PERSONAL, "contact_email": f"{PERSONAL}@lead.example", "contact_phone": "+49301234567"}
     await create("lead", title=word, lost_reason=HIDDEN_FIELD, notes=PERSONAL, **contact)
-    await create("activity", lead=made["lead"], kind="task", subject=word, due="2031-07-09", notes=PERSONAL)
+    await create("activity", lead=record_ids["lead"], kind="task", subject=word, due="2031-07-09", notes=PERSONAL)
     await create("ticket", subject=word, requester_name=PERSONAL, description=PERSONAL, resolution=HIDDEN_FIELD)
     await create("product", sku=f"{word}-1", name=word, unit_price_minor=5, tax_bp=1234)
-    await create("invoice", party=made["party"], notes=HIDDEN_FIELD)
-    line = {"invoice": made["invoice"], "product": made["product"]}
+    await create("invoice", party=record_ids["party"], notes=HIDDEN_FIELD)
+    line = {"invoice": record_ids["invoice"], "product": record_ids["product"]}
     await create("invoice_line", **line, description=word, unit_price_minor=5)
-    paid = (await scene.office.value("root", "invoice.create", party=made["party"], notes=HIDDEN_FIELD))["id"]
+    paid = (await scene.office.value("root", "invoice.create", party=record_ids["party"], notes=HIDDEN_FIELD))["id"]
     await scene.office.value("root", "invoice_line.create", invoice=paid, description=word, unit_price_minor=5)
     await scene.office.value("root", "invoice.post", id=paid)
     await create("payment", invoice=paid, amount_minor=1, reference=f"{PERSONAL} {word}")
     await create("role", title=f"{word} role", description=HIDDEN_FIELD)
-    await create("user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=made["role"])
-    await create("grant", role=made["role"], model="lead", commands="get", clear="title")
+    await create(
+        "user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=record_ids["role"]
+    )
+    await create("grant", role=record_ids["role"], model="lead", commands="get", clear="title")
     await create("setting", title=f"approval:lead.{'win' if thing == 'ours' else 'propose'}", value='{"n": 1}')
-    entry = await scene.office.first_record("audit_entry", record_id=made["lead"], command="lead.create")
-    scene.records |= {(model, thing): each for model, each in {**made, "audit_entry": entry["id"]}.items()}
+    entry = await scene.office.first_record("audit_entry", record_id=record_ids["lead"], command="lead.create")
+    scene.records |= {(model, thing): each for model, each in {**record_ids, "audit_entry": entry["id"]}.items()}
 
 
 def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, object]]:

@@ -133,9 +133,9 @@ class RecordedStatements:
             reading, view.reach("search"), list_search.read_query(self.run, "thing", "search", query)
         )
 
-    async def plan(self, made: SelectStatement) -> str:
+    async def plan(self, statement: SelectStatement) -> str:
         """Return the query plan of the engine."""
-        return await self.things.plan_of(made.text, made.values)
+        return await self.things.plan_of(statement.text, statement.values)
 
 
 def one_condition(name: str, operator: str, operand: Any) -> dict[str, Any]:

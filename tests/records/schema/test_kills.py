@@ -113,13 +113,13 @@ class DatabaseCopies:
 def copies(request: pytest.FixtureRequest, tmp_path: Path) -> DatabaseCopies:
     """A filled database of each engine that can be copied."""
     if request.param == "sqlite":
-        made = DatabaseCopies(f"sqlite:///{tmp_path}/furnished.sqlite", tmp_path, None)
+        database_copies = DatabaseCopies(f"sqlite:///{tmp_path}/furnished.sqlite", tmp_path, None)
     else:
         cluster: Cluster = request.getfixturevalue("postgres_cluster")
         cluster.drop("killed_furnished")
-        made = DatabaseCopies(cluster.create("killed_furnished"), tmp_path, cluster)
-    asyncio.run(furnish(made.url))
-    return made
+        database_copies = DatabaseCopies(cluster.create("killed_furnished"), tmp_path, cluster)
+    asyncio.run(furnish(database_copies.url))
+    return database_copies
 
 
 class KilledUpgrades:

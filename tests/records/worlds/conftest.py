@@ -60,8 +60,8 @@ class OriginalWorlds:
 
     async def _original(self, variant: Variant, audience: Audience) -> OriginalWorld:
         name = f"world_{next(self._numbers)}"
-        made = settings(str(self._folder / name), self._cluster.create(name) if self._cluster else "")
-        return OriginalWorld(made, await building.build(made, variant, audience))
+        world_settings = settings(str(self._folder / name), self._cluster.create(name) if self._cluster else "")
+        return OriginalWorld(world_settings, await building.build(world_settings, variant, audience))
 
 
 class WorldPairs:

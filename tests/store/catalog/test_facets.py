@@ -191,13 +191,13 @@ async def test_the_newest_change_comes_first(world: World) -> None:
 
 
 async def test_the_most_downloaded_come_first(world: World) -> None:
-    made = [await world.product("north", f"p-{number}") for number in range(4)]
+    product_ids = [await world.product("north", f"p-{number}") for number in range(4)]
     async with world.store.database.transaction() as transaction:
-        for downloads, product in zip((5, 9, 0, 9), made, strict=True):
+        for downloads, product in zip((5, 9, 0, 9), product_ids, strict=True):
             await transaction.run(SET_DOWNLOADS, product, downloads)
 
-    first, second = sorted((made[1], made[3]), reverse=True)
-    expected = {made[number]: f"p-{number}" for number in range(4)}
+    first, second = sorted((product_ids[1], product_ids[3]), reverse=True)
+    expected = {product_ids[number]: f"p-{number}" for number in range(4)}
 
     order = await walk(world, sort="-downloads_7d")
 

@@ -24,7 +24,7 @@ LETTERS = "aäbßzZ0 -éЖ日🙂"
 async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
     """Create products of all kinds, platforms, tags and both organisations, and return them for the oracle."""
     rng = random.Random(seed)
-    made: list[dict[str, Any]] = []
+    products: list[dict[str, Any]] = []
     for number in range(count):
         each: dict[str, Any] = {
             "slug": f"product-{number}",
@@ -38,8 +38,8 @@ async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]
         members = {name: value for name, value in each.items() if name != "slug"}
         each["id"] = await world.product(org, each["slug"], **members)
         each["org"] = org
-        made.append(each)
-    return made
+        products.append(each)
+    return products
 
 
 def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:

@@ -26,7 +26,7 @@ async def claim(store: Store, lease_s: float = 60, running: int = 4) -> LeasedJo
 
 
 async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
-    made = {await ask(world, owner) for _ in range(4)}
+    job_ids = {await ask(world, owner) for _ in range(4)}
 
     claimed = await asyncio.gather(
         *(leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") for _ in range(12))
@@ -35,7 +35,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
     jobs = [job for job in claimed if job is not None]
     while len(jobs) < 4:
         jobs.append(await claim(world.store, running=10))
-    assert {job.id for job in jobs} == made
+    assert {job.id for job in jobs} == job_ids
     assert len({job.lease for job in jobs}) == 4
     assert await leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") is None
 

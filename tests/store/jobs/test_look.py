@@ -57,10 +57,10 @@ async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: st
     both = await world.person("both@example.com", north="owner", south="owner")
     south = await world.person("owner@south.example", south="owner")
     now = clock.now()
-    made: list[str] = []
+    job_ids: list[str] = []
     for number in range(7):
         with clock.fixed(clock.later(now, seconds=number // 2 - 10)):
-            made.append(await ask(world, both, org="north" if number % 3 else "south"))
+            job_ids.append(await ask(world, both, org="north" if number % 3 else "south"))
 
     seen: list[str] = []
     cursor = ""
@@ -73,8 +73,8 @@ async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: st
     foreign_response = await world.call("GET", f"/jobs?limit=3{cursor}", south)
     of_south = (await world.call("GET", "/jobs", south)).json()["items"]
 
-    assert seen == sorted(made, reverse=True)
-    assert [job["job_id"] for job in of_south] == [made[6], made[3], made[0]]
+    assert seen == sorted(job_ids, reverse=True)
+    assert [job["job_id"] for job in of_south] == [job_ids[6], job_ids[3], job_ids[0]]
     assert (foreign_response.status_code, foreign_response.json()["code"]) == (400, "invalid_cursor")
 
 

@@ -38,57 +38,62 @@ async def library(world: World, token: str, query: str = "") -> list[dict[str, A
 
 
 async def test_a_collection_is_made_renamed_filled_and_deleted(world: World, ann: str) -> None:
-    made = await create(world, ann, "Later")
+    collection_id = await create(world, ann, "Later")
     taken_response = await world.call("POST", "/me/collections", ann, json={"name": "Later"})
     other = await create(world, ann, "Best")
     clash = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Later"})
     same_response = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Best"})
     for slug in ("p-1", "p-2", "p-1"):
-        assert (await world.call("PUT", f"/me/collections/{made}/items/{slug}", ann)).status_code == 204
-    renamed_response = await world.call("PATCH", f"/me/collections/{made}", ann, json={"name": "Soon"})
+        assert (await world.call("PUT", f"/me/collections/{collection_id}/items/{slug}", ann)).status_code == 204
+    renamed_response = await world.call("PATCH", f"/me/collections/{collection_id}", ann, json={"name": "Soon"})
     listed_response = await world.call("GET", "/me/collections", ann)
 
     assert (taken_response.status_code, taken_response.json()["code"]) == (clash.status_code, clash.json()["code"])
     assert (taken_response.status_code, taken_response.json()["code"]) == (409, "collection_exists")
     assert same_response.is_success
-    assert renamed_response.json() == {"id": made, "name": "Soon", "count": 2}
+    assert renamed_response.json() == {"id": collection_id, "name": "Soon", "count": 2}
     assert [(item["name"], item["count"]) for item in listed_response.json()["items"]] == [("Best", 0), ("Soon", 2)]
-    assert slugs(await library(world, ann, f"collection={made}")) == ["p-2", "p-1"]
-    assert [product["collections"] for product in await library(world, ann)] == [[], [made], [made], []]
+    assert slugs(await library(world, ann, f"collection={collection_id}")) == ["p-2", "p-1"]
+    assert [product["collections"] for product in await library(world, ann)] == [
+        [],
+        [collection_id],
+        [collection_id],
+        [],
+    ]
     for slug in ("p-1", "p-1"):
-        assert (await world.call("DELETE", f"/me/collections/{made}/items/{slug}", ann)).status_code == 204
-    assert slugs(await library(world, ann, f"collection={made}")) == ["p-2"]
-    assert (await world.call("DELETE", f"/me/collections/{made}", ann)).status_code == 204
-    assert (await world.call("DELETE", f"/me/collections/{made}", ann)).status_code == 404
+        assert (await world.call("DELETE", f"/me/collections/{collection_id}/items/{slug}", ann)).status_code == 204
+    assert slugs(await library(world, ann, f"collection={collection_id}")) == ["p-2"]
+    assert (await world.call("DELETE", f"/me/collections/{collection_id}", ann)).status_code == 204
+    assert (await world.call("DELETE", f"/me/collections/{collection_id}", ann)).status_code == 404
     assert len(await library(world, ann)) == 4
 
 
 async def test_a_collection_is_its_owners_alone(world: World, ann: str) -> None:
     bob = await world.person("bob@example.com")
     await world.grant("bob@example.com", await world.product("south", "his"))
-    made = await create(world, ann, "Mine")
+    collection_id = await create(world, ann, "Mine")
 
     answers = [
-        await world.call("PATCH", f"/me/collections/{made}", bob, json={"name": "His"}),
-        await world.call("DELETE", f"/me/collections/{made}", bob),
-        await world.call("PUT", f"/me/collections/{made}/items/his", bob),
-        await world.call("DELETE", f"/me/collections/{made}/items/his", bob),
+        await world.call("PATCH", f"/me/collections/{collection_id}", bob, json={"name": "His"}),
+        await world.call("DELETE", f"/me/collections/{collection_id}", bob),
+        await world.call("PUT", f"/me/collections/{collection_id}/items/his", bob),
+        await world.call("DELETE", f"/me/collections/{collection_id}/items/his", bob),
     ]
 
     assert [answer.status_code for answer in answers] == [404, 404, 404, 404]
     assert (await world.call("GET", "/me/collections", bob)).json() == {"items": []}
-    assert await library(world, bob, f"collection={made}") == []
-    assert (await world.call("PUT", f"/me/collections/{made}/items/his", ann)).status_code == 404
+    assert await library(world, bob, f"collection={collection_id}") == []
+    assert (await world.call("PUT", f"/me/collections/{collection_id}/items/his", ann)).status_code == 404
 
 
 async def test_collections_are_bounded(world: World, ann: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collections, "MAX_COLLECTIONS", 1)
     monkeypatch.setattr(collections, "MAX_ITEMS", 1)
-    made = await create(world, ann, "Only")
-    assert (await world.call("PUT", f"/me/collections/{made}/items/p-0", ann)).is_success
+    collection_id = await create(world, ann, "Only")
+    assert (await world.call("PUT", f"/me/collections/{collection_id}/items/p-0", ann)).is_success
 
     further_response = await world.call("POST", "/me/collections", ann, json={"name": "More"})
-    item = await world.call("PUT", f"/me/collections/{made}/items/p-1", ann)
+    item = await world.call("PUT", f"/me/collections/{collection_id}/items/p-1", ann)
 
     assert [response.json()["code"] for response in (further_response, item)] == ["limit_reached"] * 2
 

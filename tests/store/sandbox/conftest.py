@@ -57,9 +57,9 @@ def settings(settings: Settings) -> Settings:
 async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
     """The application of the store with a sandbox."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
-    made = distribution.create(store)
-    yield made
-    await made.close()
+    application = distribution.create(store)
+    yield application
+    await application.close()
 
 
 @pytest.fixture

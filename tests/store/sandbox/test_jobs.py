@@ -25,9 +25,9 @@ BUILD = archive("made", "1.0.0")
 async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
     """The application of the store, whose sandbox has workers."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
-    made = distribution.create(store, workers=worker.COMMAND)
-    yield made
-    await made.close()
+    application = distribution.create(store, workers=worker.COMMAND)
+    yield application
+    await application.close()
 
 
 async def uploaded(sandbox: SandboxCaller) -> str:

@@ -34,9 +34,9 @@ def data_of(world: World) -> Path:
 @pytest.fixture
 async def other_worker(world: World, front: SandboxRouter) -> AsyncIterator[SandboxRouter]:
     """Return the application of a second worker process, as far as one process can simulate two."""
-    made = distribution.create(world.store)
-    yield made
-    await made.close()
+    application = distribution.create(world.store)
+    yield application
+    await application.close()
 
 
 async def send_through(

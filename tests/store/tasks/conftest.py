@@ -28,9 +28,9 @@ def settings(settings_of_the_store: Settings) -> Settings:  # noqa: F811
 async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:  # noqa: F811
     """The application of the store, whose sandbox has workers."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
-    made = distribution.create(store, workers=worker.COMMAND)
-    yield made
-    await made.close()
+    application = distribution.create(store, workers=worker.COMMAND)
+    yield application
+    await application.close()
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
     """A receiver that responds with 200."""
-    async with receiving() as made:
-        yield made
+    async with receiving() as webhook_receiver:
+        yield webhook_receiver
 
 
 async def owner(world: World, org: str = "north") -> str:
@@ -65,7 +65,7 @@ async def publish_release(world: World, token: str, slug: str, version: str, not
 
 async def test_releases_are_reported_once_as_they_are_published_and_yanked(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    made = await added(world, token, receiver)
+    webhook = await added(world, token, receiver)
     product = await world.product("north", "game", status="draft")
 
     await publish_release(world, token, "game", "1.0.0+linux")
@@ -80,7 +80,7 @@ async def test_releases_are_reported_once_as_they_are_published_and_yanked(world
         ("release.yanked", subject),
     ]
     for message in receiver.messages:
-        event = Webhook(made["secret"]).verify(message.body, message.headers)
+        event = Webhook(webhook["secret"]).verify(message.body, message.headers)
         response = await world.http.get(f"{event['source']}/products/{product}")
         assert response.status_code == 200, "source and subject make an address"
 
@@ -128,7 +128,7 @@ async def test_an_agent_that_may_publish_is_reported_and_one_that_only_reads_is_
 
 async def test_another_organisation_sees_and_hears_nothing(world: World, receiver: Receiver) -> None:
     north, south = await owner(world), await owner(world, "south")
-    made = await added(world, north, receiver)
+    webhook = await added(world, north, receiver)
     await world.product("north", "game")
     async with receiving() as theirs:
         await added(world, south, theirs)
@@ -137,7 +137,7 @@ async def test_another_organisation_sees_and_hears_nothing(world: World, receive
         assert theirs.messages == []
 
     listed_body = (await world.call("GET", "/org/webhooks", south)).json()
-    assert made["id"] not in json.dumps(listed_body)
+    assert webhook["id"] not in json.dumps(listed_body)
     event = receiver.ids[0]
     missing = "0" * 8 + "-0000-4000-8000-" + "0" * 12
     for method, path, body in (
@@ -150,7 +150,7 @@ async def test_another_organisation_sees_and_hears_nothing(world: World, receive
     ):
         answers = [
             await world.call(method, path.format(webhook_id), south, **({"json": body} if body else {}))
-            for webhook_id in (made["id"], missing)
+            for webhook_id in (webhook["id"], missing)
         ]
         assert [answer.status_code for answer in answers] == [404, 404], path
         bodies = [answer.json() | {"instance": ""} for answer in answers]
@@ -186,23 +186,23 @@ async def test_a_message_contains_only_the_id_of_a_product(world: World, receive
 
 async def test_a_secret_is_shown_as_it_is_made_and_never_again(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    made = await added(world, token, receiver, "job.ended")
+    webhook = await added(world, token, receiver, "job.ended")
 
     listed_response = await world.call("GET", "/org/webhooks", token)
-    rotated = await world.call("POST", f"/org/webhooks/{made['id']}/rotate", token)
+    rotated = await world.call("POST", f"/org/webhooks/{webhook['id']}/rotate", token)
 
     assert "secret" not in listed_response.json()[0]
     assert listed_response.json()[0]["types"] == ["job.ended"]
-    assert rotated.json()["secret"] != made["secret"]
+    assert rotated.json()["secret"] != webhook["secret"]
     assert rotated.headers["cache-control"] == "no-store"
 
 
 async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    made = await added(world, token, receiver)
-    path = f"/org/webhooks/{made['id']}"
+    webhook = await added(world, token, receiver)
+    path = f"/org/webhooks/{webhook['id']}"
     pinged = [(await world.call("POST", f"{path}/ping", token)).json()["event_id"] for _ in range(3)]
-    assert await delivered_messages(world.store, receiver) == [("webhook.ping", f"webhooks/{made['id']}")] * 3
+    assert await delivered_messages(world.store, receiver) == [("webhook.ping", f"webhooks/{webhook['id']}")] * 3
 
     first = (await world.call("GET", f"{path}/deliveries", token, params={"limit": 2})).json()
     follow = {"limit": 2, "cursor": first["next_cursor"]}
@@ -224,8 +224,8 @@ async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: R
 
 async def test_old_deliveries_are_deleted_by_day(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    made = await added(world, token, receiver)
-    await world.call("POST", f"/org/webhooks/{made['id']}/ping", token)
+    webhook = await added(world, token, receiver)
+    await world.call("POST", f"/org/webhooks/{webhook['id']}/ping", token)
     await delivered_messages(world.store, receiver)
 
     with clock.fixed(clock.later(clock.now(), seconds=15 * 86_400)):

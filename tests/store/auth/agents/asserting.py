@@ -38,8 +38,8 @@ async def confidential(world: World, scope: str = READING) -> Basic:
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
-        made, secret = await clients.create_client(transaction, org.id, "an agent", scope.split())
-    return made.id, secret
+        client, secret = await clients.create_client(transaction, org.id, "an agent", scope.split())
+    return client.id, secret
 
 
 async def exchange(world: World, basic: Basic | None, assertion: str, **more: str) -> httpx.Response:

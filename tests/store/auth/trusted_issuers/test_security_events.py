@@ -25,10 +25,10 @@ REGISTERED = """
 
 async def register(store: Store, issuer: str, subject: str) -> str:
     """Register an agent with an assertion of the issuer, and return its id."""
-    made = f"reg_{uuid.uuid4().hex}"
+    registration_id = f"reg_{uuid.uuid4().hex}"
     async with store.database.transaction() as transaction:
-        await transaction.run(REGISTERED, made, issuer, subject, clock.now())
-    return made
+        await transaction.run(REGISTERED, registration_id, issuer, subject, clock.now())
+    return registration_id
 
 
 async def status(store: Store, registration: str) -> tuple[str, int]:

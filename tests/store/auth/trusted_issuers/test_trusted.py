@@ -20,11 +20,15 @@ async def add(store: Store, issuer: str = ISSUER, **members: object) -> trusted_
 
 
 async def test_an_issuer_is_kept_as_it_was_given(store: Store) -> None:
-    made = await add(store, algorithms=["EdDSA"], client_ids=["a", "b"], domains=["Example.com "])
+    added_issuer = await add(store, algorithms=["EdDSA"], client_ids=["a", "b"], domains=["Example.com "])
 
-    assert made == await trusted_issuers.issuer(store.database, ISSUER)
-    assert (made.algorithms, made.client_ids, made.domains) == ({"EdDSA"}, {"a", "b"}, {"example.com"})
-    assert await trusted_issuers.issuers(store.database) == [made]
+    assert added_issuer == await trusted_issuers.issuer(store.database, ISSUER)
+    assert (added_issuer.algorithms, added_issuer.client_ids, added_issuer.domains) == (
+        {"EdDSA"},
+        {"a", "b"},
+        {"example.com"},
+    )
+    assert await trusted_issuers.issuers(store.database) == [added_issuer]
 
 
 async def test_without_algorithms_the_two_usual_ones_are_allowed(store: Store) -> None:
@@ -32,12 +36,12 @@ async def test_without_algorithms_the_two_usual_ones_are_allowed(store: Store) -
 
 
 async def test_an_issuer_is_added_once_and_stays_as_it_was(store: Store) -> None:
-    made = await add(store)
+    added_issuer = await add(store)
 
     with pytest.raises(trusted_issuers.IssuerExists):
         await add(store, name="Another")
 
-    assert await trusted_issuers.issuer(store.database, ISSUER) == made
+    assert await trusted_issuers.issuer(store.database, ISSUER) == added_issuer
 
 
 async def test_an_issuer_is_removed_once(store: Store) -> None:
