@@ -113,6 +113,8 @@ export interface Model {
   title_field?: string;
   subtitle_fields?: string[];
   state_field?: string | null;
+  /** The records are in a connected database, and are only read. */
+  is_connected?: boolean;
   /** The models whose records refer to records of this model. */
   incoming?: { model: string; field: string; label: Words; field_label: Words }[];
   command_details?: CommandDetails[];

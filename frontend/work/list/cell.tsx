@@ -25,7 +25,7 @@ interface Props {
 }
 
 export function Cell({ meta, model, field, row, index, column, isFocused, isFrozen, lineClass, onPress, onEdit, onSelect, children }: Props) {
-  const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
+  const isNumber = ["number", "money", "decimal"].includes(field.kind) && !field.masked;
   const classes = ["cell", isFocused && "at", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited", lineClass];
   return (
     <div

@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { plural, translator } from "../../shared/i18n";
 import { formatAmount } from "../values/money";
 import type { Model } from "../api";
-import { fieldOf, nounOf } from "../models";
+import { fieldOf, mayRun, nounOf } from "../models";
+import { hasBulkCommands } from "./bulk";
 import type { Rows } from "./rows";
 
 const t = translator("list");
@@ -30,7 +31,18 @@ export function FootBar({ model, rows, children }: { model: Model; rows: Rows; c
         </span>
       )}
       <span class="keys-hint right">
-        <kbd>↵</kbd> {t("key.short.open")} <kbd>F2</kbd> {t("key.short.edit")} <kbd>{t("key.space")}</kbd> {t("key.short.select")} <kbd>?</kbd> {t("key.short.all")}
+        <kbd>↵</kbd> {t("key.short.open")}{" "}
+        {mayRun(model, "update") && (
+          <>
+            <kbd>F2</kbd> {t("key.short.edit")}{" "}
+          </>
+        )}
+        {hasBulkCommands(model) && (
+          <>
+            <kbd>{t("key.space")}</kbd> {t("key.short.select")}{" "}
+          </>
+        )}
+        <kbd>?</kbd> {t("key.short.all")}
       </span>
       {children}
     </div>

@@ -27,7 +27,7 @@ export function GridHeader({ columns, order, layout, template, focusedColumn, on
     <div role="row" aria-rowindex={1} class="grid-row" style={{ gridTemplateColumns: template }}>
       {columns.map((field, column) => {
         const key = sortKeyOf(field);
-        const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
+        const isNumber = ["number", "money", "decimal"].includes(field.kind) && !field.masked;
         const classes = ["cell", "head", isNumber && "number", focusedColumn === column && "at", layout.isFrozen && column === 0 && "frozen"].filter(Boolean);
         return (
           <div

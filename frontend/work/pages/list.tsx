@@ -177,6 +177,11 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       <Heading title={model.plural}>
         <ViewTabs {...{ meta, model }} total={rows.total.value} totalUnfiltered={recordCounts.value[model.name]} />
         <div class="head-end">
+          {model.is_connected && (
+            <span class="chip plain" title={t("read_only.text")}>
+              {t("read_only")}
+            </span>
+          )}
           <ListFavourite model={model} />
           {board && <ViewSwitch model={model} current="table" />}
           {mayRun(model, "import") && (

@@ -132,7 +132,7 @@ export function columnsOf(meta: Meta, model: Model, parentField: Field) {
   return fields.slice(0, MAX_COLUMNS).map((field, index) => ({
     name: field.name,
     label: field.label,
-    isNumber: ["number", "money"].includes(field.kind) && !field.masked,
+    isNumber: ["number", "money", "decimal"].includes(field.kind) && !field.masked,
     cell: (row: Row) => {
       const days = field === workflowField(model) ? daysLeft(model, row) : null;
       const value = days !== null && days <= 0 ? <DueChip state={optionLabel(field, String(row[field.name]))} days={days} /> : cellOf(meta, model, field, row[field.name]);

@@ -8,6 +8,7 @@ const BY_KIND: Record<string, IconName> = {
   date: "calendar",
   moment: "clock",
   number: "hash",
+  decimal: "hash",
   money: "circle-dollar-sign",
   select: "list-filter",
   ref: "link",

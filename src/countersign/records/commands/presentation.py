@@ -50,6 +50,7 @@ def of_model(view: ModelView, views: Mapping[str, ModelView], registry: Registry
         "measures": [_measure(view, measure) for measure in model.measures if _is_measured(view, measure)],
         "incoming": _incoming(view, views, registry),
         "command_details": [{"id": f"{model.name}.{name}", **of_command(view, name)} for name in sorted(view.commands)],
+        **({} if model.table is None else {"is_connected": True}),
     }
 
 
