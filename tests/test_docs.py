@@ -30,7 +30,6 @@ RUN = sorted(
 )
 # Codes of errors that no HTTP response contains, with the reason.
 NEVER_A_PROBLEM = {
-    "busy": "the records service answers with it, without a code",
     "master_key_refused": "the start of the service fails with it",
     "cannot_unseal": "the start of the service fails with it",
     "worker_failed": "the start of the service fails with it",

@@ -81,7 +81,7 @@ def test_the_role_is_compared_with_what_the_file_needs(
     assert f"Role reader_{database}: has all it needs, and more: it may read " in reader.stdout
     assert "public.customer.password_hash" in reader.stdout
     assert exact.stdout == (
-        "shop.py: 4 models fit the database. 4 to look at. "
+        "shop.py: 4 models fit the database. 5 to look at. "
         f"Role exact_{database}: has all it needs, and nothing more.\n"
     )
     assert "hunter2" not in granted.stdout + reader.stdout + reader.stderr

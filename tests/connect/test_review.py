@@ -63,6 +63,7 @@ def test_a_clear_field_is_not_personal() -> None:
 
     assert (customer.fields["city"].personal, customer.fields["phone"].personal) == (None, None)
     assert "    city = Text(max_length=20)\n" in text.write(found)
+    assert "    phone = LongText()\n" in text.write(found)
     assert found.summary == "shop, from a test. 2 columns to look at."
 
 

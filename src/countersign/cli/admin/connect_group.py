@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from countersign.cli.admin import connect as connect_command
-from countersign.cli.admin import connect_check, connect_review
+from countersign.cli.admin import connect_changes, connect_check, connect_review
 
 
 class ConnectGroup(click.Group):
@@ -33,5 +33,7 @@ connect = ConnectGroup(
         connect_review.review,
         connect_check.check,
         connect_check.rights,
+        connect_changes.diff,
+        connect_changes.accept,
     ],
 )
