@@ -79,7 +79,7 @@ def read_question(text: str) -> object:
         search.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
-    return conditions.Bound(tokens, items.known_items(text, tokens, (), _FRIDAY))
+    return conditions.Bound(tokens, items.KnownItems(text, tokens, (), _FRIDAY).items)
 
 
 QUESTIONS: Mapping[str, Callable[[int], str]] = {

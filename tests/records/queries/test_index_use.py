@@ -4,12 +4,13 @@ table."""
 import random
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from countersign.declare import Bool, Date, Grant, Model, Money, Number, Ref, Select, Text, where
+from countersign.declare import Bool, Date, Grant, Model, Money, Move, Number, Ref, Select, Text, Workflow, where
 from countersign.kernel import ids
 from countersign.records.access.view import Caller
 from countersign.records.commands import list_search, select
@@ -33,6 +34,14 @@ class Place(Model):
     """The target of refs."""
 
     title = Text()
+
+
+class Errand(Model):
+    """A model with a workflow and a date."""
+
+    stage = Select("a", "b")
+    day = Date(index=True)
+    workflow = Workflow("stage", move=Move("a", to="b", help="Moves it."))
 
 
 class Thing(Model):
@@ -251,3 +260,28 @@ async def test_the_check_sees_a_sort_and_a_scan(things: InProcessService) -> Non
     assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)
     unindexed = await asked.plan(asked.statement(**one_condition("plain", "eq", "y"), limit=50))
     assert faults(unindexed) or not FOUND.search(unindexed)
+
+
+async def test_the_newest_dates_of_visible_states_are_found_without_reading_rows_of_hidden_states(
+    database_url: str, tmp_path: Path
+) -> None:
+    """On SQLite, the index of a date has the state. Without it, each row of a hidden state is read from the table. On
+    PostgreSQL, the page is read from the index in its order."""
+    async with inside.open_service(database_url, tmp_path, Errand) as opened:
+        caller = await opened.person(Grant(model="errand", commands="*", clear="*", rows=(where("stage", ne="b"),)))
+        run = opened.run(caller)
+        view = run.view_of("errand")
+        query = {"order": [{"field": "day", "dir": "desc"}], "limit": 50}
+        reading = run.engine.reading(caller, view)
+        made = select.page(reading, view.reach("list"), list_search.read_query(run, "errand", "list", query))
+        keys = made.text.replace(made.text[len("SELECT ") : made.text.index(" FROM ")], "t.id", 1)
+        if run.engine.dialect == "postgres":
+            async with opened.service.records.database.transaction() as transaction:
+                await transaction.run("SET LOCAL enable_seqscan = off")
+                plan = "\n".join(row[0] for row in await transaction.fetch(f"EXPLAIN {keys}", *made.values))
+        else:
+            plan = await opened.plan_of(keys, made.values)
+
+    assert ("USING COVERING INDEX" if run.engine.dialect == "sqlite" else "Index") in plan
+    assert "Sort" not in plan
+    assert "TEMP B-TREE" not in plan

@@ -22,6 +22,8 @@ from tests.store.ask.shelf import PUBLIC, asked
         "released=2026-10-21T10:00:00Z; kind=game",
         "product=quill|hammer; kind=game; order=newest; answer=exists",
         "Which games were released on 31 February 2026?",
+        "games org=",
+        "product:",
     ],
 )
 async def test_odd_values_are_answered_or_refused(shelf: Store, question: str) -> None:

@@ -169,8 +169,9 @@ def _indexes(model: Declared, dialect: Dialect) -> tuple[Index, ...]:
 
 
 def _each_index(model: Declared, dialect: Dialect) -> Iterable[Index]:
+    state = "" if model.workflow is None else f', "{model.workflow.field}"'
     for field in model.fields.values():
-        yield from _field_indexes(model.name, field, dialect)
+        yield from _field_indexes(model.name, field, dialect, state)
     for columns in _EXTRA_INDEXES.get(model.name, ()):
         yield _index(model.name, ", ".join(f'"{name}"' for name in columns), is_unique=True)
     for name in _LOOKED_UP.get(model.name, ()):
@@ -182,7 +183,7 @@ _SHOWN_DOWNWARDS = ("date", "moment")
 """The kinds of fields whose lists begin with the greatest value."""
 
 
-def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[Index]:
+def _field_indexes(table_name: str, field: Field, dialect: Dialect, state: str) -> Iterable[Index]:
     column = f'"{field.name}"'
     if field.unique:
         yield _index(table_name, column, is_unique=True)
@@ -206,7 +207,9 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
     if dialect == "postgres":
         yield _index(table_name, f"{ordered_column} DESC NULLS LAST, id")
     elif field.kind in _SHOWN_DOWNWARDS:
-        yield _index(table_name, f"{ordered_column} DESC, id")
+        # With the state in the index, SQLite skips rows of hidden states without reading them from the table. The
+        # newest of a million rows may all be in a state that the caller does not see.
+        yield _index(table_name, f"{ordered_column} DESC, id{state}")
 
 
 def _index(table_name: str, terms: str, *, is_unique: bool = False, condition: str = "") -> Index:

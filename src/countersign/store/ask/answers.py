@@ -162,11 +162,8 @@ def _contradiction(reading: Reading, found: QuestionAnswer) -> str:
         return ""
     if reading.is_search:
         return f"nothing in the catalog mentions {quoted((*filter.where.text.any, *filter.where.text.all))} and fits"
-    if not _is_about_one(filter):
-        return ""
-    excluding = [values for name, values in conditions(filter) if name in _EXCLUDING]
-    words = [each for values in excluding for each in (*values.any, *values.all)]
-    return f"{filter.where.product.any[0]} does not match {quoted(words)}" if words else ""
+    excluding = [name for name, _ in conditions(filter) if name in _EXCLUDING and _is_about_one(filter)]
+    return f"{filter.where.product.any[0]} does not match the {join_words(excluding)}" if excluding else ""
 
 
 def _may_be_reversed(reading: Reading) -> bool:

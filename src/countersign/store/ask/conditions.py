@@ -5,14 +5,13 @@ a condition of the filter, such as the platform. "not" negates the next slot, "o
 Besides the slots of the filter there are classes of items. `answer`, `find`, `order`, `when`, `field`, `time` and
 `number` become members of the filter, in key=value pairs also `limit` and `by`. `not`, `only`, `or`, `and` and `but`
 bind values. `sort` orders a complete list. `each` makes the next slot the one to count by. `all` asks for everything
-about a product. `titled` refers to words of the title. A `polite` request has the form of a yes/no question. A
-`guard` changes the meaning and is not bound. `beyond` asks for something that no catalog contains.
+about a product. `titled` refers to words of the title. A `polite` request has the form of a yes/no question. A `guard`
+changes the meaning and is not bound. `beyond` asks for something that no catalog contains.
 """
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Sequence, Set
-from itertools import filterfalse
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -57,12 +56,11 @@ class Bound:
         self._names_things = any(item.is_pair or item.slot == "product" for item in self._items)
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
-        self._negated_at = 0
         self._read()
         self.orders, self.times = [*self.found["sort"], *self.found["order"]], self.found["time"]
         self.answer = self.found["answer"][0].value if self.found["answer"] else ""
         guards = [*self.found["guard"], *self.found["step"]]
-        self.guards = [" ".join(self.words[item.start : item.end]) for item in guards]
+        self.guards: list[str] = [" ".join(self.words[item.start : item.end]) for item in guards]
         self._finish()
 
     def _read(self) -> None:
@@ -70,13 +68,13 @@ class Bound:
             "not": self._not, "denied": self._negate_preceding, "included": self._drop_channel,
             "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
             "find": self._find, "when": self._when,
-            "newer": self._require_newer, "step": self._step, "number": self._number, "quoted": self._value,
+            "newer": self._require_newer, "step": self._step, "number": self._number,
             **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
         for at, item in enumerate(self._items):
             self._at = at
-            if self._ends_list(item, self.words[end : item.start]):
+            if not SENTENCE_ENDS.isdisjoint(self.words[end : item.start]):
                 self._but(item)
             self._report_or(item)
             end = item.end
@@ -90,12 +88,6 @@ class Bound:
                 handlers[item.slot](item)
             else:
                 self.found[item.slot].append(item)
-
-    def _ends_list(self, item: Item, between: list[str]) -> bool:
-        """Return whether a negated list ends before the item: at the end of the sentence, or at a comma that more than
-        the next value follows, as in "not for Windows, for Linux"."""
-        continues = between == [","] and item.slot in (self._negated_slot, "or", "and")
-        return not SENTENCE_ENDS.isdisjoint(between) or ("," in between and self._negated_slot != "" and not continues)
 
     def _report_or(self, item: Item) -> None:
         """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
@@ -112,9 +104,9 @@ class Bound:
     def _finish(self) -> None:
         """Bind what depends on the complete question."""
         self._split()
+        self.guards += ["how many"] if [item.value for item in self.found["answer"]].count("count") > 1 else []
         self._read_end()
         self.found["beyond"] += [Item("beyond", "the future", 0, 0)] if self._is_of_future() else []
-        # "Titled …" refers to the words after it or before it, as in: "rail" in the title.
         for item in self.of("text") if self.found["titled"] else ():
             item.slot = "title"
         self.guards += ["most"] if "most" in self.words and not self.orders else []
@@ -140,24 +132,10 @@ class Bound:
 
     def _split(self) -> None:
         """Count by the slot of the listed values, as in "Split into games, apps and tools"."""
-        counts = [item.start for item in self.found["answer"] if item.value == "count"][1:]
-        listed = self._counted(counts) if counts else self._after_each()
-        if len(listed) > 1 and {value.slot for value in listed} in _SINGLE_SLOTS:
-            starts = {value.start for value in listed}
-            self.by, self.values = listed[0].slot, [*filterfalse(lambda value: value.start in starts, self.values)]
-        elif counts:
-            self.guards.append("how many")
-
-    def _after_each(self) -> list[Item]:
         end = max([each.end for each in self.found["each"]], default=len(self.words))
-        return [value for value in self.values if value.start >= end]
-
-    def _counted(self, counts: Sequence[int]) -> list[Item]:
-        """Return the values if each of them is counted, as in "How many tools are free, and how many have to be
-        bought?"."""
-        listed = self.of(self.values[-1].slot) if self.values else []
-        is_one_each = len(listed) == len(counts) + 1 and all(value.start < counts[-1] for value in self.values[:-1])
-        return listed if is_one_each and True not in [value.is_negated for value in listed] else []
+        listed = [value for value in self.values if value.start >= end]
+        if len(listed) > 1 and {value.slot for value in listed} in _SINGLE_SLOTS:
+            self.by, self.values = listed[0].slot, [value for value in self.values if value.start < end]
 
     def _not(self, item: Item) -> None:
         # "Out of beta" is not a beta, but "games out of this studio" are of the studio.
@@ -166,30 +144,23 @@ class Bound:
 
     def _negate(self, item: Item) -> None:
         word, is_first = self.words[item.start], item.start == self.sentence.start
-        if word == "no" and self.words[item.end : item.end + 1] in ([","], ["."], [";"]):
-            # "No, I mean …" negates nothing; "iOS no" negates the words before it.
-            self.found["guard"].append(item)
-        elif self._is_negated and not self._negated_slot:
-            # "Except those without …" is a double negation.
+        if (self._is_negated and not self._negated_slot) or self.words[item.end : item.end + 1] == ["("]:
+            # "Except those without …" is a double negation; "not (A and B)" negates several conditions together.
             self.found["guard"].append(item)
         # "Isn't it free?" asks whether the product is free.
         elif not (is_first and word in AUXILIARIES):
-            self._is_negated, self._negated_slot, self._joint, self._negated_at = True, "", "", item.end
+            self._is_negated, self._negated_slot, self._joint = True, "", ""
             self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
 
-    def _negate_preceding(self, item: Item) -> None:
+    def _negate_preceding(self, _item: Item) -> None:
         """Negate the preceding values, as in "Betas left out"."""
-        self.found["guard"] += [] if self.values else [item]
         for value in reversed(self.values):
             if value.slot != self.values[-1].slot:
                 break
             value.is_negated = True
-            if not value.joint and self.words[value.start - 1] != ",":
-                break
 
-    def _require_newer(self, item: Item) -> None:
+    def _require_newer(self, _item: Item) -> None:
         """Ask for what came after the preceding version: "I have 3.9.2. What has changed since then?"."""
-        self.found["guard"] += [] if self.of("version") else [item]
         for version in self.of("version"):
             version.value = f">{str(version.value).lstrip('<>=')}"
 
@@ -210,8 +181,8 @@ class Bound:
         Ignore it if it refers to the asker ("I just got a Mac"), or to things named before ("only those")."""
         last = self._value_before(item)
         beside = (*self._slots_after(item, 2), *(each.slot for each in last))
-        if True in [self._is_negated, *(value.is_negated for value in last)]:
-            # "Not Windows only" means that Windows is not the only platform.
+        if self._is_negated:
+            # "Not only for Windows" means that Windows is not the only platform.
             self.found["guard"].append(item)
         if not self._is_beside_topic(item):
             self._only |= {*[slot for slot in beside if slot in ("platform", "channel")][:1]}
@@ -230,20 +201,11 @@ class Bound:
         is_aside = self.words[item.start] == "just" and not (self.sentence.has(item) or after[:1] in (["for"], ["on"]))
         return is_aside or not (LISTS["named before"].isdisjoint(after) and LISTS["askers"].isdisjoint(before))
 
-    def _is_in_group(self, item: Item) -> bool:
-        """Return whether the item is in brackets after a negation: "NOT (tag=puzzle OR tag=horror)"."""
-        words = self.words[self._negated_at : item.end]
-        return words[:1] == ["("] and ")" not in words
-
     def _or(self, item: Item) -> None:
-        if all((item.slot == "and", self._is_negated, self._is_in_group(item))):
-            self.found["guard"].append(Item("guard", "not", self._negated_at - 1, self._negated_at))
         if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
             self._drop_channel(item)  # "betas too"
         else:
             self._joint, self._joint_at = item.slot, item.start
-            for value in self.values[-1:] if self.words[item.start : item.end] == ["or", "both"] else ():
-                value.joint = "or"
 
     def _but(self, _item: Item) -> None:
         self._is_negated, self._negated_slot, self._joint = False, "", ""
@@ -268,30 +230,13 @@ class Bound:
         return is_denied
 
     def _number(self, item: Item) -> None:
-        before = {*self.words[max(0, item.start - 1) : item.start]}
-        if self._counts_others(item, before):
-            self.found["guard"].append(item)
-        elif before & (LISTS["numbered things"] | LISTS["doing"] | {"all"}):
-            # "Windows, macOS and Linux, all three"; "Ticket 4711 says …"; "I am 8"
-            self.used.add(item.value)
-        elif _is_small(item) and self._counts_results(item):
+        if _is_small(item) and self._counts_results(item):
             self.limit = max(1, int(item.value))
-        elif not _is_small(item) or self._follows_product(item):
+        elif not _is_small(item) or (self.of("product") and self.words[item.start] == item.value):
             self._version(item)
         elif not self._names_things:
             # A number that counts nothing known; but "compare the two" counts the products.
             self.found["guard"].append(item)
-
-    def _counts_others(self, item: Item, before: Set[str]) -> bool:
-        """Return whether the number counts no results, or is a part of a version: "version 3 of X", "two point ten"."""
-        after = self.words[item.end : item.end + 4]
-        counted = LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]}
-        is_of_version = _is_small(item) and not LISTS["one release"].isdisjoint(before)
-        return is_of_version or bool(counted) or after[:1] == ["point"]
-
-    def _follows_product(self, item: Item) -> bool:
-        """Return whether a number in digits follows the name of a product, as in "Keyturn 2"."""
-        return bool(self.of("product")) and self.words[item.start] == item.value
 
     def _counts_results(self, item: Item) -> bool:
         """Return whether the number is beside what it counts or what orders the results, as in "5 free games", "the
@@ -316,7 +261,6 @@ class Bound:
     def _signed_version(self, item: Item) -> str:
         """Return the version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
-        before *= before[-1:] != ["or"]  # "Is 1.9.1 newer or 1.10.0?"
         compared = [word for word in before if word in _SIGNS]
         if compared:
             self.used |= {*compared, "than"}
@@ -330,7 +274,6 @@ class Bound:
         return f"<={item.value}"
 
     def _value(self, item: Item) -> None:
-        item.slot = "text" if item.slot == "quoted" else item.slot
         is_joined = self._joint == "or" and self.values[-1:] and self.values[-1].end == self._joint_at
         if self._negated_slot not in ("", item.slot) and not is_joined:
             self._is_negated = False
@@ -338,7 +281,7 @@ class Bound:
         is_aside = item.slot == "product" and not self.sentence.has(item)
         item.is_negated |= self._is_negated and not is_aside
         item.joint = item.joint or self._joint
-        self._is_negated &= not item.is_pair or self._is_in_group(item)
+        self._is_negated &= not item.is_pair
         self.has_unbound_not &= not item.is_negated
         self._negated_slot, self._joint = item.slot, ""
         self.values += self._each_of(item)
@@ -367,11 +310,6 @@ def _is_small(number: Item) -> bool:
     return number.value.isdecimal() and int(number.value) <= MAX_NUMBER
 
 
-def _without_signs(versions: Sequence[str]) -> set[str]:
-    """Return the versions in comparisons such as ">2.7.0"."""
-    return {text.lstrip("<>=") for text in versions if text.startswith((">", "<"))}
-
-
 def _values(slot: str, items: Sequence[Item]) -> Values:
     lists: dict[str, list[str]] = {"any": [], "all": [], "none": []}
     is_multiple = slot in MULTIPLE and not any((item.joint, item.is_negated) == ("or", False) for item in items)
@@ -379,8 +317,6 @@ def _values(slot: str, items: Sequence[Item]) -> Values:
         texts = str(item.value).split("|")
         is_all = texts[0].startswith((">", "<")) if slot == "version" else is_multiple and len(texts) == 1
         lists["none" if item.is_negated else "all" if is_all else "any"] += texts
-    # "It runs on 2.7.0. What has changed since 2.7.0?"
-    lists["any"] = list(filterfalse(_without_signs(lists["all"]).__contains__, lists["any"]))
     if all((len(lists["all"]) == 1, not lists["any"], slot != "version")):
         lists["any"], lists["all"] = lists["all"], []
     unique: dict[str, Any] = {name: tuple(dict.fromkeys(texts))[:12] for name, texts in lists.items()}

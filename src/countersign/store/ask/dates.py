@@ -60,15 +60,11 @@ def found(words: Sequence[str], at: int, now: datetime) -> DateMatch | None:
 
 
 def _combined_time(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
-    """Return the time combined with the words that follow it ("to May", "and June", "onwards"), and the position of its
-    end."""
+    """Return the time combined with the words that follow it ("to May", "and June"), and the position of its end."""
     first, end = _period(text, begin, now, is_alone=not kind)
     if first is None:
         return _days(text, kind, begin, now)
     since, until = first
-    onwards = _ONWARDS.match(text, end)
-    if onwards and kind in ("", "in", "since"):
-        return Range(since, None), onwards.end()
     linked = _to_second_time(text, kind, end, first, now)
     if linked is not None:
         return linked
@@ -97,9 +93,7 @@ def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] 
     if first is None or kind not in _OPENINGS[first["link"] == "and"]:
         return None
     last, end = _period(text, first.end(), now)
-    if last is None or last[1] - last[0] != timedelta(1):
-        return None
-    return Range(last[0].replace(day=int(first["day"])), last[1]), end
+    return last and (Range(last[0].replace(day=int(first["day"])), last[1]), end)
 
 
 def _moved_before(since: datetime, until: datetime) -> datetime:
@@ -192,7 +186,6 @@ _DAYS = re.compile("(?:the )?(?P<day>[0-9]{1,2})(?:st|nd|rd|th)? (?P<link>to|unt
 _LINK = re.compile(" (to|until|till|through|-|and|or) ")
 _OPENINGS = (("", "in", "since"), ("between",))
 """The opening words that permit a second time. The second tuple is for times joined by "and"."""
-_ONWARDS = re.compile(" (?:onwards?|on|or later|or newer|and later)(?= |$)")
 _UNIT = rf"(?P<unit>{_alternatives(_UNITS)})s?"
 _COUNT = rf"(?P<n>\d{{1,3}}|{_alternatives(_NUMBERS)}) {_UNIT}"
 _OF_YEAR = r"(?:(?: ,| of| in)? (?P<year>(?:19|20)\d\d))?"

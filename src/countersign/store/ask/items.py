@@ -15,7 +15,6 @@ from typing import NamedTuple, get_args
 from countersign.kernel.database.port import Database
 from countersign.store.ask import dates
 from countersign.store.ask.lexicon import (
-    COUNTS,
     IGNORED,
     KEYS,
     KNOWN_WORDS,
@@ -43,7 +42,7 @@ MAX_SPANS = 300
 MAX_NAME_LENGTH = 100
 _ENDS_OF_NAMES = frozenset(",;()?=<>|")
 _PRIORITY = {
-    "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
+    "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "beyond": -1, "number": -2
 }  # fmt: skip
 """The priority of each kind of item. If a word sequence can be of several kinds, the highest priority is chosen."""
 _COMPARISONS = frozenset([">", "<", ">=", "<="])
@@ -89,7 +88,7 @@ class Recognition:
 async def recognize(database: Database, question: str, tokens: list[WordToken], now: datetime) -> Recognition:
     """Recognise the items in the tokens of the question."""
     exact = await names.exact(database, spans(question, tokens))
-    recognition = Recognition(known_items(question, tokens, exact, now))
+    recognition = Recognition(KnownItems(question, tokens, exact, now).items)
     recognition.unknown = _unknown_name(recognition.items, exact)
     taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
     ambiguous = [name for name in exact if name.others and (name.value, name.start, name.end) in taken]
@@ -106,11 +105,6 @@ def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
     return next((name for name in named if name not in known), "")
 
 
-def known_items(question: str, tokens: list[WordToken], exact: Sequence[Name], now: datetime) -> list[Item]:
-    """Return the items that match exactly, from left to right."""
-    return _KnownItems(question, tokens, exact, now).items
-
-
 def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
     """Return word sequences that could be a name, the longest first; at most `MAX_SPANS`."""
     runs: list[names.WordSpan] = []
@@ -123,11 +117,6 @@ def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
                 break
             if not last.is_mark:
                 runs.append(names.WordSpan(start, end, question[first.start : last.end]))
-                words = [token.word for token in tokens[start:end]]
-                if not COUNTS.keys().isdisjoint(words):
-                    # "Rail Yard three"
-                    text = " ".join(str(COUNTS.get(word, word)) for word in words)
-                    runs.append(names.WordSpan(start, end, text))
     runs.sort(key=lambda run: run.start - run.end)
     return runs[-MAX_SPANS:]
 
@@ -147,11 +136,16 @@ class _Question:
     def _word(self, at: int) -> str:
         return self._tokens[at].word if at < len(self._tokens) else ""
 
+    def _is_quoted(self, at: int) -> bool:
+        return at < len(self._tokens) and self._tokens[at].is_quoted
+
     def _is_capital(self, at: int) -> bool:
         return at > 0 and self._question[self._tokens[at].start].isupper()
 
 
-class _KnownItems(_Question):
+class KnownItems(_Question):
+    """The items that match exactly, from left to right."""
+
     def __init__(self, question: str, tokens: list[WordToken], exact: Sequence[Name], now: datetime) -> None:
         super().__init__(question, tokens)
         self._now = now
@@ -208,10 +202,6 @@ class _KnownItems(_Question):
         return (last.value, last.end) == ("tags", at) or following.slot == "kind" or follows
 
     def _lexicon_candidates(self, at: int) -> Iterable[Candidate]:
-        token = self._tokens[at]
-        if token.is_quoted:
-            yield _PRIORITY["quoted"], Item("quoted", self._text(at, at + 1), at, at + 1)
-            return
         meaning, end = self._meaning(at)
         if meaning is not None:
             yield _PRIORITY.get(meaning.slot, _PRIORITY["word"]), Item(meaning.slot, meaning.value, at, end)
@@ -279,16 +269,13 @@ class _KnownItems(_Question):
         last = at + 1 if is_number else next(filter(self._ends_value, range(at, limit)), limit)
         if key in _ALLOWED:
             return next((each for each in self._literals(at, last) if each[0] in _ALLOWED[key]), ("", at))
-        is_free = is_number or key not in ("org", "product", "version") or self._tokens[at].is_quoted
+        is_free = is_number or key not in ("org", "product", "version") or self._is_quoted(at)
         written = (self._text(at, last), last) if is_free and at < last else ("", at)
         return next(self._named(key, at), written)
 
     def _named(self, key: str, at: int) -> Iterator[tuple[str, int]]:
-        """Return the names and phrases at this word that are a value of the key."""
-        yield from ((name.value, name.end) for name in self._names.get(at, ()) if name.slot == key)
-        meaning, end = self._meaning(at)
-        if meaning and meaning.slot == key:
-            yield meaning.value, end
+        """Return the names at this word that are a value of the key."""
+        return ((name.value, name.end) for name in self._names.get(at, ()) if name.slot == key)
 
     def _literals(self, at: int, last: int) -> Iterable[tuple[str, int]]:
         """Return the texts that could be a value of a fixed set: the words themselves, or what they mean."""
@@ -355,11 +342,8 @@ class _UnknownItems(_Question):
         if self._in_texts.keys() >= {*run} and not any(map(self._is_capital, run)):
             return []
         first, last = run[0], run[-1] + 1
-        # Titles of frequent words can differ only by a number at the end, as in "Caml Pilot 088342".
-        ends = [item.end for item in self._recognition.items if item.slot == "number" and item.start - last in (0, 1)]
         around = ((first - 1, last + 1), (first - 1, last), (first, last + 1), (first, last))
-        spans = (*((first, end) for end in ends), *around)
-        return [span for span in spans if self._is_run(*span)]
+        return [span for span in around if self._is_run(*span)]
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)
@@ -395,11 +379,8 @@ class _UnknownItems(_Question):
         return at in self._opening and word.islower() and word.isascii() and self._word(at + 1) not in _OPERATORS
 
     def _is_name(self, at: int) -> bool:
-        """Return whether the word is written as a name: with a capital, but not as an abbreviation after an article
-        ("the PO")."""
-        text = self._text(at, at + 1)
-        is_abbreviation = len(text) <= 4 and text.isupper() and self._word(at - 1) in LISTS["articles"]
-        return self._is_capital(at) and not is_abbreviation
+        """Return whether the word is written as a name: with a capital, but not after an article ("the PO")."""
+        return self._is_capital(at) and self._word(at - 1) not in LISTS["articles"]
 
     def _is_topic(self, at: int) -> bool:
         """Return whether the word describes a product's topic: it precedes the kind of product, or follows a word such

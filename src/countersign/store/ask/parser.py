@@ -119,8 +119,6 @@ def _has_same_form(base: Filter, query: Filter, words: Sequence[str]) -> bool:
 
 
 def _merged_slots(base: Filter, query: Filter, *, is_narrowed: bool) -> Filter:
-    if query.where.product.any and query.where.product != base.where.product and base.answer == "list":
-        return replace(base, where=query.where, channel=query.channel)
     merged = {
         name: _merged_values(name, slot(base, name), values, is_narrowed=is_narrowed)
         for name, values in conditions(query)
@@ -129,9 +127,6 @@ def _merged_slots(base: Filter, query: Filter, *, is_narrowed: bool) -> Filter:
 
 
 def _merged_values(name: str, before: Values, values: Values, *, is_narrowed: bool) -> Values:
-    is_denial = not (values.any or values.all) and name != "product"
-    if is_denial:
-        return replace(before, none=tuple(dict.fromkeys((*before.none, *values.none))))
     if is_narrowed and name in MULTIPLE and len(before.any) == 1 and before.any != values.any:
         # "How many of those run on Linux too?"
         return Values(all=(*before.any, *values.any, *values.all))
@@ -168,7 +163,6 @@ class _Builder(Bound):
         if not self.of("product"):
             self.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
             self.used |= LISTS["others"] if is_other else set()
-        self.guards = [guard for guard in self.guards if guard not in ("instead", "next")]
 
     def _is_yes_no(self) -> bool:
         """Return whether the question is a yes/no question, such as "Does Keyturn …" or "And Keyturn, does it run on
@@ -176,16 +170,9 @@ class _Builder(Bound):
         words = self.words
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
-        if self._first in LISTS["checks"]:
-            return self._states_something()
         auxiliary, subject, *_ = [*(words[words.index(",") + 1 :] if "," in words else ()), "", ""]
         is_request = subject == "you" or self._first in QUESTION_WORDS
         return auxiliary in AUXILIARIES and not is_request
-
-    def _states_something(self) -> bool:
-        """Return whether a request to verify something states it: "Verify that X runs on Linux" does."""
-        is_open = bool(self._fields) or not QUESTION_WORDS.isdisjoint(self.words)
-        return not is_open and bool(self.of("version") or (self._has_condition() and not self.orders))
 
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
@@ -194,10 +181,9 @@ class _Builder(Bound):
         if not self.is_terse:
             self._apply_nouns()
             self._set_find()
-            self._find_dates()
             await self._of_publisher(database)
             self._compare()
-            self.guards += [guard for guard, applies in self._guard_conditions() if applies]
+            self.guards += self._ambiguities()
             self._set_answer()
             self._search_notes()
             self._set_limit()
@@ -205,9 +191,8 @@ class _Builder(Bound):
         if self.has_unbound_not and self._members.get("answer") != "compare":
             self.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
-        self.guards += [*self._unanswered(found), *self._unanswered_of_release(found)]
-        beyond = [item.value for item in self.found["beyond"] if not self._is_afterthought(item)]
-        self._unused += [item.value for item in self.found["beyond"] if item.value not in beyond]
+        self.guards += self._unanswered(found)
+        beyond = [item.value for item in self.found["beyond"]]
         rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
         return Reading(found, self._unused, *rest, is_about_text=bool(self.found["all"]), is_search=self._is_search())
 
@@ -219,12 +204,6 @@ class _Builder(Bound):
         self._slots = self.slots()
         self._products = [item for item in self.of("product") if not item.is_negated]
         self._unused = list(filterfalse(self.used.__contains__, self._recognition.unused))
-
-    def _is_afterthought(self, item: Item) -> bool:
-        """Return whether the item is in a separate clause after all conditions, as in "What's new in X, worth the
-        update?"."""
-        end = max([each.end for each in self.values], default=item.start)
-        return "," in self.words[end : item.start]
 
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks about unnamed products that neither a list nor a number of products answers:
@@ -239,12 +218,6 @@ class _Builder(Bound):
     def _is_of_others(self) -> bool:
         """Return whether the question asks for something that no list contains: "Who holds the copyright in X?"."""
         return self._first in OF_OTHERS if not self._products else self._first == "who" and "org" not in self._fields
-
-    def _unanswered_of_release(self, found: Filter) -> list[str]:
-        """Return the unused words that tell which release is meant, such as "tulips" in "Which version put the tulips
-        in?"."""
-        is_of_one = (found.find, found.limit) == ("releases", 1) and not (self.orders or self.pairs)
-        return self._unused if is_of_one else []
 
     def _apply_pairs(self) -> None:
         """Use the members that the question states as key=value instead of the inferred members."""
@@ -317,11 +290,6 @@ class _Builder(Bound):
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
 
-    def _find_dates(self) -> None:
-        """Search for releases if their date is asked for, as in "When did Northlight Games last publish anything?"."""
-        if self.orders and self._fields == ["published_at"] and not self.of("product"):
-            self._members["find"], self._fields = "releases", []
-
     def _has_condition(self) -> bool:
         """Return whether a condition restricts the products, and not only their releases."""
         return any(item.slot not in _OF_RELEASES for item in self.values)
@@ -358,62 +326,21 @@ class _Builder(Bound):
         elif self.found["same"] and len(self._products) > 1 and fields:
             self.answer, self._members["fields"] = "exists", fields
 
-    def _excludes_products(self) -> bool:
-        return any(item.is_negated and item.slot != "org" for item in self.values)
-
-    def _counts_field(self) -> bool:
-        """Return whether "how many" refers to a field of a product that has only one value."""
-        counts = [item.end for item in self.found["answer"] if item.value == "count"]
-        return any(item.start in counts and item.value not in _COUNTED_FIELDS for item in self.found["field"])
-
-    def _before_times(self) -> list[str]:
-        return [self.words[time.start - 1] for time in self.times if time.start]
-
-    def _guard_conditions(self) -> tuple[tuple[str, bool], ...]:
-        """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then
-        ambiguous, or a filter cannot express the question."""
-        words, products = self._all_words, self._products
-        begin = self.sentence.start + 1
-        is_of_all = not _ALL.isdisjoint(self.words[begin : begin + 1])
-        denies = not {"no", "without"}.isdisjoint(self.words[slice(*self.sentence)])
-        kinds = self._slots.get("kind", Values()).any if self._members["find"] == "publishers" else ()
-        groups = {item.value for item in self.of("platform") if "|" in item.value and item.joint != "or"}
+    def _ambiguities(self) -> list[str]:
+        """Return what makes the question ambiguous, or what a filter cannot express."""
         forms = {item.value for item in self.found["answer"]} - {"exists"}
-        of_some = [*self.times, *self._kinds, *self.of("org")]
-        return (
-            (self._order_of, all((self._asks_whether, products, self.orders, of_some))),
-            # "No beta since March" can exclude products with a beta release since March, or only the beta releases.
-            ("no", all((self.times, denies, "channel" in self._slots))),
-            ("all", all((self._asks_whether, not products, is_of_all))),
-            ("only", all(("only" in words, self._members["find"] == "publishers"))),
-            # "Which publishers have no games?" is not about the publishers of other products.
-            ("not", all((self._members["find"] == "publishers", self._excludes_products()))),
+        guards = {
+            "versions of several products": len(self._products) > 1 and self.of("version"),
             # "Are there two betas?", "I can't find 1.2.0, is it out?"
-            ("number", all((self._asks_whether, self.limit not in (None, 1)))),
-            ("not", all((self._asks_whether, self._slots.get("version", Values()).none))),
-            ("both", all((len(kinds) > 1, "both" in words))),
-            # "In both 2025 and 2026", "on a Friday"
-            *((word, word in LISTS["before periods"]) for word in self._before_times()),
-            ("and", len(groups) > 1),  # "For phones and for desktops"
-            # "Games newer than Keyturn", "What other games have the makers of Keyturn made?"
-            ("products beside a named product", all((len(products) == 1, self._is_plural(self.of("kind"))))),
-            # No text says what a product cannot do: "Does Keyturn work offline?"
-            *((str(item.value), all((self._asks_whether, products))) for item in self.of("text")),
-            # "How many games are for Linux, compared to Windows?"
-            ("several forms of answer", len(forms) > 1),
-            # "Games whose first stable release was in 2026" depends on the other releases of each game.
-            ("first", all((self._order_of == "oldest", self.times, self._kinds, "channel" in self._slots))),
-            ("same", all((self.found["same"], "fields" not in self._members))),
-            ("most", all((self._order_of == "products", self._fields))),
-            # "The latest version as of 1 May" is not one since then.
-            # "How many licenses of Keyturn can we buy?"
-            ("how many", bool(products) and self._counts_field()),
+            "number": self._asks_whether and self.limit not in (None, 1),
             # "Did it release more in 2025 or 2026?"
-            ("more", all((self._asks_whether, self.times, "more" in words))),
-            ("as of", all((self.orders, "as" in [self.words[time.start] for time in self.times]))),
-            ("dropped", all(("dropped" in words, not self.times))),  # "Which tools dropped Linux support?"
-            ("versions of several products", all((len(products) > 1, self.of("version")))),
-        )
+            "more": self._asks_whether and self.times and "more" in self._all_words,
+            # "How many games are for Linux, compared to Windows?"
+            "several forms of answer": len(forms) > 1,
+            # "Which platform has the most games?"
+            "most": self._order_of == "products" and self._fields,
+        }
+        return [guard for guard, applies in guards.items() if applies]
 
     def _set_answer(self) -> None:
         """Set the form of the answer to the first form that matches the question."""
@@ -448,11 +375,8 @@ class _Builder(Bound):
             self._slots["product"] = Values(any=(*named.any, *named.none))
         elif choices and len(self._products) == 1:
             members |= {"answer": "fields", "fields": choices}
-        elif all((self._asks_whether, "notes" not in fields, not self._is_choice())):
+        elif self._asks_whether and "notes" not in fields:
             members["answer"] = "exists"
-            if self._slots.get("channel", Values()).none:
-                # "Is Keyturn without a beta release?" is not about the other releases.
-                members["find"] = "products"
         elif self._is_of_version():
             members |= {"answer": "fields", "fields": ("notes",)}
         elif fields in ((), ("versions",)):
@@ -462,18 +386,10 @@ class _Builder(Bound):
         if "notes" in members.get("fields", ()) and LISTS["whole"] & self._all_words:
             members["limit"] = MAX_NOTES
 
-    def _is_choice(self) -> bool:
-        """Return whether the question asks which of several products has a condition: "Is A or B the free one?"."""
-        return "one" in self._all_words and "or" in [item.joint for item in self._products]
-
     def _choices(self) -> tuple[str, ...]:
         """Return the fields for which the question names several values although a product has only one value, as in
         "Is it free or paid?"."""
         several = {name for name, values in self._slots.items() if len(values.any) > 1}
-        if "version" in self._slots and "channel" in several:
-            # "Did 1.1.0 come out as stable or as beta?"
-            del self._slots["channel"]
-            return ("versions",)
         return tuple(name for name in ("kind", "access", "license") if name in several and len(self.of(name)) > 1)
 
     def _is_of_version(self) -> bool:

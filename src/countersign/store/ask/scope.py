@@ -23,7 +23,6 @@ _PRODUCT_REQUEST_SLOTS = frozenset(["find", "field", "order", "all"]) | _CONDITI
 """The slots that a question can ask of a product named in another sentence, as in "What was in it?"."""
 _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
 """The slots that a question can also take from the other sentence that names the product."""
-_LIMITS = frozenset(["time", "number", "version"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
 """The slots that are used from sentences that are neither the question nor its context."""
 _OF_UNMARKED = _CONDITIONS - {"time", "tag"}
@@ -42,8 +41,6 @@ SENTENCE_ENDS = frozenset([".", "?", "!"])
 MIN_WORDS_BEFORE = 6
 """The minimum number of words before a clause that is a question by itself; after fewer words ("On Linux, which …")
 the clause continues the sentence."""
-MAX_WORDS_OF_LIMIT = 12
-"""The maximum number of words of a part that begins with a negation or "only" and restricts the question beside it."""
 
 
 @dataclass(slots=True)
@@ -117,15 +114,13 @@ class _Clauses:
         return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
 
     def _begin(self, start: int, end: int) -> int:
-        """Return the start of the last clause that no condition precedes. After many words, a time does not count as a
-        condition, and a clause that is a question by itself can follow any condition."""
+        """Return the start of the last clause that no condition precedes. After many words, a clause that is a question
+        by itself can follow a condition."""
         first = min(self._starts(_CONDITIONS, start, end), default=end)
-        dated = min([first] * (first == start) + self._starts(_CONDITIONS - {"time"}, start, end), default=end)
-        known = {at - more for at in self._slot_at for more in range(MIN_WORDS_BEFORE)}
         begins = [start]
         for at in filter(self._opens_clause, range(start + 1, end)):
             is_late = at >= start + MIN_WORDS_BEFORE and Sentence(start, at - 1) not in self._times
-            if at <= first or (is_late and (self._is_question(at) or (at <= dated and at in known))):
+            if at <= first or (is_late and self._is_question(at)):
                 begins.append(at)
         return begins[-1]
 
@@ -145,8 +140,6 @@ class _Clauses:
         word, following, after = self._word(at), self._word(at + 1), self._word(at + 2)
         if word in (",", ";"):
             return self._opens_reason(at + 1, is_last=last < at)
-        if word in LISTS["contrasts"]:
-            return last < at and not self._starts({"not", "only"}, at, at + 3)
         if word == "or":
             return following in AUXILIARIES and after in LISTS["subjects"]
         return word in LISTS["reasons"] or self._opens_aside(at)
@@ -156,20 +149,15 @@ class _Clauses:
         purpose, no condition may follow."""
         word, following = self._word(at), self._word(at + 1)
         is_purpose = is_last and (word in LISTS["needs"] or following == "you")
-        is_of_asker = word in _ASKERS | LISTS["reasons"] or is_purpose
-        return is_of_asker and LISTS["wishes"].isdisjoint([following, self._word(at + 2)])
+        return (word in _ASKERS or is_purpose) and following not in LISTS["wishes"]
 
     def _opens_aside(self, at: int) -> bool:
         word, following = self._word(at), self._word(at + 1)
         if word == "to":
             return self._word(at + 2) in QUESTION_WORDS
-        return any(word in words and following in others for words, others in _OPENS_ASIDE) and not self._limits(at)
-
-    def _limits(self, at: int) -> bool:
-        """Return whether a clause about the asker restricts the results: "before my visit in May", "since I installed
-        2.8.0", "if I do not pay"."""
-        end = next((end for end in range(at, self._end) if self._tokens[end].is_mark), self._end)
-        return bool(self._starts(_CONDITIONS | _LIMITS if self._word(at) == "if" else _LIMITS, at, end))
+        # "Before my visit in May" restricts the results.
+        is_limit = bool(self._starts({"time", "version", "number"}, at, self._end))
+        return not is_limit and any(word in words and following in others for words, others in _OPENS_ASIDE)
 
 
 class Scope(_Clauses):
@@ -187,7 +175,7 @@ class Scope(_Clauses):
         has_request = bool(self._starts(_REQUEST_SLOTS, *self.question))
         self._states_request = bool(self._slots) or has_request
         self._is_named_only = self._slots == {"product"} and not has_request
-        self._is_marked = self._is_request() or self._word(self._whole.end - 1) == "?"
+        self._is_marked = self._word(self._whole.end - 1) == "?"
         self._points_back = not LISTS["references"].isdisjoint(map(self._word, range(*self.question)))
         self._preface = Sentence(self._whole.start, self.question.start)
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
@@ -197,20 +185,11 @@ class Scope(_Clauses):
         is_newest = self._starts({"order"}, *self.question) and self._word(self.question.start) not in AUXILIARIES
         self._has_versions = not is_newest and "product" in self._slots_of_context
 
-    def _is_request(self) -> bool:
-        before = self._word(self.question.start - 1)
-        return before == ";" or (before in (":", "-") and bool(self._starts(_REQUEST_SLOTS, *self.question)))
-
     def _is_limiting(self, part: Sentence) -> bool:
-        """Return whether a part beside the question restricts the results: "Only the free ones.", "They must be free.",
-        "Besides the ones on Windows, which …"."""
-        word = self._word(part.start)
-        # "Haven't touched it in ages." is about the asker.
-        is_of_asker = part == self._whole or word in LISTS["denied verbs"]
-        if is_of_asker or not self._starts(_CONDITIONS, *part):
-            return False
-        is_short = part.end - part.start <= MAX_WORDS_OF_LIMIT and self._slot_at.get(part.start) in ("not", "only")
-        return is_short or (self._whole.end <= part.start and word in LISTS["pronouns"])
+        """Return whether a part beside the question restricts the results: "Only the free ones.", "Besides the ones on
+        Windows, which …"."""
+        is_restricted = self._slot_at.get(part.start) in ("not", "only") and bool(self._starts(_CONDITIONS, *part))
+        return is_restricted and part != self._whole and self._word(part.start) not in LISTS["denied verbs"]
 
     def limits(self, item: Item) -> bool:
         """Return whether the item is in a part beside the question that restricts the results."""
@@ -236,20 +215,9 @@ class Scope(_Clauses):
             return self._request(before[-1])
         return _NOWHERE if self._slots else next(iter(others), _NOWHERE)
 
-    def _remarks(self) -> set[int]:
-        """Return the positions of tokens in brackets that contain no question: "(don't tell my boss)"."""
-        question = {*self._starts(_CONDITIONS | _REQUEST_SLOTS | {"only", "guard", "when"}, 0, self._end)}
-        found: set[int] = set()
-        end = 0
-        for at in reversed(range(self._end)):
-            if self._word(at) == "(" and question.isdisjoint(range(at, end)):
-                found |= {*range(at, end)}
-            end = at if self._word(at) in ("(", ")") else end
-        return found
-
     def items(self) -> list[Item]:
         """Return the items that state what is asked."""
-        ignored = self._remarks() | self._introduction()
+        ignored = self._introduction()
         mentioned = [item for item in self._items if item.start not in ignored]
         asking = [self.question.has, self._requests_names, self._counts]
         return [item for item in mentioned if any(is_asking(item) for is_asking in asking)]
@@ -296,7 +264,7 @@ class Scope(_Clauses):
         is_open = self._context == self._preface or not self._states_request or is_description
         is_open &= "product" not in self._slots_of_context
         parts = [self.question, self._context, self._preface] if is_open else [self.question]
-        positions = {at for part in parts for at in range(*part)} - self._within - self._remarks()
+        positions = {at for part in parts for at in range(*part)} - self._within
         return [at for at in sorted(positions) if not self._is_ignored(at)]
 
     def _is_ignored(self, at: int) -> bool:
