@@ -34,14 +34,9 @@ _KIND_NAMES = {
 }  # fmt: skip
 
 
-url_file_option = click.option(
-    "--url-file", metavar="FILE", help="File with the URL, so that no list of processes shows its password."
-)
-
-
 @click.command()
 @click.argument("url", required=False)
-@url_file_option
+@click.option("--url-file", metavar="FILE", help="File with the URL, so that no list of processes shows its password.")
 @click.option("--schema", "schemas", multiple=True, metavar="S", help="Only this schema; may be given several times.")
 @click.option("--table", "tables", multiple=True, metavar="T", help="Only this table or view; may be repeated.")
 @click.option("--name", metavar="NAME", help="Name of the module. Default: the name of the database.")
@@ -74,7 +69,7 @@ def connect(
     COUNTERSIGN_EXISTING_URL. Text that may be personal is masked, and secrets are left out; the file says why. The file
     contains no password, and an existing file is never overwritten.
     """
-    address = address_of(url, url_file)
+    address = _address(url, url_file)
     module = name or names.module_name(_database_name(address))
     if not is_name(module):
         raise click.UsageError(f"{module!r} is not a module name: lower-case letters, digits and single underscores")
@@ -82,7 +77,7 @@ def connect(
     _require_new(path)
     if is_demo:
         _create_demo_database(address)
-    require_database(address)
+    _require_database(address)
     started_s = clock.monotonic_s()
     database, samples = _run(address, schemas, tables, sample)
     took_s = clock.monotonic_s() - started_s
@@ -93,13 +88,12 @@ def connect(
     output.answer(_as_json(module, path, database, found.report))
     columns = sum(bool(values) for values in samples.values())
     _summarize(database, found.report, took_s, f"up to {sample} values of {columns} text columns", is_try)
-    output.say(f"Wrote {path}. Read it, decide on what is masked, and try it:")
-    output.say(f"  countersign connect review {path}")
+    output.say(f"Wrote {path}. Read it, and try it:")
     given = f"{URL_SETTING}_FILE={url_file}" if url_file else f"{URL_SETTING}=…"
     output.say(f"  {given} countersign serve records --modules {_entry(path)} --try")
 
 
-def address_of(url: str | None, url_file: str | None) -> str:
+def _address(url: str | None, url_file: str | None) -> str:
     """Return the URL of the database from the argument, the file or the setting.
 
     Raises:
@@ -123,12 +117,7 @@ def address_of(url: str | None, url_file: str | None) -> str:
     return address
 
 
-def require_database(address: str) -> None:
-    """Check that the SQLite file at the address exists.
-
-    Raises:
-        Failure: it does not.
-    """
+def _require_database(address: str) -> None:
     if address.startswith(sqlite.SQLITE) and not Path(address.removeprefix(sqlite.SQLITE)).is_file():
         why, remedy = "the file does not exist", "Write the URL like sqlite:////absolute/file.db."
         raise Failure(CANNOT_CONNECT, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
