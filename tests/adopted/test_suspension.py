@@ -1,11 +1,15 @@
 """A model whose table has changed since its review is hidden, because the changed table may show personal values."""
 
+import psycopg
 import pytest
 from structlog.testing import capture_logs
 
 from countersign.declare import text
 from countersign.declare.registry import Registry
+from countersign.kernel.database import table_fingerprints
+from countersign.kernel.database.open import open_existing
 from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.security.encryption import MemoryCipher
 from countersign.records import base_models, health_checks
 from countersign.records.adopted import store
 from countersign.records.adopted.suspension import Suspensions
@@ -278,3 +282,30 @@ async def test_a_domain_over_another_type_suspends_its_model(shop: Shop) -> None
         assert suspensions.models == {"line"}
     finally:
         await existing.close()
+
+
+async def test_a_foreign_table_with_another_source_has_another_fingerprint(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION postgres_fdw")
+        connection.execute("CREATE SERVER theirs FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1')")
+        connection.execute("CREATE FOREIGN TABLE far (id int, label text) SERVER theirs OPTIONS (table_name 'near')")
+        connection.execute("CREATE VIEW shown AS SELECT id, label FROM far")
+    found: list[list[str]] = []
+    for statement in (
+        "SELECT 1",
+        "ALTER FOREIGN TABLE far ALTER COLUMN label OPTIONS (ADD column_name 'email')",
+        "ALTER FOREIGN TABLE far OPTIONS (SET table_name 'person')",
+        "ALTER SERVER theirs OPTIONS (SET host '127.0.0.2')",
+    ):
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(statement)
+        existing = await open_existing(postgres_url, pool=1, read_deadline_s=5.0, new_cipher=MemoryCipher)
+        try:
+            tables = [("public", "far"), ("public", "shown")]
+            definitions = await table_fingerprints.read("postgres", existing.scan, tables)
+            found.append([definitions[table].fingerprint(()) for table in tables])
+        finally:
+            await existing.close()
+
+    for fingerprints in zip(*found, strict=True):
+        assert len(set(fingerprints)) == len(found)

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -50,24 +51,44 @@ def test_an_existing_file_stays_as_it_is(run: Run, tmp_path: Path) -> None:
     assert ended.returncode == Exit.CONFLICT
     assert f"{path} exists" in ended.stderr
     assert path.read_bytes() == b"theirs"
+    assert [each.name for each in tmp_path.glob("theirs*")] == ["theirs.db"]
     assert not (tmp_path / "theirs.py").exists()
 
 
-def test_a_database_with_a_table_stays_as_it_is(run: Run, postgres_url: str) -> None:
+@pytest.mark.parametrize("statement", ["CREATE TABLE theirs (id int)", "CREATE TYPE customer AS ENUM ('a')"])
+def test_a_database_that_is_not_empty_stays_as_it_is(run: Run, postgres_url: str, statement: LiteralString) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("CREATE TABLE theirs (id int)")
+        connection.execute(statement)
 
     ended = run("connect", postgres_url, "--demo-database", "--name", "shop")
 
     assert ended.returncode == Exit.CONFLICT
-    assert "the database has tables already" in ended.stderr
+    assert "the database has tables or types already" in ended.stderr
     with psycopg.connect(postgres_url) as connection:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-    assert tables == [("theirs",)]
+    assert set(tables) <= {("theirs",)}
+
+
+def test_a_database_with_an_extension_is_empty(run: Run, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS citext")
+
+    ended = run("connect", postgres_url, "--demo-database", "--name", "shop")
+
+    assert ended.returncode == Exit.OK, ended.stderr
+
+
+def test_the_database_of_the_service_is_not_filled(run: Run, tmp_path: Path) -> None:
+    for setting in ("COUNTERSIGN_DATABASE_URL", "COUNTERSIGN_EXISTING_URL"):
+        ended = run("connect", "--demo-database", "--name", "shop", **{setting: f"sqlite:///{tmp_path}/own.db"})
+
+        assert ended.returncode == Exit.USAGE
+        assert "--demo-database needs the URL of a new database" in ended.stderr
+        assert not (tmp_path / "own.db").exists()
 
 
 def test_a_folder_that_does_not_exist_is_named(run: Run) -> None:
     ended = run("connect", "sqlite:///missing/new.db", "--demo-database")
 
     assert ended.returncode == Exit.FAILED
-    assert "No such file or directory" in ended.stderr
+    assert "missing/new.db cannot be written" in ended.stderr

@@ -69,6 +69,9 @@ def connect(
     COUNTERSIGN_EXISTING_URL. Text that may be personal is masked, and secrets are left out; the file says why. The file
     contains no password, and an existing file is never overwritten.
     """
+    if is_demo and url is None and url_file is None:
+        # The settings may name a database that is in use.
+        raise click.UsageError("--demo-database needs the URL of a new database, as argument or in --url-file")
     address = _address(url, url_file)
     module = name or names.module_name(_database_name(address))
     if not is_name(module):
@@ -135,7 +138,8 @@ def _create_demo_database(address: str) -> None:
         else:
             asyncio.run(demo_database.create_postgres(address))
     except FileExistsError as error:
-        why, remedy = f"{error.filename} exists", "Name a new file, or leave out --demo-database to connect this one."
+        why = f"{error.filename2 or error.filename} exists"
+        remedy = "Name a new file, or leave out --demo-database to connect this one."
         raise Failure(CANNOT_CREATE, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
     except OSError as error:
         why = error.strerror or str(error)
