@@ -56,22 +56,22 @@ def tokens_are_counted(patch: pytest.MonkeyPatch) -> None:
     """Tokens are numbered in the order in which they are first sent."""
     known: dict[DomainMasks, dict[int, int]] = {}
 
-    def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
-        mine = known.setdefault(self, {})
-        return [mine.setdefault(id_, len(mine) + 1) for id_ in ids]
+    def numbers(self: DomainMasks, ids: Sequence[int]) -> list[str]:
+        known_ids = known.setdefault(self, {})
+        return [str(known_ids.setdefault(id_, len(known_ids) + 1)) for id_ in ids]
 
-    patch.setattr(DomainMasks, "tokens", tokens)
+    patch.setattr(DomainMasks, "numbers", numbers)
 
 
 def tokens_follow_a_common_counter(patch: pytest.MonkeyPatch) -> None:
     """Tokens are numbered by a counter that all callers share."""
     known: dict[DomainMasks, dict[int, int]] = {}
 
-    def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
-        mine = known.setdefault(self, {})
-        return [mine.setdefault(id_, 1000 * len(known) + 2 * len(mine)) for id_ in ids]
+    def numbers(self: DomainMasks, ids: Sequence[int]) -> list[str]:
+        known_ids = known.setdefault(self, {})
+        return [str(known_ids.setdefault(id_, 1000 * len(known) + 2 * len(known_ids))) for id_ in ids]
 
-    patch.setattr(DomainMasks, "tokens", tokens)
+    patch.setattr(DomainMasks, "numbers", numbers)
 
 
 def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
