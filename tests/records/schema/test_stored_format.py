@@ -20,7 +20,7 @@ def test_a_stored_column_is_read_with_all_that_it_says() -> None:
     read = [msgspec.convert(column, Column) for column in columns]
 
     assert read[1].references == "party"
-    assert read[2].indirect_sources == ("invoice_line.net_minor",)
+    assert read[2].direct_sources == ("invoice_line.net_minor",)
     assert (read[3].label, read[3].is_linked, read[3].former_name) == ("NOTES", True, "notes")
     assert [msgspec.json.decode(msgspec.json.encode(column)) for column in read] == columns
 

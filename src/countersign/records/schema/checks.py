@@ -10,17 +10,18 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Reader
 from countersign.records.schema.snapshot import RowTask, Step, Unique
 
-_LOW_HALF = 1 << 32
+_HALF_DIVISOR = 1 << 32
 
 
 def sum_columns(expression: str) -> tuple[str, str]:
-    """Return the two SQL columns from which `total_of` computes the total."""
-    return f"coalesce(sum({expression} / {_LOW_HALF}), 0)", f"coalesce(sum({expression} % {_LOW_HALF}), 0)"
+    """Return two SQL columns: the sum of the high halves of the values and the sum of their low halves. `total_of`
+    computes the total from them, so that no sum overflows in the database."""
+    return f"coalesce(sum({expression} / {_HALF_DIVISOR}), 0)", f"coalesce(sum({expression} % {_HALF_DIVISOR}), 0)"
 
 
 def total_of(high_half: int | Decimal, low_half: int | Decimal) -> int:
-    """Return the total of the two sums. PostgreSQL returns sums as decimals."""
-    return int(high_half) * _LOW_HALF + int(low_half)
+    """Return the total from the two sums of `sum_columns`. PostgreSQL returns sums as decimals."""
+    return int(high_half) * _HALF_DIVISOR + int(low_half)
 
 
 _MAX_EXAMPLES = 3
@@ -45,60 +46,62 @@ def _default(field: Field) -> Stored:
         raise LookupError(f"the default of {field.name} does not fit; a check should have refused it before") from error
 
 
-async def examine(reader: Reader, step: Step) -> Step:
-    """Return the step, marked as not destructive if it removes options that no row has."""
-    work = step.work
-    if work is None or work.kind != "options" or await _records_with_removed_option(reader, work):
+async def clear_destructive_if_unused(reader: Reader, step: Step) -> Step:
+    """Return the step. If it removes options that no row has, mark it as not destructive."""
+    row_task = step.row_task
+    if row_task is None or row_task.kind != "options" or await _removed_option_count_text(reader, row_task):
         return step
     return replace(step, is_destructive=False)
 
 
-async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned: bool) -> str | None:
+async def obstacle(reader: Reader, registry: Registry, step: Step, *, earlier_steps_pending: bool) -> str | None:
     """Return the reason why the step cannot be taken, with the remedy. Return None if the step can be taken.
 
-    `is_planned` is true if the previous steps are not done yet. Columns that they add cannot be queried then.
+    If `earlier_steps_pending` is true, the earlier steps of the upgrade have not run, so the columns that they add do
+    not exist yet.
     """
-    if step.unique is not None and (step.unique.is_there or not is_planned):
+    if step.unique is not None and (step.unique.column_exists or not earlier_steps_pending):
         return await _duplicate_obstacle(reader, step.unique)
-    work = step.work
-    if work is None or work.kind not in ("default", "options"):
+    row_task = step.row_task
+    if row_task is None or row_task.kind not in ("default", "options"):
         return None
-    if substitute(registry, work.table, work.field) is not None:
+    if substitute(registry, row_task.table, row_task.field) is not None:
         return None
-    if work.kind == "default":
-        return await _empty_obstacle(reader, registry, work, has_column=work.is_there or not is_planned)
-    return await _options_obstacle(reader, registry, work)
+    if row_task.kind == "default":
+        has_column = row_task.column_exists or not earlier_steps_pending
+        return await _empty_obstacle(reader, registry, row_task, has_column=has_column)
+    return await _options_obstacle(reader, registry, row_task)
 
 
-async def _options_obstacle(reader: Reader, registry: Registry, work: RowTask) -> str | None:
-    if not registry.models[work.table].fields[work.field].required:
+async def _options_obstacle(reader: Reader, registry: Registry, row_task: RowTask) -> str | None:
+    if not registry.models[row_task.table].fields[row_task.field].required:
         return None
-    holders = await _records_with_removed_option(reader, work)
-    if not holders:
+    count_text = await _removed_option_count_text(reader, row_task)
+    if not count_text:
         return None
     return (
-        f"{work.table}.{work.field} is required and loses the options {', '.join(work.options)}, still used in "
-        f"{holders}: give these records another option first, or give the field a default"
+        f"{row_task.table}.{row_task.field} is required and loses the options {', '.join(row_task.options)}, still "
+        f"used in {count_text}: give these records another option first, or give the field a default"
     )
 
 
-async def _records_with_removed_option(reader: Reader, work: RowTask) -> str:
-    """Return the number of records with a removed option, such as "3 records", or an empty text if there are none."""
-    places = ", ".join(f"${number}" for number in range(1, len(work.options) + 1))
-    text = f'SELECT count(*) FROM "{work.table}" WHERE "{work.field}" IN ({places})'
-    row = await reader.fetch_one(text, *work.options)
+async def _removed_option_count_text(reader: Reader, row_task: RowTask) -> str:
+    """Return how many records have a removed option, as a text such as "3 records". Return "" if there are none."""
+    placeholders = ", ".join(f"${number}" for number in range(1, len(row_task.options) + 1))
+    text = f'SELECT count(*) FROM "{row_task.table}" WHERE "{row_task.field}" IN ({placeholders})'
+    row = await reader.fetch_one(text, *row_task.options)
     return _records(0 if row is None else row[0])
 
 
-async def _empty_obstacle(reader: Reader, registry: Registry, work: RowTask, *, has_column: bool) -> str | None:
-    empty = f' WHERE "{work.field}" IS NULL' if has_column else ""
-    row = await reader.fetch_one(f'SELECT count(*) FROM "{work.table}"{empty}')
-    lacking = _records(0 if row is None else row[0])
-    if not lacking:
+async def _empty_obstacle(reader: Reader, registry: Registry, row_task: RowTask, *, has_column: bool) -> str | None:
+    empty = f' WHERE "{row_task.field}" IS NULL' if has_column else ""
+    row = await reader.fetch_one(f'SELECT count(*) FROM "{row_task.table}"{empty}')
+    count_text = _records(0 if row is None else row[0])
+    if not count_text:
         return None
-    field = registry.models[work.table].fields[work.field]
+    field = registry.models[row_task.table].fields[row_task.field]
     remedy = "make it optional" if isinstance(field, Ref) else "give it a default, or make it optional"
-    return f"{work.table}.{work.field} is required and {lacking} would be without it: {remedy}"
+    return f"{row_task.table}.{row_task.field} is required and {count_text} would be without it: {remedy}"
 
 
 async def _duplicate_obstacle(reader: Reader, unique: Unique) -> str | None:
@@ -112,7 +115,7 @@ async def _duplicate_obstacle(reader: Reader, unique: Unique) -> str | None:
     examples = ", ".join(example_row[0] for example_row in await reader.fetch(text, row[0]))
     return (
         f"{unique.table}.{unique.column} is to be unique, and several records, for example {examples}, have the same "
-        "value: change all but one of them, or remove unique"
+        "value: change all but one of them, or remove the option `unique`"
     )
 
 

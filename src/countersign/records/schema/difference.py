@@ -12,8 +12,8 @@ from countersign.declare.fields.kinds import BUILTIN_KINDS
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect
 from countersign.records.schema.snapshot import (
-    FOLDED,
-    VALUE,
+    FOLDED_SUFFIX,
+    VALUE_ID_SUFFIX,
     Column,
     Index,
     ModelTable,
@@ -41,8 +41,8 @@ def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[st
     column_path = f"{table}.{column}"
     for name, table_entry in snapshot.tables.items():
         for other_column in table_entry.columns:
-            is_copy = name == table and other_column.name in (column + FOLDED, column + VALUE)
-            if is_copy or column_path in other_column.indirect_sources:
+            is_copy = name == table and other_column.name in (column + FOLDED_SUFFIX, column + VALUE_ID_SUFFIX)
+            if is_copy or column_path in other_column.direct_sources:
                 yield name, other_column.name
 
 
@@ -71,28 +71,28 @@ def _is_unfilled(now: Snapshot, table: str, new_column: Column) -> bool:
         return False
     if new_column.name in installed_table.unfilled:
         return True
-    if new_column.indirect_sources:
-        return new_column.indirect_sources != installed_column.indirect_sources
+    if new_column.direct_sources:
+        return new_column.direct_sources != installed_column.direct_sources
     return new_column.is_required and not installed_column.is_required
 
 
 def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
-    for ending in (FOLDED, VALUE):
+    for ending in (FOLDED_SUFFIX, VALUE_ID_SUFFIX):
         if column.name.endswith(ending):
             yield table, column.name.removesuffix(ending)
-    for source_path in column.indirect_sources:
+    for source_path in column.direct_sources:
         model, _, field = source_path.partition(".")
         yield model, field
 
 
 def _filling(table: str, column: Column) -> tuple[str, RowTask]:
-    if column.name.endswith(FOLDED):
-        field = column.name.removesuffix(FOLDED)
+    if column.name.endswith(FOLDED_SUFFIX):
+        field = column.name.removesuffix(FOLDED_SUFFIX)
         return f"fold {table}.{field} for searching", RowTask("folded", table, field)
-    if column.name.endswith(VALUE):
-        field = column.name.removesuffix(VALUE)
+    if column.name.endswith(VALUE_ID_SUFFIX):
+        field = column.name.removesuffix(VALUE_ID_SUFFIX)
         return f"give the values of {table}.{field} ids in the vault", RowTask("value", table, field)
-    if column.indirect_sources:
+    if column.direct_sources:
         return f"compute {table}.{column.name}", RowTask("made", table, column.name)
     return f"fill {table}.{column.name} where it is empty", RowTask("default", table, column.name)
 
@@ -177,15 +177,16 @@ class _Planner:
         self._added: set[tuple[str, str]] = set()
 
     def _step(
-        self, sentence: str, statement: str, state_after: ModelTable | Snapshot, work: RowTask | None = None
+        self, sentence: str, statement: str, state_after: ModelTable | Snapshot, row_task: RowTask | None = None
     ) -> None:
         """Add a step that does not delete data."""
-        self._append(Step(sentence, (statement,) if statement else (), self._whole(state_after), work=work))
+        self._append(Step(sentence, (statement,) if statement else (), self._whole(state_after), row_task=row_task))
 
     def _destroy(
-        self, sentence: str, statements: Iterable[str], state_after: ModelTable | Snapshot, work: RowTask | None
+        self, sentence: str, statements: Iterable[str], state_after: ModelTable | Snapshot, row_task: RowTask | None
     ) -> None:
-        self._append(Step(sentence, tuple(statements), self._whole(state_after), is_destructive=True, work=work))
+        after = self._whole(state_after)
+        self._append(Step(sentence, tuple(statements), after, is_destructive=True, row_task=row_task))
 
     def _append(self, step: Step) -> None:
         self.now = step.after
@@ -252,9 +253,9 @@ class _Planner:
             unfilled=tuple(name for name in now.unfilled if name != column.name),
         )
         text = f'ALTER TABLE "{name}" DROP COLUMN "{column.name}"'
-        field = column.name.removesuffix(VALUE)
-        if column.name.endswith(FOLDED):
-            self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED)}", text, table_after)
+        field = column.name.removesuffix(VALUE_ID_SUFFIX)
+        if column.name.endswith(FOLDED_SUFFIX):
+            self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED_SUFFIX)}", text, table_after)
         elif column.label is not None:
             sentence = f"forget the {column.label} values of {name}.{field} in the vault and their copies in the audit"
             self._destroy(sentence, [text], table_after, RowTask("release", name, field))
@@ -271,9 +272,9 @@ class _Planner:
         now = self.now.tables[name]
         narrowed_column = msgspec.structs.replace(column, options=new_column.options)
         table_after = msgspec.structs.replace(now, columns=_replaced(now, narrowed_column))
-        work = RowTask("options", name, column.name, removed_options)
+        row_task = RowTask("options", name, column.name, removed_options)
         sentence = f"take {', '.join(removed_options)} out of {name}.{column.name}"
-        self._destroy(sentence, [], with_unfilled(_with(self.now, table_after), name, column.name), work)
+        self._destroy(sentence, [], with_unfilled(_with(self.now, table_after), name, column.name), row_task)
 
     def add(self, name: str) -> None:
         """Add steps that add the missing columns of a table."""
@@ -296,17 +297,17 @@ class _Planner:
             column_to_fill = next_to_fill(self.now, self._after)
             if column_to_fill is None:
                 return
-            name, filled_column, sentence, work = column_to_fill
+            name, filled_column, sentence, row_task = column_to_fill
             now = self.now.tables[name]
             table_after = msgspec.structs.replace(
                 now,
                 columns=_replaced(now, filled_column),
                 unfilled=tuple(name for name in now.unfilled if name != filled_column.name),
             )
-            work = replace(work, is_there=self._is_there(name, filled_column.name))
-            self._step(sentence, "", with_unfilled(_with(self.now, table_after), name, filled_column.name), work)
+            row_task = replace(row_task, column_exists=self._column_exists(name, filled_column.name))
+            self._step(sentence, "", with_unfilled(_with(self.now, table_after), name, filled_column.name), row_task)
 
-    def _is_there(self, name: str, column: str) -> bool:
+    def _column_exists(self, name: str, column: str) -> bool:
         """Return whether the column exists before the first step, so that checks can query it."""
         return name in self._before.tables and (name, column) not in self._added
 
@@ -322,7 +323,7 @@ class _Planner:
                 column = index.terms.strip('"')
                 is_checked = index.is_unique and new_table.column(column) is not None
                 sentence = f"index {name} by {index.terms}{', which must be unique' if index.is_unique else ''}"
-                sought = Unique(name, column, self._is_there(name, column)) if is_checked else None
+                sought = Unique(name, column, self._column_exists(name, column)) if is_checked else None
                 self._append(Step(sentence, (text,), after_finishing, unique=sought))
         if self.now.tables[name] != new_table:
             self._step(f"note the fields of {name}", "", new_table)
@@ -367,7 +368,7 @@ def _stays(column: Column, new_column: Column | None, kinds: Kinds) -> bool:
     if column.kind != new_column.kind and not _is_wider(column.kind, new_column.kind, kinds):
         return False
     # A computation must not overwrite values that people entered.
-    return bool(column.indirect_sources) or not new_column.indirect_sources
+    return bool(column.direct_sources) or not new_column.direct_sources
 
 
 def _is_wider(kind: str, other_kind: str, kinds: Kinds) -> bool:
@@ -376,13 +377,13 @@ def _is_wider(kind: str, other_kind: str, kinds: Kinds) -> bool:
 
 
 def _is_filled(column: Column) -> bool:
-    return column.is_required or bool(column.indirect_sources) or column.name.endswith((FOLDED, VALUE))
+    return column.is_required or bool(column.direct_sources) or column.name.endswith((FOLDED_SUFFIX, VALUE_ID_SUFFIX))
 
 
 def _words(column: Column) -> str:
     if column.references is not None:
         return f"a ref to {column.references}"
-    return f"a computed {column.kind}" if column.indirect_sources else f"a {column.kind}"
+    return f"a computed {column.kind}" if column.direct_sources else f"a {column.kind}"
 
 
 def _with(snapshot: Snapshot, table: ModelTable) -> Snapshot:

@@ -12,7 +12,7 @@ from countersign.kernel.database.port import Database, Dialect, Reader, Transact
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.records import migrations, root_secret
 from countersign.records.masking.vault import Vault
-from countersign.records.schema.checks import examine, obstacle
+from countersign.records.schema.checks import clear_destructive_if_unused, obstacle
 from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.rows import RowTaskRunner
 from countersign.records.schema.snapshot import EMPTY, Snapshot, Step
@@ -91,9 +91,9 @@ async def plan(database: Database, registry: Registry) -> UpgradePlan:
         steps = steps_between(
             installed_before, desired_snapshot(registry, installed_before, database.dialect), registry.kinds.values()
         )
-        examined_steps = tuple([await examine(transaction, step) for step in steps])
-        obstacles = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
-    return UpgradePlan(examined_steps, tuple(text for text in obstacles if text))
+        checked_steps = tuple([await clear_destructive_if_unused(transaction, step) for step in steps])
+        obstacles = [await obstacle(transaction, registry, step, earlier_steps_pending=True) for step in steps]
+    return UpgradePlan(checked_steps, tuple(text for text in obstacles if text))
 
 
 def from_empty(registry: Registry, dialect: Dialect) -> UpgradePlan:
@@ -204,7 +204,8 @@ class _Upgrade:
         if progress is None or progress.sentence != step.sentence:
             await self._require(transaction, step, destroy=destroy)
             progress = Progress(step.sentence, "")
-        last_row_id = None if step.work is None else await self._rows.batch(transaction, step.work, progress.last)
+        row_task = step.row_task
+        last_row_id = None if row_task is None else await self._rows.batch(transaction, row_task, progress.last)
         if last_row_id is not None:
             await record_snapshot(transaction, _UNDER_WAY, Progress(step.sentence, last_row_id))
             return False
@@ -216,10 +217,9 @@ class _Upgrade:
 
     async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
         """Check the step again, because rows may have changed since the upgrade was planned."""
-        obstacle_text = await obstacle(transaction, self._registry, step, is_planned=False)
-        UpgradePlan((await examine(transaction, step),), (obstacle_text,) if obstacle_text else ()).require(
-            destroy=destroy
-        )
+        obstacle_text = await obstacle(transaction, self._registry, step, earlier_steps_pending=False)
+        checked_step = await clear_destructive_if_unused(transaction, step)
+        UpgradePlan((checked_step,), (obstacle_text,) if obstacle_text else ()).require(destroy=destroy)
 
 
 async def record_snapshot(transaction: Transaction, name: str, state: msgspec.Struct) -> None:

@@ -12,7 +12,7 @@ from countersign.kernel.database.port import Row, Transaction, Value
 from countersign.records.access.people import folded
 from countersign.records.masking.vault import PersonalValue, Vault
 from countersign.records.schema.checks import substitute, sum_columns, total_of
-from countersign.records.schema.snapshot import FOLDED, VALUE, RowTask
+from countersign.records.schema.snapshot import FOLDED_SUFFIX, VALUE_ID_SUFFIX, RowTask
 
 BATCH = 2_000
 
@@ -25,91 +25,93 @@ class RowTaskRunner:
         self._registry = registry
         self._vault = vault
 
-    async def batch(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
+    async def batch(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
         """Process up to `BATCH` records whose ids follow `last_id`. Return the id of the last processed record, or None
         if there was no record left."""
-        match work.kind:
+        match row_task.kind:
             case "default":
-                return await self._fill(transaction, work, last_id)
+                return await self._fill(transaction, row_task, last_id)
             case "made":
-                return await self._make(transaction, work, last_id)
+                return await self._make(transaction, row_task, last_id)
             case "folded":
-                return await _fold(transaction, work, last_id)
+                return await _fold(transaction, row_task, last_id)
             case "value":
-                return await self._hold(transaction, work, last_id)
+                return await self._hold(transaction, row_task, last_id)
             case "options":
-                return await self._take_options(transaction, work, last_id)
+                return await self._take_options(transaction, row_task, last_id)
             case "release":
-                return await self._release(transaction, work, last_id)
+                return await self._release(transaction, row_task, last_id)
 
-    async def _fill(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
-        value = substitute(self._registry, work.table, work.field)
-        rows = await _rows(transaction, work.table, "", f'"{work.field}" IS NULL', last_id)
-        return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
+    async def _fill(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+        value = substitute(self._registry, row_task.table, row_task.field)
+        rows = await _rows(transaction, row_task.table, "", f'"{row_task.field}" IS NULL', last_id)
+        return await _write(transaction, row_task.table, row_task.field, [(row[0], value) for row in rows])
 
-    async def _take_options(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
-        value = substitute(self._registry, work.table, work.field)
+    async def _take_options(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+        value = substitute(self._registry, row_task.table, row_task.field)
         # A rule requires that options are plain words, so they are safe in a statement.
-        removed_options = ", ".join(f"'{option}'" for option in work.options)
-        rows = await _rows(transaction, work.table, "", f'"{work.field}" IN ({removed_options})', last_id)
-        return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
+        removed_options = ", ".join(f"'{option}'" for option in row_task.options)
+        rows = await _rows(transaction, row_task.table, "", f'"{row_task.field}" IN ({removed_options})', last_id)
+        return await _write(transaction, row_task.table, row_task.field, [(row[0], value) for row in rows])
 
-    async def _make(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
-        model = self._registry.models[work.table]
-        total = self._total(work)
+    async def _make(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+        model = self._registry.models[row_task.table]
+        total = self._total(row_task)
         if total is not None:
             return await _add_up(transaction, total, last_id)
         names = list(model.fields)
-        rows = await _rows(transaction, work.table, "".join(f', "{name}"' for name in names), "", last_id)
+        rows = await _rows(transaction, row_task.table, "".join(f', "{name}"' for name in names), "", last_id)
         changes: list[tuple[str, Value]] = []
         for record_id, *values in rows:
             known_values: dict[str, Stored] = dict(zip(names, values, strict=True))
-            made_value = computed(model, known_values)[work.field]
-            if made_value != known_values[work.field]:
-                _require_in_range(model, record_id, {work.field: made_value})
+            made_value = computed(model, known_values)[row_task.field]
+            if made_value != known_values[row_task.field]:
+                _require_in_range(model, record_id, {row_task.field: made_value})
                 changes.append((record_id, made_value))
-        if model.fields[work.field].personal:
-            await self._forget(transaction, work, [record_id for record_id, _ in changes])
-        await _write(transaction, work.table, work.field, changes)
+        if model.fields[row_task.field].personal:
+            await self._forget(transaction, row_task, [record_id for record_id, _ in changes])
+        await _write(transaction, row_task.table, row_task.field, changes)
         return _last(rows)
 
-    def _total(self, work: RowTask) -> Total | None:
+    def _total(self, row_task: RowTask) -> Total | None:
         totals = (total for model_totals in self._registry.totals.values() for total in model_totals)
-        return next((total for total in totals if (total.parent.name, total.field) == (work.table, work.field)), None)
+        computed_field = (row_task.table, row_task.field)
+        return next((total for total in totals if (total.parent.name, total.field) == computed_field), None)
 
-    async def _forget(self, transaction: Transaction, work: RowTask, record_ids: Sequence[str]) -> None:
+    async def _forget(self, transaction: Transaction, row_task: RowTask, record_ids: Sequence[str]) -> None:
         """Release the value ids of values that are about to change. A later step assigns new value ids."""
         for record_id in record_ids:
-            text = f'SELECT id, "{work.field}{VALUE}" FROM "{work.table}" WHERE id = $1'
-            await self._give_up(transaction, work, await transaction.fetch(text, record_id))
+            text = f'SELECT id, "{row_task.field}{VALUE_ID_SUFFIX}" FROM "{row_task.table}" WHERE id = $1'
+            await self._give_up(transaction, row_task, await transaction.fetch(text, record_id))
 
-    async def _hold(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
-        field = self._registry.models[work.table].fields[work.field]
-        unheld_condition = f'"{work.field}" IS NOT NULL AND "{work.field}{VALUE}" IS NULL'
-        rows = await _rows(transaction, work.table, f', "{work.field}"', unheld_condition, last_id)
+    async def _hold(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+        field = self._registry.models[row_task.table].fields[row_task.field]
+        unheld_condition = f'"{row_task.field}" IS NOT NULL AND "{row_task.field}{VALUE_ID_SUFFIX}" IS NULL'
+        rows = await _rows(transaction, row_task.table, f', "{row_task.field}"', unheld_condition, last_id)
         values = [PersonalValue(field.personal or "", text, field.linked) for _, text in rows]
         held_keys = await self._vault.hold(transaction, values)
         changes: list[tuple[str, Value]] = [(row[0], each.id) for row, each in zip(rows, held_keys, strict=True)]
-        return await _write(transaction, work.table, work.field + VALUE, changes)
+        return await _write(transaction, row_task.table, row_task.field + VALUE_ID_SUFFIX, changes)
 
-    async def _release(self, transaction: Transaction, work: RowTask, last_id: str) -> str | None:
-        column = f'"{work.field}{VALUE}"'
-        rows = await _rows(transaction, work.table, f", {column}", f"{column} IS NOT NULL", last_id)
-        await self._give_up(transaction, work, rows)
+    async def _release(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+        column = f'"{row_task.field}{VALUE_ID_SUFFIX}"'
+        rows = await _rows(transaction, row_task.table, f", {column}", f"{column} IS NOT NULL", last_id)
+        await self._give_up(transaction, row_task, rows)
         return _last(rows)
 
-    async def _give_up(self, transaction: Transaction, work: RowTask, rows: Sequence[Row]) -> None:
+    async def _give_up(self, transaction: Transaction, row_task: RowTask, rows: Sequence[Row]) -> None:
         held_rows = [(record_id, value_id) for record_id, value_id in rows if value_id is not None]
         for record_id, _ in held_rows:
-            await self._vault.drop_aliases(transaction, work.table, record_id, work.field)
+            await self._vault.drop_aliases(transaction, row_task.table, record_id, row_task.field)
         await self._vault.release(transaction, [value_id for _, value_id in held_rows])
-        await _write(transaction, work.table, work.field + VALUE, [(record_id, None) for record_id, _ in held_rows])
+        changes: list[tuple[str, Value]] = [(record_id, None) for record_id, _ in held_rows]
+        await _write(transaction, row_task.table, row_task.field + VALUE_ID_SUFFIX, changes)
 
 
-async def _fold(transaction: Transaction, work: RowTask, last_id: str) -> str | None:
-    rows = await _rows(transaction, work.table, f', "{work.field}"', "", last_id)
+async def _fold(transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+    rows = await _rows(transaction, row_task.table, f', "{row_task.field}"', "", last_id)
     changes: list[tuple[str, Value]] = [(record_id, text and folded(text)) for record_id, text in rows]
-    return await _write(transaction, work.table, work.field + FOLDED, changes)
+    return await _write(transaction, row_task.table, row_task.field + FOLDED_SUFFIX, changes)
 
 
 async def _add_up(transaction: Transaction, total: Total, last_id: str) -> str | None:

@@ -1,4 +1,8 @@
-"""The installed schema of the modules (tables, columns, indexes and bits), and the steps of an upgrade."""
+"""The installed schema of the modules, and the steps of an upgrade.
+
+The schema consists of tables, columns and indexes. It also has a bit for each field: the column `changed` of a record
+is the set of the bits of the fields that have changed since the record was created.
+"""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -15,13 +19,14 @@ from countersign.kernel.database.port import Dialect
 
 MAX_BITS = 62
 ALIASED = 1 << MAX_BITS
-"""The bit of `changed` above the bits of the fields. It is set if a token domain has an alias for a value of the
-record."""
+"""An additional bit in a record's column `changed`, above the bits of the fields. It is set if a value of the record
+has an alias: another value id, which only one token domain (the scope in which placeholder tokens are valid) uses."""
 
 
-FOLDED = "__folded"
-VALUE = "__value"
-"""The suffix of the column that contains the value id in the vault. `FOLDED` is the suffix of the folded copy."""
+FOLDED_SUFFIX = "__folded"
+"""The suffix of the column that contains the case-folded copy of a text."""
+VALUE_ID_SUFFIX = "__value"
+"""The suffix of the column that contains the id of a personal value in the vault."""
 
 _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "BLOB"),)}
 """The additional columns of built-in models that do not belong to a field."""
@@ -41,10 +46,11 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     kind         the field's kind; empty for an additional column of the engine
     options      the options of a select
     is_required  whether every record must have a value
-    indirect_sources    the fields (`model.field`) from which a computed field or a total is derived; stored databases
-                 have them as `made_from`
+    direct_sources  the fields (`model.field`) from which a computed field or a total is computed; the stored name of
+                 this member is `made_from`
     former_name  the name of the column before it was renamed
-    label        for value ids, the label of their values in the vault; `is_linked` is the option of the field
+    label        in a column of value ids, the label of the values in the vault, such as EMAIL
+    is_linked    in a column of value ids, the option `linked` of the field
     """
 
     name: str
@@ -53,7 +59,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str = ""
     options: tuple[str, ...] = ()
     is_required: bool = False
-    indirect_sources: tuple[str, ...] = msgspec.field(default=(), name="made_from")
+    direct_sources: tuple[str, ...] = msgspec.field(default=(), name="made_from")
     label: str | None = None
     is_linked: bool = False
     former_name: str = ""
@@ -65,12 +71,12 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     terms: str
     is_unique: bool = False
-    holding: str = ""
+    condition: str = msgspec.field(default="", name="holding")
 
     @property
     def statement(self) -> str:
         """Return the part of CREATE INDEX that follows the name of the table."""
-        return f"({self.terms})" + (f" WHERE {self.holding}" if self.holding else "")
+        return f"({self.terms})" + (f" WHERE {self.condition}" if self.condition else "")
 
 
 class ModelTable(msgspec.Struct, frozen=True):
@@ -108,7 +114,7 @@ def table(
         DeclarationError: over time, the model has had more fields than there are bits.
     """
     bits = dict(before_table.bits) if before_table is not None else {}
-    bits_before = before_table.used_bits if before_table is not None else 0
+    next_bit = before_table.used_bits if before_table is not None else 0
     bit_of = {
         name: bits[known_name]
         for name, field in model.fields.items()
@@ -116,13 +122,13 @@ def table(
     }
     for name in model.fields:
         if name not in bit_of:
-            bit_of[name] = bits_before
-            bits_before += 1
-    if bits_before > MAX_BITS:
+            bit_of[name] = next_bit
+            next_bit += 1
+    if next_bit > MAX_BITS:
         text = f"{model.source}: {model.name} has had more than {MAX_BITS} fields: make a second model"
         raise DeclarationError(text)
     columns = list(_columns(model, tuple(totals)))
-    return ModelTable(model.name, module, columns, list(_indexes(model, dialect)), bit_of, bits_before)
+    return ModelTable(model.name, module, columns, list(_indexes(model, dialect)), bit_of, next_bit)
 
 
 @lru_cache(maxsize=256)
@@ -131,16 +137,22 @@ def _columns(model: Declared, totals: tuple[Total, ...]) -> tuple[Column, ...]:
 
 
 def _each_column(model: Declared, totals: tuple[Total, ...]) -> Iterable[Column]:
-    made_from = {total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals}
+    sources_by_total = {
+        total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals
+    }
     state_field = "" if model.workflow is None else model.workflow.field
     for name, field in model.fields.items():
-        indirect_sources = made_from.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
-        yield _own_column(field, field.required or name == state_field, indirect_sources)
+        direct_sources = sources_by_total.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
+        yield _own_column(field, field.required or name == state_field, direct_sources)
         if field.is_folded:
-            yield Column(name + FOLDED, "TEXT", former_name=_former(field, FOLDED))
+            yield Column(name + FOLDED_SUFFIX, "TEXT", former_name=_former(field, FOLDED_SUFFIX))
         if field.personal:
             yield Column(
-                name + VALUE, "BIGINT", label=field.personal, is_linked=field.linked, former_name=_former(field, VALUE)
+                name + VALUE_ID_SUFFIX,
+                "BIGINT",
+                label=field.personal,
+                is_linked=field.linked,
+                former_name=_former(field, VALUE_ID_SUFFIX),
             )
     for name, kind in _EXTRA.get(model.name, ()):
         yield Column(name, kind)
@@ -150,7 +162,7 @@ def _former(field: Field, ending: str = "") -> str:
     return f"{field.former_name}{ending}" if field.former_name else ""
 
 
-def _own_column(field: Field, is_required: bool, indirect_sources: tuple[str, ...]) -> Column:
+def _own_column(field: Field, is_required: bool, direct_sources: tuple[str, ...]) -> Column:
     return Column(
         field.name,
         field.column,
@@ -158,7 +170,7 @@ def _own_column(field: Field, is_required: bool, indirect_sources: tuple[str, ..
         kind=field.kind,
         options=field.options if isinstance(field, Select) else (),
         is_required=is_required,
-        indirect_sources=indirect_sources,
+        direct_sources=direct_sources,
         former_name=field.former_name,
     )
 
@@ -176,11 +188,11 @@ def _each_index(model: Declared, dialect: Dialect) -> Iterable[Index]:
         yield _index(model.name, ", ".join(f'"{name}"' for name in columns), is_unique=True)
     for name in _LOOKED_UP.get(model.name, ()):
         if name in model.fields:
-            yield _index(model.name, f'"{name}{FOLDED}"')
+            yield _index(model.name, f'"{name}{FOLDED_SUFFIX}"')
 
 
 _SHOWN_DOWNWARDS = ("date", "moment")
-"""The kinds of fields whose lists begin with the greatest value."""
+"""The kinds of fields by which pages sort records in descending order: they show the newest first."""
 
 
 def _field_indexes(table_name: str, field: Field, dialect: Dialect, state: str) -> Iterable[Index]:
@@ -189,10 +201,10 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect, state: str) 
         yield _index(table_name, column, is_unique=True)
     if field.personal:
         # Rows are looked up by a value and never by NULL, so the index contains only rows with a value.
-        value = f'"{field.name}{VALUE}"'
+        value = f'"{field.name}{VALUE_ID_SUFFIX}"'
         yield _index(table_name, value, condition=f"{value} IS NOT NULL")
     if isinstance(field, Text) and field.ignores_case and field.unique_with:
-        folded_copy = f'"{field.name}{FOLDED}"'
+        folded_copy = f'"{field.name}{FOLDED_SUFFIX}"'
         yield _index(table_name, folded_copy, condition=f"{folded_copy} IS NOT NULL")
     if not field.index:
         return
@@ -202,8 +214,10 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect, state: str) 
         yield _index(table_name, f"{column}, id")
         ordered_column = f"({ordered_column})"
     yield _index(table_name, f"{ordered_column}, id")
-    # PostgreSQL needs a second index downwards, because a scan backwards would begin with NULLs. SQLite scans the first
-    # index backwards and sorts equal values, which are thousands at each date of a large table.
+    # The first index serves ascending order. Descending order needs a second index on PostgreSQL, because a backward
+    # scan of the first index begins with the NULLs, which must come last. On SQLite, a backward scan returns records
+    # with equal values in the wrong order of ids, so SQLite must sort them. A large table has thousands of records with
+    # the same date, so dates and moments get a second index.
     if dialect == "postgres":
         yield _index(table_name, f"{ordered_column} DESC NULLS LAST, id")
     elif field.kind in _SHOWN_DOWNWARDS:
@@ -217,36 +231,38 @@ def _index(table_name: str, terms: str, *, is_unique: bool = False, condition: s
     return Index(f"ix_{table_name}_{digest}", terms, is_unique, condition)
 
 
-Kind: TypeAlias = Literal["default", "made", "folded", "value", "options", "release"]
+TaskKind: TypeAlias = Literal["default", "made", "folded", "value", "options", "release"]
 
 
 @dataclass(frozen=True, slots=True)
 class RowTask:
     """A change of the rows of a table, in batches of one transaction each.
 
-    default  sets the field to its default where it is empty
+    default  fills the empty field of existing records with the value of `checks.substitute`: the initial state of the
+             workflow, or the default of the field
     made     computes a computed field or a total
     folded   creates the folded copies of a text
     value    assigns a value id in the vault to each value of a personal field
-    options  replaces the removed options in `options` of a select with its default
+    options  replaces the options in `options`, which the declaration no longer has, with the value of
+             `checks.substitute`
     release  releases the value ids of a personal field
 
-    `is_there` is true if the field's column existed when the upgrade was planned.
+    `column_exists` is true if the field's column existed before the first step of the upgrade.
     """
 
-    kind: Kind
+    kind: TaskKind
     table: str
     field: str
     options: tuple[str, ...] = ()
-    is_there: bool = True
+    column_exists: bool = True
 
 
 class Unique(NamedTuple):
-    """A column that must have unique values. `is_there` has the same meaning as in `RowTask`."""
+    """A column that must have unique values. `column_exists` has the same meaning as in `RowTask`."""
 
     table: str
     column: str
-    is_there: bool
+    column_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,5 +276,5 @@ class Step:
     statements: tuple[str, ...]
     after: Snapshot
     is_destructive: bool = False
-    work: RowTask | None = None
+    row_task: RowTask | None = None
     unique: Unique | None = None
