@@ -9,7 +9,7 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -44,8 +44,8 @@ class Requests:
             return [self._requests[0]]
         if self._once and self._position + count > len(self._requests):
             raise LookupError(f"all {len(self._requests)} requests are used up: seed more")
-        last_requests = [*self._requests[self._position : self._position + count]]
-        return [*last_requests, *self._requests[: max(0, min(count - len(last_requests), self._position))]]
+        requests_until_end = [*self._requests[self._position : self._position + count]]
+        return [*requests_until_end, *self._requests[: max(0, min(count - len(requests_until_end), self._position))]]
 
     def mark_sent(self, count: int) -> None:
         """Record that this number of requests was sent."""
@@ -75,7 +75,7 @@ class Measured(msgspec.Struct, kw_only=True):
 
 
 class Table(msgspec.Struct, kw_only=True):
-    """One comparison. `ratios` maps "a/b" to the median of the ratios of requests per second in each round.
+    """One comparison. `ratios` maps "a/b" to the median, over all rounds, of a's requests per second divided by b's.
 
     `skipped` maps each contender that could not take part to the reason.
     """
@@ -113,7 +113,8 @@ def options(purpose: str) -> Options:
     parser.add_argument("--database", choices=("sqlite", "postgres", "both"), default="both")
     parser.add_argument("--quick", action="store_true", help="short rounds; nothing is written to docs/results")
     parser.add_argument("--rounds", type=int, help=f"rounds of each contender (default {ROUNDS})")
-    parser.add_argument("--resume", action="store_true", help="nothing where docs/results has a run of this commit")
+    resume_help = "skip the benchmark if docs/results already has a run of this commit"
+    parser.add_argument("--resume", action="store_true", help=resume_help)
     arguments = parser.parse_args()
     databases = ("sqlite", "postgres") if arguments.database == "both" else (arguments.database,)
     rounds = arguments.rounds or (3 if arguments.quick else ROUNDS)
@@ -139,10 +140,10 @@ class Bench:
         variant: str,
         contenders: Sequence[Contender],
         *,
-        skipped_names: Mapping[str, str] = MappingProxyType({}),
+        skipped_reasons: Mapping[str, str] = MappingProxyType({}),
     ) -> Table:
         """Measure the contenders in turn (A B C A B C …), print and store the table, and return it. For
-        `skipped_names`, see `Table`.
+        `skipped_reasons`, see `Table`.
 
         Raises:
             RuntimeError: a contender responded with an error.
@@ -156,7 +157,7 @@ class Bench:
         measurements = [_medians(name, runs) for name, runs in rounds.items()]
         ratios = _ratios(measurements)
         table = Table(
-            database=database, variant=variant, contenders=measurements, ratios=ratios, skipped=dict(skipped_names)
+            database=database, variant=variant, contenders=measurements, ratios=ratios, skipped=dict(skipped_reasons)
         )
         self.tables.append(table)
         _show(table)
@@ -236,6 +237,12 @@ def is_done(name: str, options: Options) -> bool:
     return not commit().endswith("+") and stored_record.get("commit") == commit()
 
 
+def _exit_if_done(name: str, purpose: str, options: Options) -> None:
+    if options.is_resumed and is_done(name, options):
+        print(f"{purpose}\nmeasured at this commit: see {results_file(name, options).relative_to(ROOT)}")
+        sys.exit()
+
+
 @contextmanager
 def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench]:
     """Run a benchmark until the block ends, and write its results. PostgreSQL is started if the options name it, and is
@@ -243,9 +250,7 @@ def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench
     import pytest
 
     selection = options(purpose)
-    if selection.is_resumed and is_done(name, selection):
-        print(f"{purpose}\nmeasured at this commit: see {results_file(name, selection).relative_to(ROOT)}")
-        sys.exit()
+    _exit_if_done(name, purpose, selection)
     cores = Cores.of_machine()
     print(f"{purpose}\n{'; '.join(f'{key} {value}' for key, value in machine(None).items())}", flush=True)
     if needs_load:
@@ -258,7 +263,9 @@ def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench
                 cluster = stack.enter_context(postgres(cores))
             except pytest.skip.Exception as missing:
                 print(f"without PostgreSQL: {missing}", file=sys.stderr)
-                selection = Options(("sqlite",), selection.rounds, selection.seconds, selection.is_quick)
+                selection = replace(selection, databases=("sqlite",))
+                # A benchmark of SQLite alone has another results file.
+                _exit_if_done(name, purpose, selection)
         running_bench = Bench(name, selection, folder, cores, cluster)
         yield running_bench
         running_bench.finish()
@@ -280,12 +287,12 @@ def _raw(method: str, path: str, headers: Mapping[str, str]) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def restrict(answer: Any, members_of: Any) -> Any:
-    """Return the answer with only the members that `members_of` has, at every level. A contender may omit members."""
-    if isinstance(answer, dict) and isinstance(members_of, dict):
-        return {name: restrict(answer[name], members_of[name]) for name in members_of if name in answer}
-    if isinstance(answer, list) and isinstance(members_of, list) and len(answer) == len(members_of):
-        return [restrict(each, like) for each, like in zip(answer, members_of, strict=True)]
+def restrict(answer: Any, reference: Any) -> Any:
+    """Return the answer with only the members that `reference` has, at every level. A contender may omit members."""
+    if isinstance(answer, dict) and isinstance(reference, dict):
+        return {name: restrict(answer[name], reference[name]) for name in reference if name in answer}
+    if isinstance(answer, list) and isinstance(reference, list) and len(answer) == len(reference):
+        return [restrict(each, like) for each, like in zip(answer, reference, strict=True)]
     return answer
 
 
@@ -310,8 +317,8 @@ def _medians(name: str, runs: Sequence[tuple[Figures, float, float]]) -> Measure
 
 
 def _ratios(measurements: Sequence[Measured]) -> dict[str, float]:
-    """Return the ratio of ours to every other contender, as the median over the rounds. In a round, both run one after
-    the other."""
+    """Return, for each contender whose name begins with "ours" and each other contender, the median over all rounds of
+    the first's requests per second divided by the other's. Both run one after the other in each round."""
     ratios: dict[str, float] = {}
     for own in (measurement for measurement in measurements if measurement.name.startswith("ours")):
         for other in measurements:

@@ -136,7 +136,7 @@ def measure(bench: Bench, database: str) -> None:
                 for name, contender in contenders.items()
             ]
             table = bench.compare(
-                database, f"{variant}, {LEADS:,} leads", contender_list, skipped_names=skipped_reasons
+                database, f"{variant}, {LEADS:,} leads", contender_list, skipped_reasons=skipped_reasons
             )
             for name in filter(contenders.__contains__, aims):
                 bench.aim(f"{database}, {variant} to {name}", table.ratios[f"ours/{name}"], aims[name])

@@ -1,8 +1,8 @@
 """Measures durable POST /redeem with 32 connections, 2,000 persons and a new code in every request, without and with an
 Idempotency-Key.
 
-The floors insert one row durably: one of them in a separate transaction for each row, the other with the product's
-group commit.
+Two floors show the least work that a redemption needs: each inserts one row durably. `floor` commits every row in its
+own transaction. `floor-group` commits the rows of concurrent requests together, with the product's group commit.
 """
 
 import json
@@ -20,8 +20,11 @@ TARGETS = {"sqlite": 2_500, "postgres": 1_500}
 
 
 def requests(seed_data: seed.Seeded, name: str, *, with_key: bool = False) -> Requests:
-    """Return a request for every code, by a person who does not own its product yet. Code c belongs to batch c mod 250,
-    and person c div 250 mod 2,000 redeems it."""
+    """Return one request for each code of the first half of all codes or, with a key, of the second half.
+
+    Each person redeems codes of products that they do not own yet: code c belongs to batch c mod 250, and person
+    (c div 250) mod 2,000 redeems it.
+    """
     tokens = [token_of(person) for person in seed_data.persons] if name == "peer" else seed_data.tokens
     path = "/api/v1/redeem" if name.startswith("ours") else "/redeem"
     half_count = len(seed_data.codes) // 2
@@ -64,7 +67,7 @@ def measure(bench: Bench, database: str) -> None:
         table = bench.compare(
             database, "a code each", [Contender(name, workers[name], requests_by_name[name]) for name in workers]
         )
-        with_key = bench.compare(
+        keyed_table = bench.compare(
             database,
             "a code each, with Idempotency-Key",
             [
@@ -73,8 +76,8 @@ def measure(bench: Bench, database: str) -> None:
             ],
         )
         for name in ("ours", "peer"):
-            print(f"  {name}: {count_redeemed(bench, served[name][1])} codes used, as the database says")
-        rates = {contender.name: contender.req_s for contender in (*table.contenders, *with_key.contenders)}
+            print(f"  {name}: the database has {count_redeemed(bench, served[name][1])} used codes")
+        rates = {contender.name: contender.req_s for contender in (*table.contenders, *keyed_table.contenders)}
         bench.aim(f"{database}, redemptions a second", rates["ours"], TARGETS[database])
         bench.aim(f"{database}, with Idempotency-Key", rates["ours keyed"], TARGETS[database])
         bench.aim(f"{database}, to FastAPI + SQLAlchemy", table.ratios["ours/peer"], 4)

@@ -4,8 +4,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -53,6 +55,21 @@ def test_a_work_is_slower_when_three_comparisons_of_three_say_so(
     guard: Any, ratios: tuple[float, ...], *, is_fast: bool
 ) -> None:
     assert guard.is_fast_enough(FixedRatios(*ratios), "redeem", {}) is is_fast
+
+
+def test_a_resumed_benchmark_without_postgresql_finds_its_results_on_sqlite(
+    guard: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = import_module("harness")
+    without_postgres = pytest.skip.Exception("PostgreSQL is not installed")
+    for name, value in (("RESULTS", tmp_path), ("ROOT", tmp_path), ("commit", lambda: "abc")):
+        monkeypatch.setattr(harness, name, value)
+    monkeypatch.setattr(harness, "postgres", Mock(side_effect=without_postgres))
+    monkeypatch.setattr(sys, "argv", ["redeem", "--resume"])
+    (tmp_path / "redeem-sqlite.json").write_text('{"commit": "abc"}')
+
+    with pytest.raises(SystemExit), harness.bench("redeem", "POST /redeem", needs_load=False):
+        pytest.fail("the benchmark is measured again")
 
 
 def test_a_baseline_missing_from_the_clone_is_reported(guard: Any) -> None:
