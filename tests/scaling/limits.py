@@ -32,7 +32,7 @@ that too.
 
 def page(commands: list[AcceptedText]) -> str:
     """The page, with the texts that commands of records accept."""
-    parsers = [f"| {name} | {each.reads} | {each.bound} |" for name, each in PARSERS.items()]
+    parsers = [f"| {name} | {each.source} | {each.bound} |" for name, each in PARSERS.items()]
     return "\n".join(
         [
             HEAD,

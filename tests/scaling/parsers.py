@@ -27,7 +27,7 @@ from countersign.kernel.mcp import messages
 from countersign.kernel.normalization import normalized
 from countersign.kernel.security import external_jwt, passwords
 from countersign.records import base_models
-from countersign.records.access import people, visibility
+from countersign.records.access import agent_tokens, people, visibility
 from countersign.records.masking.placeholder_tokens import Grammar
 from countersign.store.ask import conditions, items, lexicon
 from countersign.store.auth.oauth import clients
@@ -43,10 +43,17 @@ HEADER, BODY, RECORDS_BODY = 64 << 10, 1 << 20, 8 << 20
 
 
 class Parser(NamedTuple):
-    """A parser: what it reads, its limit in words and as a number of characters or bytes, its function, and the inputs.
-    Inputs above a mebibyte are measured at 1 MiB unless the run is full."""
+    """A parser of untrusted input.
 
-    reads: str
+    source  what the input comes from
+    bound   the limit of the input in words, for docs/reference/limits.md
+    limit   the size of the largest measured input: in characters, bytes, or entries of an archive. Only a full run
+            measures this size; a normal run measures at most `SAMPLE` of tests/scaling/test_parsers.py
+    work    the function that parses an input
+    inputs  functions that create an input of a size; each is a worst case of its kind
+    """
+
+    source: str
     bound: str
     limit: int
     work: Callable[[Any], object]
@@ -54,16 +61,16 @@ class Parser(NamedTuple):
 
 
 def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
-    """The work, for which a refusal is as good as a result."""
+    """Return the function without its refusals: a refusal counts as a result, because only the time matters."""
 
-    def done(given: Any) -> None:
+    def parse_or_refuse(given: Any) -> None:
         with suppress(
             Refused, ValueError, messages.JsonRpcError, msgspec.MsgspecError, external_jwt.BadToken, text.TextError,
             DeclarationError,
         ):
             work(given)
 
-    return done
+    return parse_or_refuse
 
 
 _Entry = tuple[str, str | None, bytes]
@@ -88,7 +95,7 @@ QUESTIONS: Mapping[str, Callable[[int], str]] = {
     "pairs": repeated("kind=game; "),
     "alternatives": repeated("platform=linux|", "mac|"),
     "times": repeated("between 1 may and 3 june or since "),
-    "nights of names": repeated("a-b "),
+    "hyphenated words": repeated("a-b "),
     "negations": repeated("not linux, ", "only beta no "),
     "versions": repeated("1.2.3 to 2.0 before "),
     "quotes": repeated('"title" '),
@@ -105,17 +112,18 @@ def _json(make: Callable[[int], str], place: str = "title") -> Callable[[int], b
 
 
 def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[int], io.BytesIO]:
-    """Tar files whose count of entries is the size; an entry has a name, a link target and bytes."""
+    """Return a function that creates a tar file with `size` entries. An entry has a name, a link target (None for a
+    file) and bytes. `packed` is the compression: "gz", "xz", or none."""
 
     def make(size: int) -> io.BytesIO:
-        held_stream = io.BytesIO()
-        with tarfile.open(fileobj=held_stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name, target, data in entries(size):
                 info = tarfile.TarInfo(name)
                 info.type = tarfile.REGTYPE if target is None else tarfile.LNKTYPE
                 info.linkname, info.size = target or "", len(data)
                 archive.addfile(info, io.BytesIO(data))
-        data = held_stream.getvalue()
+        data = stream.getvalue()
         return io.BytesIO(
             gzip.compress(data, 1) if packed == "gz" else lzma.compress(data, preset=0) if packed else data
         )
@@ -123,32 +131,32 @@ def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[
     return make
 
 
-def _flat(size: int) -> list[_Entry]:
+def _empty_files(size: int) -> list[_Entry]:
     return [(f"f{number}", None, b"") for number in range(size)]
 
 
-def _alternating(size: int) -> list[_Entry]:
+def _alternating_links(size: int) -> list[_Entry]:
     filler: list[_Entry] = [("z", None, bytes(1 << 16)), ("a", None, b"a"), ("b", None, b"b")]
     return [*filler, *((f"l{number}", "ab"[number % 2], b"") for number in range(size))]
 
 
-def _globals(size: int) -> io.BytesIO:
+def _tar_of_global_headers(size: int) -> io.BytesIO:
     record = b"13 comment=a\n"
     info = tarfile.TarInfo("g")
     info.type, info.size = tarfile.XGLTYPE, len(record)
     return io.BytesIO((info.tobuf(tarfile.USTAR_FORMAT) + record.ljust(512, b"\0")) * size)
 
 
-def _digits(size: int, key: str = "comment") -> io.BytesIO:
-    held_stream = io.BytesIO()
-    with tarfile.open(fileobj=held_stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
+def _tar_with_long_value(size: int, key: str = "comment") -> io.BytesIO:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
         info = tarfile.TarInfo("f")
         info.pax_headers = {key: "1" * size}
         archive.addfile(info)
-    return io.BytesIO(held_stream.getvalue())
+    return io.BytesIO(stream.getvalue())
 
 
-def _pax(size: int) -> io.BytesIO:
+def _tar_of_pax_records(size: int) -> io.BytesIO:
     record = b"".join(b"%d k%06d=v\n" % (14, number) for number in range(size))
     info = tarfile.TarInfo("x")
     info.type, info.size = tarfile.XHDTYPE, len(record)
@@ -156,19 +164,19 @@ def _pax(size: int) -> io.BytesIO:
 
 
 def _zip(size: int) -> io.BytesIO:
-    held_stream = io.BytesIO()
-    with zipfile.ZipFile(held_stream, "w") as archive:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
         for number in range(size):
             archive.writestr(f"f{number}", b"")
-    held_stream.seek(0)
-    return held_stream
+    stream.seek(0)
+    return stream
 
 
-def _bill(count: int) -> bytes:
+def _cyclonedx_json(count: int) -> bytes:
     return msgspec.json.encode({"bomFormat": "CycloneDX", "components": [{"name": f"{at:x}"} for at in range(count)]})
 
 
-def _members(size: int) -> io.BytesIO:
+def _gzip_members(size: int) -> io.BytesIO:
     return io.BytesIO(gzip.compress(b"", 1) * size)
 
 
@@ -189,7 +197,8 @@ def _check_links(links: dict[str, str]) -> None:
 
 
 def _module_text(part: str) -> Callable[[int], str]:
-    """Module texts that repeat the part, in which `%` is a number."""
+    """Return a function that creates a module text. The text repeats the part, in which `%` becomes the number of the
+    repetition."""
 
     def make(size: int) -> str:
         parts = (part.replace("%", str(at)) for at in range(size // len(part)))
@@ -206,14 +215,14 @@ def _text_with_options(size: int) -> str:
 
 
 def _checked_module(source: str) -> Registry:
-    """The registry with the module of a text."""
+    """Build the module of a text, and return a registry with it. The registry checks its declarations."""
     return Registry((base_models.MODULE, text.build(text.read(source), "a.py")))
 
 
 PARSERS: Mapping[str, Parser] = {
     "module text": Parser(
         "the files of COUNTERSIGN_MODULES",
-        f"1 MiB, {text.MAX_TOKENS:,} tokens",
+        f"A file has at most 1 MiB and {text.MAX_TOKENS:,} tokens.",
         text.MAX_BYTES - 1_000,
         _checked_module,
         {
@@ -227,14 +236,14 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "query string": Parser(
         "every request",
-        "64 KiB of head, 64 parameters",
+        "The request head has at most 64 KiB, and the query at most 64 parameters.",
         HEADER,
         decode.parameters,
         {"pairs": lambda size: b"a=%41&" * (size // 6), "one": lambda size: b"a=" + b"%41" * (size // 3)},
     ),
     "JSON body": Parser(
         "every request of the store",
-        "1 MiB",
+        "The body has at most 1 MiB.",
         BODY,
         lambda body: decode.json(body, ProductWrite),
         {
@@ -247,14 +256,14 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "form body": Parser(
         "the OAuth endpoints and the pages' forms",
-        "64 KiB, 64 parameters",
+        "The body has at most 64 KiB and 64 parameters.",
         BODY,
         lambda body: decode.form(body, ProductWrite),
         {"escapes": lambda size: b"slug=" + b"%41" * (size // 3)},
     ),
     "MCP message": Parser(
         "POST /mcp of both services",
-        "1 MiB (store), 8 MiB (records), 50 messages of a batch",
+        "The body has at most 1 MiB (store) or 8 MiB (records), and a batch at most 50 messages.",
         BODY,
         messages.read,
         {
@@ -266,50 +275,56 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "If-None-Match, If-Match": Parser(
         "conditional requests",
-        "64 KiB of head",
+        "The request head has at most 64 KiB.",
         HEADER,
         lambda header: response.none_match(header, '"x"'),
         {name: TEXTS[name] for name in ("commas", "quotes", "blanks")},
     ),
     "Range, Content-Range": Parser(
         "downloads and uploads",
-        "64 KiB of head",
+        "The request head has at most 64 KiB.",
         HEADER,
         lambda header: range_response.requested_range(header, 100),
         {"digits": lambda size: "bytes=" + "1" * size, "blanks": lambda size: "bytes=" + " " * size},
     ),
-    "traceparent": Parser("every request", "64 KiB of head", HEADER, tracing.parent_of, {"dashes": TEXTS["dashes"]}),
+    "traceparent": Parser(
+        "every request",
+        "The request head has at most 64 KiB.",
+        HEADER,
+        tracing.parent_of,
+        {"dashes": TEXTS["dashes"]},
+    ),
     "JWT": Parser(
         "assertions of identity providers",
-        "64 KiB of body",
+        f"The token has at most {external_jwt.MAX_TOKEN_LENGTH:,} characters.",
         HEADER,
         lambda token: external_jwt.read(token, "jwt"),
         {"dots": TEXTS["dots"], "letters": lambda size: f"{'a' * size}.a.a", "braces": TEXTS["braces"]},
     ),
     "JWKS": Parser(
         "keys of identity providers",
-        "as long as an answer may be",
+        f"The response has at most 64 KiB, and the set at most {external_jwt.MAX_KEYS} keys.",
         BODY,
         external_jwt.public_keys,
         {"keys": lambda size: b'{"keys":[%b]}' % b",".join([b"{}"] * (size // 3)), "nested": lambda size: b"[" * size},
     ),
     "e-mail address": Parser(
-        "members, sign-up, letters",
-        "320 characters",
+        "members, sign-up, e-mails",
+        "An address has at most 320 characters.",
         4_000,
         message.is_address,
         {name: TEXTS[name] for name in ("one letter", "dots", "dashes", "at signs")},
     ),
     "redirect URI": Parser(
         "clients",
-        "2,000 characters",
+        "An address has at most 2,000 characters.",
         4_000,
         lambda uri: clients.require_safe_uris([uri]),
         {"address": lambda size: "https://" + "a." * (size // 2), "path": lambda size: "https://a/" + "/" * size},
     ),
     "version": Parser(
         "releases",
-        "64 characters",
+        "A version has at most 64 characters.",
         2_000,
         versions.sort_key,
         {name: TEXTS[name] for name in ("digits", "dots", "dashes", "one letter")}
@@ -318,105 +333,155 @@ PARSERS: Mapping[str, Parser] = {
             "zeros": lambda size: "1.0.0-" + "0" * size + "!",
         },
     ),
-    "redeem code": Parser("POST /redeem", "64 characters", 4_000, codes.normalize, {"dashes": TEXTS["dashes"]}),
+    "redeem code": Parser(
+        "POST /redeem", "A code has at most 64 characters.", 4_000, codes.normalize, {"dashes": TEXTS["dashes"]}
+    ),
     "password": Parser(
         "sign-up, reset, set-up",
-        "200 characters, 72 of them estimated",
+        "A password has at most 200 characters; only 72 of them count for the estimate of its strength.",
         200,
         lambda password: passwords.estimate_strength(password, ["a"]),
         {"one letter": TEXTS["one letter"]},
     ),
     "words of the catalog's search": Parser(
-        "titles, descriptions, q", "20,000 characters", 20_000, search.words, TEXTS
+        "titles, descriptions, q", "A text has at most 20,000 characters.", 20_000, search.words, TEXTS
     ),
     "names of the catalog": Parser(
-        "titles, licences, names in questions", "200 characters", 20_000, projection.lookup_key, TEXTS
+        "titles, licences, names in questions",
+        "A name has at most 200 characters.",
+        20_000,
+        projection.lookup_key,
+        TEXTS,
     ),
     "Unicode normal forms": Parser(
-        "everything that is compared", "1,000,000 characters", 1_000_000, lambda text: normalized("NFC", text), TEXTS
+        "all texts that are compared",
+        "A text has at most 1,000,000 characters.",
+        1_000_000,
+        lambda text: normalized("NFC", text),
+        TEXTS,
     ),
-    "case folding": Parser("records: contains, user names", "1,000,000 characters", 1_000_000, people.folded, TEXTS),
+    "case folding": Parser(
+        "records: the operator `contains`, user names",
+        "A text has at most 1,000,000 characters.",
+        1_000_000,
+        people.folded,
+        TEXTS,
+    ),
     "placeholder tokens": Parser(
-        "records: every text that an agent sends", "1,000,000 characters", 1_000_000, _GRAMMAR.tokens, TEXTS
+        "records: every text that an agent sends",
+        "A text has at most 1,000,000 characters.",
+        1_000_000,
+        _GRAMMAR.tokens,
+        TEXTS,
     ),
     "near misses of tokens": Parser(
         "records: every text that an agent sends",
-        "1,000,000 characters",
+        "A text has at most 1,000,000 characters.",
         1_000_000,
         _GRAMMAR.near_miss,
         {**TEXTS, "tokens, then a near miss": repeated("EMAIL_1 ", "email-1")},
     ),
-    "scope of an agent": Parser("records: agent tokens", "100 scopes", 4_000, visibility.is_scope, TEXTS),
+    "scope of an agent": Parser(
+        "records: agent tokens",
+        f"A token has at most {agent_tokens.MAX_SCOPES} scopes.",
+        4_000,
+        visibility.is_scope,
+        TEXTS,
+    ),
     "questions": Parser(
-        "ask", "2,000 characters, of which the first 400 words are read", 2_000, read_question, QUESTIONS
+        "ask",
+        "A question has at most 2,000 characters, and only its first 400 words are read.",
+        2_000,
+        read_question,
+        QUESTIONS,
     ),
     "secrets in log lines": Parser(
-        "everything that is logged",
-        "as long as what is logged",
+        "all log lines",
+        "This parser has no limit of its own.",
         100_000,
         lambda text: telemetry._SECRET_TEXTS.sub("", text),  # pyright: ignore[reportPrivateUsage]
         {**TEXTS, "tokens": repeated("eyJ"), "keys": repeated("-----BEGIN "), "bearer": repeated("bearer ")},
     ),
     "manifest of a build": Parser(
         "updates",
-        "160 MiB",
+        "A manifest has at most 160 MiB.",
         BODY,
         manifest.decode,
         {"nested": lambda size: b"[" * size, "members": lambda size: b"{%b}" % b",".join([b'"a":1'] * (size // 6))},
     ),
-    "parts that a build names": Parser(
+    "metadata files of a build": Parser(
         "builds",
-        "1 MiB of a file, 16 MiB of all, 10,000 parts",
+        "A file has at most 1 MiB. All files together have at most 16 MiB and list at most 10,000 components.",
         BODY,
-        lambda note: sbom.document("a", "1", [note]),
+        lambda metadata_file: sbom.document("a", "1", [metadata_file]),
         {
             "headers": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\n" + b"a:\n" * (size // 3)),
             "blanks": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\nVersion:" + b" " * size),
             "continued": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\n" + b" \n" * (size // 2)),
-            "components": lambda size: MetadataFile("bom.json", _bill(size // 16)),
+            "components": lambda size: MetadataFile("bom.json", _cyclonedx_json(size // 16)),
         },
     ),
     "tar: entries": Parser(
         "archives",
-        "archive_entries, counted from the headers before more than 5,000 are worked on",
+        "An archive has at most `archive_entries` entries. At the entry 5,000, the reader first counts all entries "
+        "before it continues.",
         4_000,
         _read_all,
-        {"files": _tar(_flat)},
+        {"files": _tar(_empty_files)},
     ),
     "tar: hard links": Parser(
         "archives",
-        "4 times the bytes before a link are passed over again, or 64 MiB",
+        "For hard links, the reader skips at most 64 MiB again, or 4 times the bytes before the link if that is more.",
         1_600,
         _read_all,
-        {"packed": _tar(_alternating, "gz"), "plain": _tar(_alternating), "xz": _tar(_alternating, "xz")},
+        {
+            "packed": _tar(_alternating_links, "gz"),
+            "plain": _tar(_alternating_links),
+            "xz": _tar(_alternating_links, "xz"),
+        },
     ),
     "tar: extended headers": Parser(
         "archives",
-        "8 in front of one entry, 1 MiB each; 16 records for each entry, and 10,000 more",
+        "At most 8 extended headers precede one entry, each of at most 1 MiB. An archive has at most 10,000 records in "
+        "these headers, and 16 more for each entry.",
         40_000,
         _read_all,
-        {"globals": _globals, "records": _pax},
+        {"global headers": _tar_of_global_headers, "records": _tar_of_pax_records},
     ),
     "tar: digits in extended headers": Parser(
         "archives",
-        "8 in front of one entry, 1 MiB each",
+        "At most 8 extended headers precede one entry, each of at most 1 MiB.",
         (1 << 20) - 64,
         _read_all,
         {
-            "value": _digits,
-            "key": lambda size: _digits(size // 2, "1" * (size // 2)),
-            "path": lambda size: _digits(size, "path"),
+            "value": _tar_with_long_value,
+            "key": lambda size: _tar_with_long_value(size // 2, "1" * (size // 2)),
+            "path": lambda size: _tar_with_long_value(size, "path"),
         },
     ),
-    "zip": Parser("archives", "archive_entries, 128 MiB of directory", 4_000, _read_all, {"files": _zip}),
+    "zip": Parser(
+        "archives",
+        "An archive has at most `archive_entries` entries and a directory of at most 128 MiB.",
+        4_000,
+        _read_all,
+        {"files": _zip},
+    ),
     "zip: extra fields": Parser(
         "archives",
-        "64 KiB of an entry",
+        "The extra fields of an entry have at most 64 KiB.",
         64 << 10,
         lambda extra: zip_directory.zip64_field(extra, b"a", "a", Limits()),
         {"fields": lambda size: b"UT\0\0" * (size // 4)},
     ),
-    "gzip: members": Parser("archives", "archive_seconds", 20_000, _read_all, {"empty": _members}),
-    "symbolic links": Parser("archives", "16 links on a way, archive_path_bytes", 400, _check_links, {"far": _links}),
+    "gzip: members": Parser(
+        "archives", "Reading takes at most `archive_seconds` of CPU time.", 20_000, _read_all, {"empty": _gzip_members}
+    ),
+    "symbolic links": Parser(
+        "archives",
+        "A link leads through at most 16 other links. A path has at most `archive_path_bytes` bytes.",
+        400,
+        _check_links,
+        {"long paths": _links},
+    ),
 }
 PARSERS = {name: parser._replace(work=_quietly(parser.work)) for name, parser in PARSERS.items()}
