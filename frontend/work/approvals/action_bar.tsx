@@ -27,10 +27,10 @@ function approveLabel(meta: Meta, group: readonly Plan[]): string {
 }
 
 export function ActionBar({ meta, group, isBusy, onSign, onReject, onRedo }: Props) {
-  const { hasty, all } = approvalStatistics.value;
+  const { hasty, count } = approvalStatistics.value;
   return (
     <div class="action-bar">
-      {hasty > 0 && <p class="notice small">{t("hasty", { n: number(hasty), of: number(all), seconds: number(HASTY_S) })}</p>}
+      {hasty > 0 && <p class="notice small">{t("hasty", { n: number(hasty), of: number(count), seconds: number(HASTY_S) })}</p>}
       {onSign && (
         <Button id="approve" look="ink" busy={isBusy} onClick={onSign}>
           <Icon name="check" size="s" />

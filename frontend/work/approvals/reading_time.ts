@@ -1,4 +1,5 @@
-// The time a plan was on screen before its approval, which decides whether to ask for confirmation. Kept in this tab.
+// Measures for how long a plan was visible before its approval, and decides whether to ask for confirmation. The
+// counts are kept only in the memory of this tab.
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
@@ -9,16 +10,20 @@ export const CONFIRM_EVERY = 3;
 
 interface ApprovalStatistics {
   hasty: number;
-  all: number;
-  seconds: number;
+  count: number;
+  totalSeconds: number;
 }
 
 /** The approvals since the page was loaded. */
-export const approvalStatistics = signal<ApprovalStatistics>({ hasty: 0, all: 0, seconds: 0 });
+export const approvalStatistics = signal<ApprovalStatistics>({ hasty: 0, count: 0, totalSeconds: 0 });
 
 export function recordApproval(seconds: number): void {
-  const { hasty, all, seconds: secondsBefore } = approvalStatistics.peek();
-  approvalStatistics.value = { hasty: hasty + (seconds < HASTY_S ? 1 : 0), all: all + 1, seconds: secondsBefore + seconds };
+  const { hasty, count, totalSeconds } = approvalStatistics.peek();
+  approvalStatistics.value = {
+    hasty: hasty + (seconds < HASTY_S ? 1 : 0),
+    count: count + 1,
+    totalSeconds: totalSeconds + seconds,
+  };
 }
 
 /** Whether an approval after this many seconds must be confirmed. */
@@ -26,7 +31,7 @@ export function needsConfirmation(seconds: number): boolean {
   return seconds < HASTY_S && (approvalStatistics.peek().hasty + 1) % CONFIRM_EVERY === 0;
 }
 
-/** The seconds for which this was on screen, without the time in which another tab or window was in front. */
+/** The seconds for which the plan with this id was visible. The count stops while the tab is hidden. */
 export function useSecondsOnScreen(shownId: string | undefined): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

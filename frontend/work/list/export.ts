@@ -2,7 +2,7 @@
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { call, type Field, type Model } from "../api";
-import { notation, separator } from "../values/csv_notation";
+import { defaultNotation, defaultSeparator } from "../values/csv_notation";
 
 // Spreadsheet programs recognise UTF-8 only if the file starts with this byte order mark.
 const BYTE_ORDER_MARK = "\ufeff";
@@ -10,7 +10,7 @@ const BYTE_ORDER_MARK = "\ufeff";
 /** Export for people: the shown columns, with labels, decimal amounts and names of records. */
 export async function exportCsv(model: Model, input: object, columns: readonly Field[]): Promise<void> {
   const fields = columns.map((field) => field.name);
-  await download(model, { ...input, fields, form: "shown", separator, ...notation }, BYTE_ORDER_MARK);
+  await download(model, { ...input, fields, form: "shown", separator: defaultSeparator, ...defaultNotation }, BYTE_ORDER_MARK);
 }
 
 /** Export for programs: all fields, with their internal names, ids of records, and amounts in minor units. */

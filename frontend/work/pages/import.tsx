@@ -10,7 +10,7 @@ import { attempt, type Meta, type Model } from "../api";
 import { fieldOptions, inPlainWords, textOf } from "../import/mapping";
 import { workflowField, mayRun, modelOf } from "../models";
 import { ProposedNotice } from "../record/proposed_notice";
-import { type DateOrder, type Decimal, notation } from "../values/csv_notation";
+import { type DateOrder, type Decimal, defaultNotation } from "../values/csv_notation";
 import { CrumbHeading } from "../shell/crumb_heading";
 
 const t = translator("import");
@@ -42,8 +42,8 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
   const [heads, setHeads] = useState<string[]>([]);
   const [count, setCount] = useState(0);
   const [mapping, setMapping] = useState<string[]>([]);
-  const [decimal, setDecimal] = useState<Decimal>(notation.decimal);
-  const [order, setOrder] = useState<DateOrder>(notation.date_order);
+  const [decimal, setDecimal] = useState<Decimal>(defaultNotation.decimal);
+  const [order, setOrder] = useState<DateOrder>(defaultNotation.date_order);
   const [restores, setRestores] = useState(false);
   const [report, setReport] = useState<ImportReport | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);

@@ -1,4 +1,4 @@
-// The notation of amounts and dates in CSV files: that of the page's language, unless the person chooses another.
+// The default notation of amounts and dates in CSV files: the notation of the page's language.
 import { language } from "../../shared/i18n";
 
 export type Decimal = "." | ",";
@@ -9,8 +9,8 @@ export interface Notation {
   date_order: DateOrder;
 }
 
-export const notation: Notation =
+export const defaultNotation: Notation =
   language === "de" ? { decimal: ",", date_order: "dmy" } : { decimal: ".", date_order: "ymd" };
 
-/** The separator of cells in spreadsheets of this language: a comma, unless it is the decimal separator. */
-export const separator = notation.decimal === "," ? ";" : ",";
+/** The default separator of cells: a comma, or a semicolon if the comma is the decimal separator. */
+export const defaultSeparator = defaultNotation.decimal === "," ? ";" : ",";
