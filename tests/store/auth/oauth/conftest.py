@@ -119,7 +119,7 @@ def redirect_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?
     return members
 
 
-def not_sent(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+def link_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
     """Return the parameters of the link back to the client, on a page that does not redirect the person."""
     assert answer.status_code == 400, answer.text
     assert "location" not in answer.headers

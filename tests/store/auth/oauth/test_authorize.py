@@ -15,9 +15,9 @@ from tests.store.auth.oauth.conftest import (
     code_for,
     exchange,
     hidden_fields,
+    link_parameters,
     new_client,
     new_person,
-    not_sent,
     oauth_refusal,
     redirect_parameters,
 )
@@ -131,7 +131,7 @@ async def test_no_caller_gives_more_than_they_hold_and_never_administration(worl
 
     for answer in (forbidden, unknown):
         assert redirect_parameters(answer)["error"] == "invalid_scope"
-    assert not_sent(none)["error"] == "invalid_scope"
+    assert link_parameters(none)["error"] == "invalid_scope"
     assert over_wide.json()["scope"] == "read:library"
     assert all_of_owner.json()["scope"] == "write:products read:library"
     assert all_of_viewer.json()["scope"] == "read:library"
@@ -151,7 +151,7 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_contin
     assert "see your library" in granted
     assert "publish" not in granted
     assert "publish and edit listings" in lacking
-    assert not_sent(none_response)["error"] == "invalid_scope"
+    assert link_parameters(none_response)["error"] == "invalid_scope"
     assert "<h1>Nothing was allowed</h1>" in none_response.text
     assert "Your account has none of the permissions that <strong>app.example</strong> asked for." in none_response.text
     assert token["scope"] == "read:library"

@@ -12,7 +12,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.clock import SECOND
 from countersign.settings import Settings
-from countersign.store import app as distribution
+from countersign.store import app as store_app
 from countersign.store.auth import queries, tokens
 from countersign.store.auth.oauth import clients
 from countersign.store.auth.schemas import ClientMetadata
@@ -26,8 +26,8 @@ from tests.store.auth.oauth.conftest import (
     code_for,
     exchange,
     hidden_fields,
+    link_parameters,
     new_client,
-    not_sent,
     oauth_refusal,
     redirect_parameters,
 )
@@ -36,8 +36,8 @@ from tests.store.lock_waits import LockWaits
 from tests.store.world import World
 
 REGISTER = "/auth/clients"
-ASK = "/auth/authorize"
-SERVER = "/.well-known/oauth-authorization-server"
+AUTHORIZE = "/auth/authorize"
+SERVER_METADATA = "/.well-known/oauth-authorization-server"
 DAY_S = 86_400
 
 
@@ -47,36 +47,36 @@ def settings(settings: Settings) -> Settings:
     return replace(settings, rate_register=1_000_000)
 
 
-async def registered(world: World, **members: object) -> httpx.Response:
+async def register(world: World, **members: object) -> httpx.Response:
     """Register a client for BACK, and return the response."""
     return await world.http.post(REGISTER, json={"redirect_uris": [BACK], **members})
 
 
 async def new_dynamic(world: World, **members: object) -> KnownClient:
     """Create a client that registers itself."""
-    answer = await registered(world, **members)
+    answer = await register(world, **members)
     assert answer.status_code == 201, answer.text
     return KnownClient(answer.json()["client_id"], answer.json()["client_secret"])
 
 
-async def unused(world: World) -> int:
+async def unused_count(world: World) -> int:
     """Return the number of self-registered clients that no person has used yet."""
     row = await world.store.database.fetch_one("SELECT count(*) FROM dynamic_client WHERE used_at IS NULL")
     assert row is not None
     return int(row[0])
 
 
-async def older(world: World, client: KnownClient, days: int) -> None:
+async def backdate_registration(world: World, client: KnownClient, days: int) -> None:
     """Date the registration of a client back by some days."""
     async with world.store.database.transaction() as transaction:
         moved = days * DAY_S * SECOND
         await transaction.run("UPDATE dynamic_client SET created_at = created_at - $2 WHERE id = $1", client.id, moved)
 
 
-async def test_a_client_finds_where_it_registers_and_gets_in_with_a_persons_leave(
+async def test_a_client_registers_itself_and_gets_a_token_when_a_person_allows_it(
     world: World, browser: Browser, ann: str
 ) -> None:
-    where = (await world.http.get(SERVER)).json()["registration_endpoint"]
+    where = (await world.http.get(SERVER_METADATA)).json()["registration_endpoint"]
     sent = {
         "client_name": "Editor",
         "redirect_uris": [BACK],
@@ -109,13 +109,13 @@ async def test_a_client_finds_where_it_registers_and_gets_in_with_a_persons_leav
 
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
 async def test_a_client_keeps_the_method_it_names(world: World, method: str) -> None:
-    assert (await registered(world, token_endpoint_auth_method=method)).json()["token_endpoint_auth_method"] == method
+    assert (await register(world, token_endpoint_auth_method=method)).json()["token_endpoint_auth_method"] == method
 
 
 async def test_without_a_scope_it_may_ask_for_all_but_administration(world: World) -> None:
-    held = set((await registered(world)).json()["scope"].split())
+    scopes = set((await register(world)).json()["scope"].split())
 
-    assert held == {"read:products", "write:products", "read:releases", "write:releases", "read:library"}
+    assert scopes == {"read:products", "write:products", "read:releases", "write:releases", "read:library"}
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ async def test_without_a_scope_it_may_ask_for_all_but_administration(world: Worl
 async def test_invalid_client_metadata_is_refused_and_not_stored(
     world: World, members: dict[str, object], error: str
 ) -> None:
-    answer = await registered(world, **members)
+    answer = await register(world, **members)
 
     assert oauth_refusal(answer) == (400, error)
-    assert await unused(world) == 0
+    assert await unused_count(world) == 0
 
 
 @pytest.mark.parametrize("uri", ["https://store.example./cb", "https://STORE.example:443/cb"])
@@ -190,7 +190,7 @@ async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
 ) -> None:
     client = await new_dynamic(world, client_name=name)
 
-    page = await browser.get(ASK, asking(client))
+    page = await browser.get(AUTHORIZE, asking(client))
 
     text = unescape(re.sub(r"<[^>]+>", "", page.text))
     assert page.status_code == 200
@@ -206,16 +206,16 @@ async def test_the_page_names_a_program_on_the_persons_own_computer(world: World
     back = "http://localhost:3030/callback"
     client = await new_dynamic(world, redirect_uris=[back])
 
-    page = await browser.get(ASK, asking(client, redirect_uri=back))
+    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=back))
 
     assert "a program on your own computer (<strong>http://localhost:3030</strong>)" in page.text
 
 
-async def test_a_host_is_shown_in_letters_that_look_like_themselves(world: World, browser: Browser) -> None:
+async def test_the_host_of_a_client_is_shown_in_lower_case(world: World, browser: Browser) -> None:
     back = "https://paypaI.example/back"
     client = await new_dynamic(world, redirect_uris=[back])
 
-    page = await browser.get(ASK, asking(client, redirect_uri=back))
+    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=back))
 
     assert "https://paypai.example" in page.text
     assert "paypaI.example</" not in page.text
@@ -234,11 +234,13 @@ async def test_a_host_is_shown_in_letters_that_look_like_themselves(world: World
         "http://127.0.0.1:3030/other",
     ],
 )
-async def test_people_are_sent_back_to_the_very_address_alone(world: World, browser: Browser, back: str) -> None:
+async def test_people_are_redirected_only_to_the_exact_registered_address(
+    world: World, browser: Browser, back: str
+) -> None:
     client = await new_dynamic(world, redirect_uris=[BACK, "http://127.0.0.1:3030/cb"])
     await code_for(browser, client, redirect_uri="http://127.0.0.1:3030/cb")
 
-    answer = await browser.get(ASK, asking(client, redirect_uri=back))
+    answer = await browser.get(AUTHORIZE, asking(client, redirect_uri=back))
 
     assert answer.status_code == 400
     assert "location" not in answer.headers
@@ -246,12 +248,12 @@ async def test_people_are_sent_back_to_the_very_address_alone(world: World, brow
 
 async def test_every_consent_is_requested_again(world: World, browser: Browser) -> None:
     client = await new_dynamic(world)
-    of_north = await new_client(world)
+    organisation_client = await new_client(world)
     await code_for(browser, client)
-    await code_for(browser, of_north)
+    await code_for(browser, organisation_client)
 
-    second_response = await browser.get(ASK, asking(client))
-    known_response = await browser.get(ASK, asking(of_north))
+    second_response = await browser.get(AUTHORIZE, asking(client))
+    known_response = await browser.get(AUTHORIZE, asking(organisation_client))
 
     assert second_response.status_code == 200
     assert "not verified" in second_response.text
@@ -263,34 +265,34 @@ async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_a
 ) -> None:
     client = await new_dynamic(world, scope="read:library read:products")
 
-    wider = await browser.get(ASK, asking(client, scope="read:library write:products admin:org"))
-    beyond_response = await browser.get(ASK, asking(client, scope="write:products"))
+    wider = await browser.get(AUTHORIZE, asking(client, scope="read:library write:products admin:org"))
+    beyond_response = await browser.get(AUTHORIZE, asking(client, scope="write:products"))
     code = redirect_parameters(await browser.decide(wider, "allow"))["code"]
     more = await exchange(world, client, code, scope="read:library read:products")
 
     assert "publish" not in wider.text
     assert "administer" not in wider.text
-    assert not_sent(beyond_response)["error"] == "invalid_scope"
+    assert link_parameters(beyond_response)["error"] == "invalid_scope"
     assert more.json()["scope"] == "read:library"
 
 
 async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
     client = await new_dynamic(world)
-    token = "/api/v1/auth/token"
+    token_path = "/api/v1/auth/token"
     bearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-    credentials = await world.http.post(token, data={"grant_type": "client_credentials"}, auth=client)
-    assertion = await world.http.post(token, data={"grant_type": bearer, "assertion": "a.e30.c"}, auth=client)
-    implicit = await browser.get(ASK, asking(client, response_type="token"))
-    without_proof = await browser.get(ASK, asking(client, code_challenge="", code_challenge_method=""))
+    credentials = await world.http.post(token_path, data={"grant_type": "client_credentials"}, auth=client)
+    assertion = await world.http.post(token_path, data={"grant_type": bearer, "assertion": "a.e30.c"}, auth=client)
+    implicit = await browser.get(AUTHORIZE, asking(client, response_type="token"))
+    without_proof = await browser.get(AUTHORIZE, asking(client, code_challenge="", code_challenge_method=""))
     code = await code_for(browser, client)
     without_secret = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
 
     assert oauth_refusal(credentials) == (400, "unauthorized_client")
     assert assertion.status_code == 400
-    assert not_sent(implicit, mark="#")["error"] == "unauthorized_client"
-    assert not_sent(without_proof)["error"] == "invalid_request"
-    assert oauth_refusal(await world.http.post(token, data=without_secret)) == (401, "invalid_client")
+    assert link_parameters(implicit, mark="#")["error"] == "unauthorized_client"
+    assert link_parameters(without_proof)["error"] == "invalid_request"
+    assert oauth_refusal(await world.http.post(token_path, data=without_secret)) == (401, "invalid_client")
     assert oauth_refusal(await exchange(world, client, code, code_verifier="w" * 43)) == (400, "invalid_grant")
 
 
@@ -303,7 +305,7 @@ async def test_a_token_made_for_the_client_itself_is_worth_nothing(world: World)
 
 async def test_one_address_registers_20_clients_an_hour(world: World) -> None:
     store = replace(world.store, settings=replace(world.store.settings, rate_register=0))
-    transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(store_app.create(store), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
         answers = [(await http.post(REGISTER, json={"redirect_uris": [BACK]})).status_code for _ in range(21)]
 
@@ -320,35 +322,35 @@ async def test_the_oldest_of_too_many_unused_clients_end(
 
     last = await new_dynamic(world)
 
-    assert await unused(world) == 3
-    assert (await browser.get(ASK, asking(first))).status_code == 400
+    assert await unused_count(world) == 3
+    assert (await browser.get(AUTHORIZE, asking(first))).status_code == 400
     for client in (used, *others, last):
-        assert (await browser.get(ASK, asking(client))).status_code == 200
+        assert (await browser.get(AUTHORIZE, asking(client))).status_code == 200
 
 
-async def test_a_flood_at_once_is_answered_and_leaves_no_more_than_there_may_be(
+async def test_concurrent_registrations_leave_at_most_the_allowed_number_of_unused_clients(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "MAX_UNUSED", 3)
 
-    flood = await asyncio.gather(*(registered(world) for _ in range(16)))
+    flood = await asyncio.gather(*(register(world) for _ in range(16)))
     await new_dynamic(world)
 
     assert [answer.status_code for answer in flood] == [201] * 16
-    assert await unused(world) == 3
+    assert await unused_count(world) == 3
 
 
 async def test_an_unused_client_ends_after_30_days(world: World, browser: Browser) -> None:
     used, fresh, old = [await new_dynamic(world) for _ in range(3)]
     await code_for(browser, used)
     for client, days in ((used, 31), (fresh, 29), (old, 31)):
-        await older(world, client, days)
+        await backdate_registration(world, client, days)
 
-    statuses = [(await browser.get(ASK, asking(client))).status_code for client in (used, fresh, old)]
+    statuses = [(await browser.get(AUTHORIZE, asking(client))).status_code for client in (used, fresh, old)]
     async with world.store.database.transaction() as transaction:
         ended = await clients.delete_unused(transaction)
 
-    # It is unknown at once, although it is removed later.
+    # The service refuses an expired client at once, although maintenance removes its row later.
     assert statuses == [200, 200, 400]
     assert ended == 1
     assert await queries.client(world.store.database, old.id) is None
@@ -369,10 +371,10 @@ async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
     world: World, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exchanged, allowed_again, used, old = [await new_dynamic(world) for _ in range(4)]
-    of_north = await new_client(world)
+    organisation_client = await new_client(world)
     tokens_of = {
         client.id: (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
-        for client in (exchanged, allowed_again, used, old, of_north)
+        for client in (exchanged, allowed_again, used, old, organisation_client)
     }
     for client in (exchanged, allowed_again, used, old):
         await age(world, client, 181)
@@ -381,23 +383,23 @@ async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
     await world.call("GET", "/library", tokens_of[used.id])
     capsys.readouterr()
 
-    await distribution.run_maintenance(world.store)
+    await store_app.run_maintenance(world.store)
 
     statuses = [
-        (await browser.get(ASK, asking(client))).status_code for client in (exchanged, allowed_again, used, old)
+        (await browser.get(AUTHORIZE, asking(client))).status_code for client in (exchanged, allowed_again, used, old)
     ]
     assert statuses == [200, 200, 200, 400]
     logged = [line for line in capsys.readouterr().err.splitlines() if '"client ended"' in line]
     assert [old.id in line for line in logged] == [True]
     assert (await world.call("GET", "/library", tokens_of[old.id])).status_code == 401
-    assert (await world.call("GET", "/library", tokens_of[of_north.id])).status_code == 200
+    assert (await world.call("GET", "/library", tokens_of[organisation_client.id])).status_code == 200
     for table in ("consent", "authorization_code"):
         row = await world.store.database.fetch_one(f"SELECT count(*) FROM {table} WHERE client_id = $1", old.id)
         assert row == (0,), table
 
 
 @pytest.mark.parametrize(("days", "status"), [(29, 200), (31, 400)])
-async def test_a_client_that_everybody_took_back_ends_30_days_after_its_last_use(
+async def test_a_client_without_consents_ends_30_days_after_its_last_use(
     world: World, browser: Browser, days: int, status: int
 ) -> None:
     taken_back, wanted = await new_dynamic(world), await new_dynamic(world, redirect_uris=[f"{BACK}/2"])
@@ -407,13 +409,13 @@ async def test_a_client_that_everybody_took_back_ends_30_days_after_its_last_use
     for client in (taken_back, wanted):
         await age(world, client, days)
 
-    await distribution.run_maintenance(world.store)
+    await store_app.run_maintenance(world.store)
 
-    assert (await browser.get(ASK, asking(taken_back))).status_code == status
-    assert (await browser.get(ASK, asking(wanted, redirect_uri=f"{BACK}/2"))).status_code == 200
+    assert (await browser.get(AUTHORIZE, asking(taken_back))).status_code == status
+    assert (await browser.get(AUTHORIZE, asking(wanted, redirect_uri=f"{BACK}/2"))).status_code == 200
 
 
-async def test_the_operator_says_how_long_an_unused_client_lasts_by_the_clock(world: World, browser: Browser) -> None:
+async def test_a_setting_limits_how_long_an_idle_client_exists(world: World, browser: Browser) -> None:
     store = replace(world.store, settings=replace(world.store.settings, dynamic_client_days=7))
     client = await new_dynamic(world)
     await exchange(world, client, await code_for(browser, client))
@@ -431,7 +433,7 @@ async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
     world: World, browser: Browser, lock_waits: LockWaits
 ) -> None:
     client = await new_dynamic(world)
-    page = await browser.get(ASK, asking(client))
+    page = await browser.get(AUTHORIZE, asking(client))
 
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM dynamic_client WHERE id = $1", client.id)
@@ -513,7 +515,7 @@ async def test_a_consent_from_before_sites_were_kept_keeps_its_unknown_site_when
     assert "<h2>app.example or github.com</h2>" in (await browser.get("/auth/agents")).text
 
 
-WRONG = [
+REQUEST_VARIATIONS = [
     {"response_type": kind, "scope": scope, "code_challenge_method": method, "resource": resource, "prompt": prompt}
     for kind in ("code", "token", "id_token", "")
     for scope in ("read:library", "write:products", "openid", "admin:org")
@@ -526,18 +528,18 @@ WRONG = [
 @pytest.mark.parametrize(
     "back", [BACK, "http://127.0.0.1:3030/cb", "http://localhost:3030/cb?a=b", "http://[::1]:3/cb"]
 )
-async def test_an_unverified_client_gets_no_visitor_who_has_not_decided(
+async def test_no_person_is_redirected_to_an_unverified_client_before_they_decide(
     world: World, browser: Browser, back: str
 ) -> None:
     client = await new_dynamic(world, redirect_uris=[back])
-    await browser.decide(await browser.get(ASK, asking(client, redirect_uri=back)), "allow")
+    await browser.decide(await browser.get(AUTHORIZE, asking(client, redirect_uri=back)), "allow")
     stranger = Browser(world)
 
-    for changes in (*WRONG, {"prompt": "none"}, {"response_mode": "fragment"}, {"code_challenge": ""}):
+    for changes in (*REQUEST_VARIATIONS, {"prompt": "none"}, {"response_mode": "fragment"}, {"code_challenge": ""}):
         asked = {**asking(client, redirect_uri=back), **changes}
-        signed_out = await stranger.get(ASK, asked)
-        signed_in = await browser.get(ASK, asked)
-        posted_response = await browser.post(ASK, {**asked, "decision": "deny"})
+        signed_out = await stranger.get(AUTHORIZE, asked)
+        signed_in = await browser.get(AUTHORIZE, asked)
+        posted_response = await browser.post(AUTHORIZE, {**asked, "decision": "deny"})
 
         assert signed_out.headers["location"].startswith("/auth/signin?")
         for answer in (signed_in, posted_response):
@@ -551,10 +553,10 @@ async def test_the_page_of_a_wrong_request_names_the_host_and_leads_back_by_a_cl
 ) -> None:
     client = await new_dynamic(world, redirect_uris=[back])
 
-    page = await browser.get(ASK, asking(client, redirect_uri=back, code_challenge=""))
-    denied = await browser.decide(await browser.get(ASK, asking(client, redirect_uri=back)), "deny")
+    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=back, code_challenge=""))
+    denied = await browser.decide(await browser.get(AUTHORIZE, asking(client, redirect_uri=back)), "deny")
 
-    link = not_sent(page, back)
+    link = link_parameters(page, back)
     assert (link["error"], link["state"], link["iss"]) == ("invalid_request", STATE, ROOT_URL)
     assert "not verified" in page.text
     assert "<script" not in page.text
@@ -568,9 +570,9 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
     code = await code_for(browser, client)
     closed = replace(world.store, settings=replace(world.store.settings, dynamic_clients=False))
     async with opened_with(closed) as http:
-        server = (await http.get(SERVER)).json()
+        server = (await http.get(SERVER_METADATA)).json()
         registration = await http.post(REGISTER, json={"redirect_uris": [BACK]})
-        response = await http.get(ASK, params=asking(client), headers=browser.cookie)
+        response = await http.get(AUTHORIZE, params=asking(client), headers=browser.cookie)
         exchanged = await exchange(World(closed, http), client, code)
 
     assert "registration_endpoint" not in server
@@ -581,10 +583,10 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
 
 @pytest.fixture
 def opened_with() -> Callable[[Store], httpx.AsyncClient]:
-    """Return a client of the application of a store with other settings."""
+    """Return a function that returns an HTTP client for the application of a given store."""
 
     def opened(store: Store) -> httpx.AsyncClient:
-        transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(store_app.create(store), raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=ROOT_URL)
 
     return opened
