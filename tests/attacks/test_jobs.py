@@ -130,7 +130,7 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: JobRu
     path.write_bytes(tar({"a": noise(9 << 20)}))
 
     async with sandboxed_process.read_artifact(
-        works.store.settings, path, "game.tar", chunks=True, is_plain=True
+        works.store.settings, path, "game.tar", chunks=True, accepts_plain_files=True
     ) as reading:
         while not isinstance(await reading.next(), ChunkQuery):
             continue

@@ -44,7 +44,8 @@ def has_ended(process: int) -> bool:
 
 def reading(works: JobRunner, path: Path) -> AbstractAsyncContextManager[ArtifactReader]:
     """Read a file as jobs do."""
-    return sandboxed_process.read_artifact(works.store.settings, path, path.name, chunks=False, is_plain=True)
+    settings = works.store.settings
+    return sandboxed_process.read_artifact(settings, path, path.name, chunks=False, accepts_plain_files=True)
 
 
 async def finish(under_way: ArtifactReader) -> None:

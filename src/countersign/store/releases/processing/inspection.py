@@ -104,7 +104,7 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
     listing = Listing(artifact.id, 0, 0, 0, [], None)
     page = _Window(payload.offset, payload.offset + payload.limit)
     async with sandboxed_process.read_artifact(
-        store.settings, path, artifact.filename, chunks=False, is_plain=False
+        store.settings, path, artifact.filename, chunks=False, accepts_plain_files=False
     ) as artifact_reader:
         while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
             if isinstance(record, EntryRecord):
@@ -242,7 +242,7 @@ class Verification:
         recorded_digests = {} if manifest is None else {file.path: file.sha256 for file in manifest.files}
         try:
             async with sandboxed_process.read_artifact(
-                self._store.settings, path, self._artifact.filename, chunks=False, is_plain=True
+                self._store.settings, path, self._artifact.filename, chunks=False, accepts_plain_files=True
             ) as artifact_reader:
                 while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
                     if isinstance(record, EntryRecord) and record.kind == "file" and manifest is not None:

@@ -46,7 +46,7 @@ from countersign.updates.worker_protocol import (
 READING_SHARE = 0.95
 """The progress of a job when the artifact is read completely. The rest of the progress is for signing and storing."""
 
-Told: TypeAlias = Callable[[float], Awaitable[None]]
+ReportProgress: TypeAlias = Callable[[float], Awaitable[None]]
 """A function that reports the progress, 0 to 1."""
 
 
@@ -61,14 +61,14 @@ class ArtifactDamaged(Refused):
 
 @dataclass
 class ArtifactContents:
-    """The contents of an artifact: its entries, the files that list its components, its chunks by name, and the packs
-    that were written for it."""
+    """The contents of an artifact: its entries, the files that list its components, its chunks by name, the packs that
+    were written for it, and the record that ended the reading, with the digests of its blocks."""
 
     entries: list[EntryRecord] = field(default_factory=list[EntryRecord])
-    notes: list[MetadataFile] = field(default_factory=list[MetadataFile])
+    metadata_files: list[MetadataFile] = field(default_factory=list[MetadataFile])
     rows: dict[str, ChunkRow] = field(default_factory=dict[str, ChunkRow])
     packs: list[SealedPack] = field(default_factory=list[SealedPack])
-    blocks: EndOfArtifact = field(default_factory=lambda: EndOfArtifact(b"", 1, []))
+    end_record: EndOfArtifact = field(default_factory=lambda: EndOfArtifact(b"", 1, []))
 
 
 class Ingest:
@@ -79,7 +79,7 @@ class Ingest:
         self,
         store: Store,
         artifact: ReadyArtifact,
-        report_progress: Callable[[float], Awaitable[None]],
+        report_progress: ReportProgress,
         *,
         is_repeated: bool,
     ) -> None:
@@ -101,13 +101,13 @@ class Ingest:
         """
         try:
             async with sandboxed_process.read_artifact(
-                self._store.settings, path, self._artifact.filename, chunks=True, is_plain=True
+                self._store.settings, path, self._artifact.filename, chunks=True, accepts_plain_files=True
             ) as artifact_reader:
                 while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
                     await self._take(artifact_reader, record)
             if record.sha256.hex() != self._artifact.sha256:
                 raise ArtifactDamaged("the stored bytes are not those that were uploaded")
-            self._contents.blocks = record
+            self._contents.end_record = record
             await self._packing.seal()
         finally:
             await self._packing.drop()
@@ -121,18 +121,19 @@ class Ingest:
             case EntryRecord():
                 self._contents.entries.append(record)
             case ChunkQuery():
-                await artifact_reader.answer(await self._new_chunks([name.hex() for name in record.ids]))
+                await artifact_reader.answer(await self._newness_flags([name.hex() for name in record.ids]))
             case ChunkFrames():
-                report_progress = [(name.hex(), size, length) for name, size, length in record.chunks]
-                await self._packing.add(report_progress, record.frames)
+                chunks = [(name.hex(), size, length) for name, size, length in record.chunks]
+                await self._packing.add(chunks, record.frames)
             case MetadataFile():
-                self._contents.notes.append(record)
+                self._contents.metadata_files.append(record)
             case ReadPosition():
                 await self._report_progress(min(record.position / max(self._artifact.size, 1), 1.0) * READING_SHARE)
             case _:
                 raise LookupError(f"an unexpected record: {type(record).__name__}")
 
-    async def _new_chunks(self, names: list[str]) -> bytes:
+    async def _newness_flags(self, names: list[str]) -> bytes:
+        """Return one byte for each chunk: 1 if the chunk must be stored, 0 if it is stored already."""
         chunk_rows: list[ChunkRow] = []
         if not self._again:
             chunk_rows = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
@@ -140,7 +141,7 @@ class Ingest:
         return bytes(name not in self._contents.rows for name in names)
 
 
-MAX_SHOWN = 50
+MAX_SHOWN_LAUNCHES = 50
 MAX_MANIFEST_BYTES = 160 << 20
 """The maximum size of a manifest. With its envelope, a manifest of this size is as large as the largest response that a
 client accepts."""
@@ -155,12 +156,12 @@ async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
         ManifestRefused: clients would reject the manifest.
     """
     artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
-    build_before = await builds.build(store.database, artifact.id)
-    if build_before is not None and not work.payload.again:
-        return Outcome(msgspec.json.decode(build_before.summary, type=BuildResult))
+    previous_build = await builds.build(store.database, artifact.id)
+    if previous_build is not None and not work.payload.again:
+        return Outcome(msgspec.json.decode(previous_build.summary, type=BuildResult))
     path = await store.blobs.file(artifact.sha256, work.scratch)
     contents = await Ingest(store, artifact, work.progress, is_repeated=work.payload.again).run(path)
-    return await _store_build(store, work, artifact, contents, build_before)
+    return await _store_build(store, work, artifact, contents, previous_build)
 
 
 async def _store_build(
@@ -168,14 +169,17 @@ async def _store_build(
     work: JobContext[ProcessPayload],
     artifact: ReadyArtifact,
     contents: ArtifactContents,
-    before_build: Build | None,
+    previous_build: Build | None,
 ) -> Outcome:
     # Use threads, because a large manifest takes seconds, and the event loop must renew leases of jobs meanwhile.
-    manifest, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
+    new_manifest, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
     signed_manifest = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
     envelope_sha256 = await blobs.put(store.database, store.blobs, signed_manifest)
-    bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
-    summary = _summary(artifact, manifest, payload, contents, 0 if bill is None else bill[1])
+    component_list = await asyncio.to_thread(
+        sbom.document, artifact.product, artifact.version, contents.metadata_files
+    )
+    sbom_text, component_count = (None, 0) if component_list is None else component_list
+    summary = _summary(artifact, new_manifest, payload, contents, component_count)
     new_build = Build(
         artifact.id,
         artifact.org_id,
@@ -187,11 +191,13 @@ async def _store_build(
         summary.files,
         summary.size,
         msgspec.json.encode(summary).decode(),
-        None if bill is None else bill[0],
-        contents.blocks.block_size,
-        b"".join(contents.blocks.blocks),
+        sbom_text,
+        contents.end_record.block_size,
+        b"".join(contents.end_record.blocks),
     )
-    replaced = None if before_build is None else (before_build, await _previous_chunks(store, before_build, contents))
+    replaced = None
+    if previous_build is not None:
+        replaced = (previous_build, await _previous_chunks(store, previous_build, contents))
     stored_blobs = [(envelope_sha256, len(signed_manifest)), *((pack.sha256, pack.size) for pack in contents.packs)]
     reservations = await blobs.reserve(store.database, store.blobs, stored_blobs)
 
@@ -201,27 +207,30 @@ async def _store_build(
         if not await builds.add_build(transaction, new_build):
             raise Unavailable("the artifact was processed concurrently")
         await blobs.keep(transaction, reservations)
-        await _store_chunks(transaction, artifact.org_id, contents, moves=replaced is not None)
+        await _store_chunks(transaction, artifact.org_id, contents, replaces_build=replaced is not None)
         await deltas.request_deltas(store, transaction, artifact, work.created_by)
 
     return Outcome(summary, commit)
 
 
-async def _previous_chunks(store: Store, before_build: Build, contents: ArtifactContents) -> list[str]:
+async def _previous_chunks(store: Store, previous_build: Build, contents: ArtifactContents) -> list[str]:
     """Return the chunks that the previous build uses. If its manifest is lost, return the chunks that were just read
     from the same artifact."""
     try:
-        return await builds.chunk_names(store, before_build)
+        return await builds.chunk_names(store, previous_build)
     except (NotFound, SignatureRefused):
         return list(contents.rows)
 
 
-async def _store_chunks(transaction: Transaction, org_id: str, contents: ArtifactContents, *, moves: bool) -> None:
-    """Store the packs and increment the use count of every chunk."""
+async def _store_chunks(
+    transaction: Transaction, org_id: str, contents: ArtifactContents, *, replaces_build: bool
+) -> None:
+    """Store the packs and increment the use count of every chunk. If the build replaces another build, also update the
+    location of every chunk in the new packs, because it may have been stored in another pack before."""
     for pack in contents.packs:
         await builds.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
     await builds.use_chunks(transaction, org_id, contents.rows.values())
-    if moves:
+    if replaces_build:
         await builds.move_chunks(transaction, org_id, [row for pack in contents.packs for row in pack.rows])
 
 
@@ -295,7 +304,7 @@ def _summary(
         chunks=len(build_manifest.chunks),
         new_chunks=sum(len(pack.rows) for pack in contents.packs),
         stored=sum(pack.size for pack in contents.packs),
-        launch=build_manifest.launch[:MAX_SHOWN],
+        launch=build_manifest.launch[:MAX_SHOWN_LAUNCHES],
         components=components,
     )
 

@@ -243,12 +243,12 @@ class ArtifactReader:
 
 @asynccontextmanager
 async def read_artifact(
-    settings: Settings, path: Path, name: str, *, chunks: bool, is_plain: bool
+    settings: Settings, path: Path, name: str, *, chunks: bool, accepts_plain_files: bool
 ) -> AsyncGenerator[ArtifactReader]:
     """Read the file during the block. The process is ended when the block ends.
 
-    `name` is the artifact's file name, which is a hint at the format. If `is_plain` is true, files that are not
-    archives are accepted.
+    `name` is the artifact's file name, which is a hint at the format. If `accepts_plain_files` is true, files that are
+    not archives are accepted.
     """
     with _open_file(path) as fd:
         async with running(PROGRAM, takes_file=True) as process:
@@ -257,7 +257,7 @@ async def read_artifact(
                 name=name,
                 limits=asdict(limits_of(settings)),
                 chunks=chunks,
-                plain=is_plain,
+                plain=accepts_plain_files,
                 memory_bytes=settings.archive_memory_mib * MEBIBYTE,
                 cpu_s=settings.archive_seconds,
             )
