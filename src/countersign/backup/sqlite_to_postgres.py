@@ -44,7 +44,8 @@ class ServiceTables(NamedTuple):
 
 
 async def dry_run(snapshot: SqliteSnapshotReader, progress: Progress) -> list[TableChecksum]:
-    """Read and check every table of a service like a migration, but write nothing. Return the checksums of the tables.
+    """Read and check every table of a service as a migration would, but write nothing. Return the checksums of the
+    tables.
 
     Raises:
         NotMovable: PostgreSQL cannot store a value.
@@ -72,9 +73,9 @@ async def migrate_tables(
     digests: dict[str, TableChecksum] = {}
     for schema, service in services.items():
         await service.create(await bulk_load.make(schema))
-        references = await bulk_load.open(schema)
+        foreign_key_statements = await bulk_load.open(schema)
         sent_checksums = await _send(snapshot.of(schema), bulk_load, schema, progress)
-        await bulk_load.close(schema, references)
+        await bulk_load.close(schema, foreign_key_statements)
         progress(f"comparing {schema}", 0)
         received_checksums = [checksum async for checksum in table_checksum.table_checksums(await bulk_load.of(schema))]
         if sent_checksums != received_checksums:
@@ -206,7 +207,8 @@ class BlobMigration:
             last_sha256 = rows[-1][0]
 
     async def end(self, snapshot: SqliteSnapshot) -> None:
-        """Copy the remaining blobs of the snapshot. Writes must be blocked, so that no blob is removed meanwhile.
+        """Copy the blobs of the snapshot that `begin` has not copied. The caller must block writes, so that no blob is
+        removed meanwhile.
 
         Raises:
             NotMovable: a blob is missing or damaged, or the target has a blob with other bytes.
@@ -216,7 +218,7 @@ class BlobMigration:
         while rows := await self._page(snapshot, last_sha256):
             bad_blobs = await self._copy_all([row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied])
             if bad_blobs:
-                text = f"{len(bad_blobs)} files are missing or damaged here: {', '.join(bad_blobs)}"
+                text = f"{len(bad_blobs)} blobs of this installation are missing or damaged: {', '.join(bad_blobs)}"
                 remedy = "Restore them from a backup (`countersign verify` names them all); nothing was moved."
                 raise NotMovable(text, resolution=remedy)
             last_sha256 = rows[-1][0]

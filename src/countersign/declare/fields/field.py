@@ -63,13 +63,16 @@ class FieldOptions(TypedDict, total=False):
 _Option = TypeVar("_Option")
 
 
-def renamed_option(former: str, value: _Option | None, name: str, current: _Option) -> _Option:
-    """Return the value of a renamed option. Its former name is still accepted, with a deprecation warning."""
-    if value is None:
-        return current
+def renamed_option(former_name: str, former_value: _Option | None, name: str, value: _Option) -> _Option:
+    """Return the value of a renamed option. Its former name is still accepted, with a deprecation warning.
+
+    `former_value` is the value that the declaration gives under the former name; None if it does not use that name.
+    """
+    if former_value is None:
+        return value
     # Skip this function and the constructor of the field, so that the warning names the line of the declaration.
-    warnings.warn(f"the option {former} is called {name}: rename it", DeprecationWarning, stacklevel=3)
-    return value
+    warnings.warn(f"the option {former_name} is called {name}: rename it", DeprecationWarning, stacklevel=3)
+    return former_value
 
 
 class Field(ABC):
@@ -81,16 +84,19 @@ class Field(ABC):
     required    every record must have a value
     default     the value of a new record if the input has none: a JSON value, `CALLER` or `TODAY`
     unique      no two records have the same value
-    unique_with a ref: no two records with the same ref have the same value
+    unique_with the name of a ref of the model: of the records that refer to the same record with it, no two have the
+                same value in this field
     shared_by   with `unique_with`, a field of the referenced record: records with different refs may have the same
                 value only if this field is equal in the referenced records. The field of a referenced record cannot be
                 changed while a referring record has a value in the unique field
     index       an index supports filters and order by the field
-    personal    the label of its placeholder tokens (EMAIL, PERSON), which callers without a clear view receive
+    personal    a label, such as EMAIL or PERSON: the values are personal. Callers who may not see them in clear receive
+                placeholder tokens that begin with the label
     linked      equal values have equal tokens, so that agents can join records; not available for free text
     restricted  the only roles that may see the field, regardless of grants to other roles
-    needs_approval  an agent can only propose to change the field in an existing record, or in a record that meets
-                the condition, unless a setting permits the change
+    needs_approval  True, or a condition. An agent cannot change the field of an existing record; it can only propose
+                the change, unless a setting permits it. With a condition, this applies only to records that meet the
+                condition
     readonly    only the engine and the effects of the module write the field
     computed    a function that computes the value from the fields that its parameters name; the value is empty if
                 one of these fields is empty
@@ -99,8 +105,8 @@ class Field(ABC):
     former_name the name of the field in an earlier version: an upgrade renames its column, and the former name in
                 grants, audit entries and history refers to this field
     column      in a model with a table of an existing database, the column; default: the name of the field
-    sortable    in such a model, whether an index of that database, or the small size of the table, allows to order by
-                the field and to compare it with ranges; default: true
+    sortable    in such a model, whether lists can be ordered by the field and filtered by ranges of it. It should be
+                false if the table is large and no index of that database sorts by the column; default: true
     """
 
     kind: ClassVar[str]
@@ -200,11 +206,13 @@ class Field(ABC):
         return stored
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """Convert a CSV cell that is not empty to a JSON value. Invalid text is returned unchanged, so that `read`
-        refuses it.
+        """Convert a CSV cell that is not empty to a JSON value.
+
+        If the text does not have the expected form, return it unchanged: `read` then refuses it. A kind may instead
+        raise BadValue to name a more specific reason.
 
         Raises:
-            BadValue: the cell cannot be read.
+            BadValue: see above.
         """
         return cell
 
@@ -230,4 +238,5 @@ equality reveals nothing else.
 """
 
 LITERAL = "LITERAL"
-"""The label of tokens for text in clear that only looks like a token. No field may have this label."""
+"""The label of the tokens that replace ordinary text which looks like a placeholder token but is none, so that masked
+callers cannot confuse the two. No field may have this label."""

@@ -111,8 +111,9 @@ def read(token: str, typ: str) -> ExternalToken:
 
     Raises:
         BadToken: the token is longer than 16 KiB, is not a canonical compact JWS, has a wrong type, or names no
-            algorithm; its header or payload is not an unambiguous JSON object; or a header member is critical, or
-            contains or references a key.
+            algorithm; its header or payload is not an unambiguous JSON object; its kid is not a text of 1 to 256
+            characters; or the header has a member with a key, a reference to a key, or an extension (`crit`, `b64`,
+            `zip`).
     """
     if len(token) > MAX_TOKEN_LENGTH:
         raise BadToken(f"the token has more than {MAX_TOKEN_LENGTH} characters")
@@ -133,7 +134,7 @@ def _check_header(header: Members, typ: str) -> None:
         raise BadToken("the header names no algorithm")
     kid = header.get("kid")
     if kid is not None and (not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID_LENGTH):
-        raise BadToken("the header's kid is not a text of a usual length")
+        raise BadToken(f"the header's kid must be a text of 1 to {MAX_KID_LENGTH} characters")
     refused_members = sorted(_REFUSED_MEMBERS & header.keys())
     if refused_members:
         raise BadToken(f"the header contains {refused_members[0]}, which is not accepted")
@@ -167,18 +168,18 @@ def public_keys(document: bytes) -> tuple[IssuerKey, ...]:
     """
     key_list = json_reader.read_object(document).get("keys")
     try:
-        key_members = msgspec.convert(key_list, list[Members])
+        key_objects = msgspec.convert(key_list, list[Members])
     except msgspec.ValidationError:
         raise ValueError("not a JWK Set: its member `keys` must be a list of objects") from None
-    if len(key_members) > MAX_KEYS:
+    if len(key_objects) > MAX_KEYS:
         raise ValueError(f"the key set has more than {MAX_KEYS} keys")
-    imported_keys = (_public_key(key_member) for key_member in key_members)
+    imported_keys = (_public_key(key_object) for key_object in key_objects)
     return tuple(key for key in imported_keys if key is not None)
 
 
-def _public_key(stated: Members) -> IssuerKey | None:
+def _public_key(key_object: Members) -> IssuerKey | None:
     try:
-        jwk = msgspec.convert(stated, _Jwk)
+        jwk = msgspec.convert(key_object, _Jwk)
     except msgspec.ValidationError:
         return None
     fitting = frozenset(name for name in _KEY_TYPES if _is_for(jwk, name))
@@ -198,15 +199,15 @@ def _is_for_signatures(jwk: _Jwk) -> bool:
 def _import_key(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
     """Import the key; returns None if the key is invalid, too weak (RFC 7518 §3.3), or too costly."""
     members = {"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y, "n": jwk.n, "e": jwk.e}
-    numbers: dict[str, str | list[str]] = {name: value for name, value in members.items() if value is not None}
+    present_members: dict[str, str | list[str]] = {name: value for name, value in members.items() if value is not None}
     try:
         if jwk.kty == "EC":
-            key = ECKey.import_key(numbers)
+            key = ECKey.import_key(present_members)
         elif jwk.kty == "OKP":
-            key = OKPKey.import_key(numbers)
+            key = OKPKey.import_key(present_members)
         else:
             bits = int.from_bytes(base64.urlsafe_b64decode((jwk.n or "") + "==")).bit_length()
-            key = RSAKey.import_key(numbers) if MIN_RSA_BITS <= bits <= MAX_RSA_BITS else None
+            key = RSAKey.import_key(present_members) if MIN_RSA_BITS <= bits <= MAX_RSA_BITS else None
         if key is not None:
             # The library validates the numbers of a key on first use, so use the key now.
             key.get_op_key("verify")
@@ -223,8 +224,8 @@ def select_key(keys: Collection[IssuerKey], algorithm: str, kid: str | None) -> 
 
 MIN_KEPT_S = 600
 MAX_KEPT_S = 86_400
-REFETCH_S = 60
-RETRY_S = 5
+UNKNOWN_KEY_REFETCH_S = 60
+RETRY_AFTER_FAILURE_S = 5
 
 
 class KeySetDocument(Protocol):
@@ -292,7 +293,7 @@ class JwksCache:
 
     async def _refetch_if_due(self, address: str, entry: _Entry) -> None:
         """Refetch a cached set that lacks a key, unless that was done recently."""
-        if not _is_recent(entry.looked_again_at, REFETCH_S):
+        if not _is_recent(entry.looked_again_at, UNKNOWN_KEY_REFETCH_S):
             entry.looked_again_at = clock.now()
             await self._refresh(address, entry)
         elif entry.running is not None:
@@ -302,7 +303,7 @@ class JwksCache:
 
     async def _refresh(self, address: str, entry: _Entry) -> None:
         if entry.running is None:
-            if entry.failure and _is_recent(entry.tried_at, RETRY_S):
+            if entry.failure and _is_recent(entry.tried_at, RETRY_AFTER_FAILURE_S):
                 raise CannotFetchKeySet(entry.failure)
             entry.running = asyncio.create_task(self._fetch_into(address, entry))
         # Shield the fetch: the caller that started it may be cancelled while other callers still wait for it.

@@ -16,7 +16,10 @@ DOCUMENTS: Mapping[str, str] = {
     "api-catalog": "/.well-known/api-catalog",
 }
 """Maps the name of each document to its path. Other documents link to a document by this name."""
-SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys((200, 304), ("ETag", "Cache-Control", "Vary", "Content-Encoding"))
+RESPONSE_HEADERS: Mapping[int, tuple[str, ...]] = dict.fromkeys(
+    (200, 304), ("ETag", "Cache-Control", "Vary", "Content-Encoding")
+)
+"""Maps each status of a document's response to the headers of that response."""
 
 
 class DocumentOptions(TypedDict):
@@ -36,7 +39,7 @@ OPTIONS: DocumentOptions = {
     "cross_origin": True,
     "quota": QUOTA,
     "reads": ("If-None-Match",),
-    "sends": SENDS,
+    "sends": RESPONSE_HEADERS,
 }
 """The values of the route options that are the same for every document."""
 
@@ -92,7 +95,7 @@ SECTION_OF: dict[str, str] = {
 
 def section_of(module: str) -> str:
     """Return the section of a module of handlers. The longest matching path in `SECTION_OF` determines the section; if
-    no path matches, the section is the name of the folder."""
+    no path matches, the section is the name of the first folder below the store's package."""
     path = module.split(".")[2:] or [module]
     for length in range(len(path), 0, -1):
         if (section := SECTION_OF.get(".".join(path[:length]))) is not None:

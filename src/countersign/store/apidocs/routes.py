@@ -82,7 +82,7 @@ def contacts_of(setting: str) -> tuple[str, ...]:
     return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in contacts)
 
 
-_HEADERS = {**documents.SENDS, 200: (*documents.SENDS[200], "Link")}
+_HEADERS = {**documents.RESPONSE_HEADERS, 200: (*documents.RESPONSE_HEADERS[200], "Link")}
 _LINKED: DocumentOptions = {**documents.OPTIONS, "sends": _HEADERS}
 
 ROUTES = (
