@@ -16,7 +16,7 @@ from tests.servers.countersign import MASTER_KEY, served
 from tests.servers.postgres import PostgresFactory
 from tests.servers.process import free_port
 
-SAID = "deliveries are paused, since this installation was restored"
+PAUSED_LOG_TEXT = "deliveries are paused, since this installation was restored"
 
 
 class WebhookReceiver:
@@ -68,29 +68,30 @@ def settings(request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
     return {name: {**common, "COUNTERSIGN_DATABASE_URL": new()} for name in ("original", "copy")}
 
 
-def wait_to_send(run: Run, hooks: WebhookReceiver, told: dict[str, str]) -> None:
-    """Make an original with one undelivered event for a receiver of each service, and its backup."""
-    run("org", "create", "acme", "--name", "Acme", "--data", "data", **told)
-    run("user", "create", "alice", "--data", "data", **told)
-    for at, of in (("store", ["--org", "acme"]), ("records", [])):
-        added = run("webhooks", "add", f"{hooks.url}/{at}", *of, "--data", "data", "--json", **told)
-        run("webhooks", "ping", json.loads(added.stdout)["id"], *of, "--data", "data", **told)
-    assert run("backup", "one.backup", "--data", "data", **told).returncode == Exit.OK
+def back_up_with_waiting_events(run: Run, hooks: WebhookReceiver, environment: dict[str, str]) -> None:
+    """Create an original with one undelivered event for a receiver of each service, and back it up."""
+    run("org", "create", "acme", "--name", "Acme", "--data", "data", **environment)
+    run("user", "create", "alice", "--data", "data", **environment)
+    for service, org_arguments in (("store", ["--org", "acme"]), ("records", [])):
+        url = f"{hooks.url}/{service}"
+        added = run("webhooks", "add", url, *org_arguments, "--data", "data", "--json", **environment)
+        run("webhooks", "ping", json.loads(added.stdout)["id"], *org_arguments, "--data", "data", **environment)
+    assert run("backup", "one.backup", "--data", "data", **environment).returncode == Exit.OK
 
 
 def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     run: Run, hooks: WebhookReceiver, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
-    wait_to_send(run, hooks, settings["original"])
+    back_up_with_waiting_events(run, hooks, settings["original"])
     copy = settings["copy"]
 
     restored = run("restore", "one.backup", "--to", "copy", "--json", **copy)
     result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
     for _ in range(2):
-        watched = {**copy, "COUNTERSIGN_OPERATOR_PORT": str(free_port())}
-        with served(tmp_path / "copy", service="both", settings=watched) as server:
-            wait_until(lambda: server.log.read_text().count(SAID) == 2)
-            ready = httpx.get(f"http://127.0.0.1:{watched['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
+        settings_with_operator_port = {**copy, "COUNTERSIGN_OPERATOR_PORT": str(free_port())}
+        with served(tmp_path / "copy", service="both", settings=settings_with_operator_port) as server:
+            wait_until(lambda: server.log.read_text().count(PAUSED_LOG_TEXT) == 2)
+            ready = httpx.get(f"http://127.0.0.1:{settings_with_operator_port['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
             assert hooks.heard == []
     with served(tmp_path / "copy", service="both", settings=copy):
         resumed = run("webhooks", "resume", "--data", "copy", "--json", **copy, COUNTERSIGN_MODULES="party")
@@ -114,7 +115,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
 def test_a_copy_that_takes_the_originals_place_may_send_at_once(
     run: Run, hooks: WebhookReceiver, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
-    wait_to_send(run, hooks, settings["original"])
+    back_up_with_waiting_events(run, hooks, settings["original"])
     copy = settings["copy"]
 
     restored = run("restore", "one.backup", "--to", "copy", "--keep-sending", "--json", **copy)
@@ -122,23 +123,30 @@ def test_a_copy_that_takes_the_originals_place_may_send_at_once(
         wait_until(lambda: len(hooks.heard) == 2)
 
     assert json.loads(restored.stdout)["deliveries_held"] is False
-    assert SAID not in server.log.read_text()
+    assert PAUSED_LOG_TEXT not in server.log.read_text()
 
 
 def test_a_hold_persists_through_a_move_and_the_next_backup(
     run: Run, new_postgres_url: PostgresFactory, hooks: WebhookReceiver, tmp_path: Path
 ) -> None:
-    key = {"COUNTERSIGN_PRIVATE_WEBHOOKS": "true", "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
-    wait_to_send(run, hooks, key)
-    run("restore", "one.backup", "--to", "copy", **key)
+    common_settings = {
+        "COUNTERSIGN_PRIVATE_WEBHOOKS": "true",
+        "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple",
+    }
+    back_up_with_waiting_events(run, hooks, common_settings)
+    run("restore", "one.backup", "--to", "copy", **common_settings)
 
-    run("backup", "two.backup", "--data", "copy", **key)
-    run("restore", "two.backup", "--to", "second", "--keep-sending", **key)
+    run("backup", "two.backup", "--data", "copy", **common_settings)
+    run("restore", "two.backup", "--to", "second", "--keep-sending", **common_settings)
     url = new_postgres_url()
-    moved_result = run("db", "migrate", "--to", url, "--data", "copy", **key)
-    there = {**key, "COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key")}
-    second = run("webhooks", "resume", "--data", "second", "--json", **key)
-    resumed = run("webhooks", "resume", "--data", "copy", "--json", **there)
+    moved_result = run("db", "migrate", "--to", url, "--data", "copy", **common_settings)
+    postgres_settings = {
+        **common_settings,
+        "COUNTERSIGN_DATABASE_URL": url,
+        "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key"),
+    }
+    second = run("webhooks", "resume", "--data", "second", "--json", **common_settings)
+    resumed = run("webhooks", "resume", "--data", "copy", "--json", **postgres_settings)
 
     assert moved_result.returncode == Exit.OK, moved_result.stderr
     assert json.loads(second.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}

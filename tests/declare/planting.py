@@ -1,4 +1,7 @@
-"""Small modules for the tests of the declaration: plants of a nursery, beside an engine that has only users."""
+"""Small modules for the tests of declarations.
+
+The models describe the plants of a nursery. A registry of such a module also has the module `base`, whose only model is
+the user."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, cast
@@ -34,7 +37,7 @@ def nursery(
 
 
 def registry(*models: type[Model], roles: tuple[Role, ...] = ()) -> Registry:
-    """The engine with a module of these models."""
+    """Return a registry with `base` and a module of these models."""
     return Registry([BASE, nursery(*models, roles=roles)])
 
 
@@ -54,7 +57,7 @@ def models_case(
     return BrokenModules(rule, (nursery(*models, roles=roles),), place, remedy)
 
 
-def field(
+def field_case(
     rule: Rule, remedy: str, wrong: Field, *, name: str = "height", roles: tuple[Role, ...] = ()
 ) -> BrokenModules:
     """A case of one model with a wrong field beside valid ones."""

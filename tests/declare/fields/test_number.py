@@ -28,7 +28,7 @@ def test_only_an_integer_is_a_number(value: object) -> None:
             read(value)
 
 
-def test_a_field_narrows_what_is_written_and_not_what_is_asked_for() -> None:
+def test_the_range_of_a_field_limits_written_values_but_not_filter_values() -> None:
     field = Number(min_value=0, max_value=10)
 
     assert [field.read(0), field.read(10)] == [0, 10]
@@ -42,7 +42,7 @@ def test_the_schema_says_the_range() -> None:
     assert Number(min_value=0).schema() == {"type": "integer", "minimum": 0, "maximum": LARGEST}
 
 
-def test_money_is_shown_without_its_unit_in_the_label() -> None:
+def test_the_label_of_money_omits_the_suffix_minor() -> None:
     price = Money()
     price.name = "unit_price_minor"
 

@@ -8,7 +8,7 @@ import httpx
 from authlib.common.security import generate_token
 from authlib.integrations.httpx_client import AsyncOAuth2Client
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
-from conversing import SCOPE, allowed, read_input, tell
+from conversing import SCOPE, read_input, send_person_to, tell
 
 Known = dict[str, Any]
 
@@ -43,7 +43,7 @@ async def main(known: Known) -> None:
     async with session(known, server, **options) as person:
         verifier = generate_token(48)
         address, state = person.create_authorization_url(server["authorization_endpoint"], code_verifier=verifier)
-        back = allowed(address)
+        back = send_person_to(address)
         # Authlib leaves this comparison to its users (RFC 9207 §2.4).
         seen["iss"] = parse_qs(urlsplit(back).query)["iss"]
         seen["code"] = await person.fetch_token(authorization_response=back, state=state, code_verifier=verifier)

@@ -7,7 +7,7 @@ import requests
 from authlib.common.security import generate_token
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
-from conversing import SCOPE, allowed, read_input, tell
+from conversing import SCOPE, read_input, send_person_to, tell
 
 known = read_input()
 found = requests.get(get_well_known_url(known["root"], external=True), timeout=30).json()
@@ -42,7 +42,7 @@ for way in ("client_secret_basic", "client_secret_post"):
 person = session(redirect_uri=known["redirect_uri"], code_challenge_method="S256")
 verifier = generate_token(48)
 address, state = person.create_authorization_url(server["authorization_endpoint"], code_verifier=verifier)
-back = allowed(address)
+back = send_person_to(address)
 # Authlib leaves this comparison to its users (RFC 9207 §2.4).
 seen["iss"] = parse_qs(urlsplit(back).query)["iss"]
 seen["code"] = person.fetch_token(authorization_response=back, state=state, code_verifier=verifier)

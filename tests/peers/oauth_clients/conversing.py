@@ -12,7 +12,7 @@ def read_input() -> dict[str, Any]:
     return json.loads(sys.argv[1])
 
 
-def allowed(address: str) -> str:
+def send_person_to(address: str) -> str:
     """Send the person to an address of the store, and return the address that they came back to."""
     sys.stdout.write(json.dumps({"open": address}) + "\n")
     sys.stdout.flush()

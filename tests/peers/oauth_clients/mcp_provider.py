@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from conversing import allowed, read_input, tell
+from conversing import read_input, send_person_to, tell
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
@@ -63,7 +63,7 @@ def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     answers: list[str] = []
 
     async def open_page(address: str) -> None:
-        answers.append(allowed(address))
+        answers.append(send_person_to(address))
 
     async def come_back() -> AuthorizationCodeResult:
         parameters = {name: values[0] for name, values in parse_qs(urlsplit(answers.pop()).query).items()}

@@ -1,6 +1,6 @@
 // oauth4webapi: discovery of both kinds, client credentials, a code with PKCE, tokens looked into, an end to them.
 import * as oauth from "oauth4webapi";
-import { allowed, known, scope, tell } from "./conversing.mjs";
+import { known, scope, sendPersonTo, tell } from "./conversing.mjs";
 
 const loopback = { [oauth.allowInsecureRequests]: true };
 const resource = await oauth.processResourceDiscoveryResponse(
@@ -60,7 +60,7 @@ address.search = new URLSearchParams({
   code_challenge_method: "S256",
   resource: known.base,
 });
-const back = oauth.validateAuthResponse(as, client, await allowed(address.href), state);
+const back = oauth.validateAuthResponse(as, client, await sendPersonTo(address.href), state);
 const answer = await oauth.authorizationCodeGrantRequest(
   as, client, basic, back, known.redirect_uri, verifier, loopback,
 );

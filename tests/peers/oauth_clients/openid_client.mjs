@@ -1,6 +1,6 @@
 // openid-client: discovery, client credentials, a code with PKCE, an end to both tokens.
 import * as oauth from "openid-client";
-import { allowed, known, scope, tell } from "./conversing.mjs";
+import { known, scope, sendPersonTo, tell } from "./conversing.mjs";
 
 const seen = {};
 const library = new URL(known.library);
@@ -46,7 +46,7 @@ const address = oauth.buildAuthorizationUrl(basic, {
   code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
   code_challenge_method: "S256",
 });
-const back = await allowed(address.href);
+const back = await sendPersonTo(address.href);
 seen.code = await oauth.authorizationCodeGrant(basic, back, { pkceCodeVerifier: verifier, expectedState });
 seen.code_ended = await ended(basic, seen.code.access_token);
 tell(seen);

@@ -3,7 +3,7 @@ revocation."""
 
 from typing import Any
 
-from conversing import SCOPE, allowed, read_input, tell
+from conversing import SCOPE, read_input, send_person_to, tell
 from oauthlib.oauth2 import BackendApplicationClient
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
@@ -22,7 +22,7 @@ for way, options in ways.items():
 person = OAuth2Session(known["client_id"], redirect_uri=known["redirect_uri"], scope=SCOPE, pkce="S256")
 address, _ = person.authorization_url(known["authorization_endpoint"])
 seen["code"] = person.fetch_token(
-    known["token_endpoint"], authorization_response=allowed(address), client_secret=known["client_secret"]
+    known["token_endpoint"], authorization_response=send_person_to(address), client_secret=known["client_secret"]
 )
 seen["code_status"] = person.get(known["library"]).status_code
 tell(**seen)

@@ -56,7 +56,7 @@ class ProcessInstallation:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Settings]]:
+def both_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Settings]]:
     """The settings of two empty installations on one engine."""
     folders = [str(tmp_path / name) for name in ("one", "two")]
     if request.param == "sqlite":
@@ -70,9 +70,9 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Sett
 
 
 @asynccontextmanager
-async def open_installation(place: Settings) -> AsyncGenerator[ProcessInstallation]:
+async def open_installation(settings: Settings) -> AsyncGenerator[ProcessInstallation]:
     """Open an installation without records other than its administrator."""
-    async with app.opened(place, ROOT_URL, is_loopback=True) as service:
+    async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
         inside = InProcessService(service)
         yield ProcessInstallation(inside, await inside.member())
 
@@ -124,18 +124,20 @@ async def invoices(one: ProcessInstallation, party: str, product: str) -> None:
 async def carry(one: ProcessInstallation, two: ProcessInstallation) -> None:
     """Restore the exported records of the first installation in the second."""
     for model in MODELS:
-        # Every installation has its own built-in roles, with other ids. They are identified by name, like people.
-        named = model in ("user_role", "grant")
+        # The built-in roles and the people of the two installations have different ids, so records that refer to them
+        # are exported in the form for people, which contains names.
+        refers_to_roles = model in ("user_role", "grant")
         # Each installation has its own administrator.
-        others = {"filter": [{"field": "username", "op": "ne", "value": "ada"}]} if model == "user" else {}
-        text = await one.exported(model, **others, **({"form": "shown"} if named else {}))
+        is_not_administrator = [{"field": "username", "op": "ne", "value": "ada"}]
+        without_administrator = {"filter": is_not_administrator} if model == "user" else {}
+        text = await one.exported(model, **without_administrator, **({"form": "shown"} if refers_to_roles else {}))
         done = await two.run(f"{model}.import", csv=text, restore=True)
         assert not done["errors"], (model, done["errors"][:3], text[:500])
         assert done["created"] + done["unchanged"] == done["rows"]
 
 
-async def test_every_model_is_exported_and_imported_with_equal_values(places: list[Settings]) -> None:
-    async with open_installation(places[0]) as one, open_installation(places[1]) as two:
+async def test_every_model_is_exported_and_imported_with_equal_values(both_settings: list[Settings]) -> None:
+    async with open_installation(both_settings[0]) as one, open_installation(both_settings[1]) as two:
         await create_records(one)
         importable = {name for name, model in one.inside.models.items() if "import" in model.commands}
         assert importable == set(MODELS)
@@ -147,12 +149,14 @@ async def test_every_model_is_exported_and_imported_with_equal_values(places: li
             assert (await one.values(model)) != [], model
             assert csv_values(await two.exported(model)) == csv_values(await one.exported(model))
         for model in ("user", "role", "user_role", "grant", "setting"):
-            shown = [sorted(without_id(await office.exported(model, form="shown"))) for office in (one, two)]
+            shown = [
+                sorted(without_id(await installation.exported(model, form="shown"))) for installation in (one, two)
+            ]
             assert shown[0] == shown[1], model
-        await goes_on(one, two)
+        await require_usable_after_restore(one, two)
 
 
-async def goes_on(one: ProcessInstallation, two: ProcessInstallation) -> None:
+async def require_usable_after_restore(one: ProcessInstallation, two: ProcessInstallation) -> None:
     """Require that the restored records can be used as in the first installation, and that a second restore changes
     nothing."""
     text = await one.exported("invoice")
@@ -169,7 +173,7 @@ async def goes_on(one: ProcessInstallation, two: ProcessInstallation) -> None:
 
 
 def csv_values(text: str) -> list[dict[str, str]]:
-    """Return the rows without computed counts."""
+    """Return the rows without the column `revision`, which counts the changes of a record."""
     return [
         {name: each for name, each in row.items() if name != "revision"} for row in csv.DictReader(io.StringIO(text))
     ]
@@ -181,26 +185,26 @@ def without_id(text: str) -> list[str]:
     return [str({name: each for name, each in row.items() if name != "id"}) for row in rows]
 
 
-async def test_values_are_equal_in_the_form_people_read_too(places: list[Settings]) -> None:
+async def test_an_export_for_people_can_be_imported_with_equal_values(both_settings: list[Settings]) -> None:
     notation: dict[str, object] = {"separator": ";", "decimal": ",", "date_order": "dmy"}
-    async with open_installation(places[0]) as one, open_installation(places[1]) as two:
+    async with open_installation(both_settings[0]) as one, open_installation(both_settings[1]) as two:
         await create_records(one)
         await two.run("user.import", csv="username;Name\neve;=Eve\n")
         for model in MODELS[5:]:
             text = await one.exported(model, form="shown", **notation)
-            written = "\ufeff" + text.replace("\r\n", "\r")
-            done = await two.run(f"{model}.import", csv=written, restore=True, **notation)
+            saved_by_spreadsheet = "\ufeff" + text.replace("\r\n", "\r")
+            done = await two.run(f"{model}.import", csv=saved_by_spreadsheet, restore=True, **notation)
             assert not done["errors"], (model, done["errors"][:3], text[:500])
         for model in MODELS[5:]:
-            ones, twos = await one.values(model), await two.values(model)
+            exported_rows, imported_rows = await one.values(model), await two.values(model)
             if model == "ticket":
-                # The person with the same name is another record.
-                assert twos[0]["assignee"] == (await two.run("user.list", filter=EVE))[0]["id"]
-                ones, twos = (
-                    [{**one, "assignee": None} for one in ones],
-                    [{**two, "assignee": None} for two in twos],
+                # The second installation has its own record of eve, so the ids of the assignees differ.
+                assert imported_rows[0]["assignee"] == (await two.run("user.list", filter=EVE))[0]["id"]
+                exported_rows, imported_rows = (
+                    [{**row, "assignee": None} for row in exported_rows],
+                    [{**row, "assignee": None} for row in imported_rows],
                 )
-            assert twos == ones, model
+            assert imported_rows == exported_rows, model
 
 
 EVE = [{"field": "username", "op": "eq", "value": "eve"}]

@@ -29,11 +29,11 @@ async def put(world: World, priority: int, count: int = 1, org: str = "north") -
             )
 
 
-async def turns(world: World, count: int, running: int = 4, lane: leases.Lane = "requested") -> list[str]:
-    """Return the types of the next jobs in the order in which workers get them."""
+async def claim_types(world: World, count: int, max_running: int = 4, lane: leases.Lane = "requested") -> list[str]:
+    """Claim this number of jobs one after the other, and return their types. Without a job to claim, the type is ""."""
     found: list[str] = []
     for _ in range(count):
-        claimed = await leases.claim_next(world.store.database, max_running=running, lease_s=60, lane=lane)
+        claimed = await leases.claim_next(world.store.database, max_running=max_running, lease_s=60, lane=lane)
         found.append("" if claimed is None else claimed.type)
     return found
 
@@ -45,17 +45,17 @@ async def test_a_build_goes_before_a_thousand_deltas(world: World) -> None:
     await put(world, REQUESTED)
     await put(world, BUILD)
 
-    assert await turns(world, 3) == ["build", "request", ""]
-    assert await turns(world, 1, lane="background") == ["delta"]
+    assert await claim_types(world, 3) == ["build", "request", ""]
+    assert await claim_types(world, 1, lane="background") == ["delta"]
 
 
 async def test_deltas_that_run_take_no_place_of_a_build(world: World) -> None:
     await put(world, BACKGROUND, 5)
-    assert await turns(world, 3, running=2, lane="background") == ["delta", "delta", ""]
+    assert await claim_types(world, 3, max_running=2, lane="background") == ["delta", "delta", ""]
 
     await put(world, BUILD, 3)
 
-    assert await turns(world, 4, running=2) == ["build", "build", "", ""]
+    assert await claim_types(world, 4, max_running=2) == ["build", "build", "", ""]
 
 
 async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> None:
@@ -63,7 +63,7 @@ async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> 
     await put(world, BUILD, 3)
     await put(world, REQUESTED, org="south")
 
-    assert await turns(world, 4) == ["build", "request", "build", "build"]
+    assert await claim_types(world, 4) == ["build", "request", "build", "build"]
 
 
 async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> None:
@@ -71,11 +71,11 @@ async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> No
     assert await leases.claim_next(world.store.database, max_running=4, lease_s=-1, lane="background") is not None
     await put(world, BUILD)
 
-    assert await turns(world, 2) == ["build", ""]
-    assert await turns(world, 1, lane="background") == ["delta"]
+    assert await claim_types(world, 2) == ["build", ""]
+    assert await claim_types(world, 1, lane="background") == ["delta"]
 
 
-async def test_waiting_deltas_refuse_no_push(world: World) -> None:
+async def test_waiting_deltas_do_not_use_the_queue_space_of_pushes(world: World) -> None:
     store = with_changes(world.store, jobs_queued=3)
     found = await organisation_with_slug(store.database, "north")
     assert found is not None
@@ -117,7 +117,7 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
         while await succeeded_count(world) < 5:
             await asyncio.sleep(0.01)
         stopping.set()
-        assert await working, "no job was left behind"
+        assert await working, "the worker did not stop cleanly"
 
 
 async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:
