@@ -39,7 +39,7 @@ from countersign.updates import manifest
 from countersign.updates.worker_protocol import MetadataFile
 from tests.scaling.texts import TEXTS, repeated
 
-HEADER, BODY, RECORDS_BODY = 64 << 10, 1 << 20, 8 << 20
+HEAD_BYTES, BODY_BYTES = 64 << 10, 1 << 20
 
 
 class Parser(NamedTuple):
@@ -237,14 +237,14 @@ PARSERS: Mapping[str, Parser] = {
     "query string": Parser(
         "every request",
         "The request head has at most 64 KiB, and the query at most 64 parameters.",
-        HEADER,
+        HEAD_BYTES,
         decode.parameters,
         {"pairs": lambda size: b"a=%41&" * (size // 6), "one": lambda size: b"a=" + b"%41" * (size // 3)},
     ),
     "JSON body": Parser(
         "every request of the store",
         "The body has at most 1 MiB.",
-        BODY,
+        BODY_BYTES,
         lambda body: decode.json(body, ProductWrite),
         {
             **{name: _json(make) for name, make in TEXTS.items()},
@@ -257,14 +257,14 @@ PARSERS: Mapping[str, Parser] = {
     "form body": Parser(
         "the OAuth endpoints and the pages' forms",
         "The body has at most 64 KiB and 64 parameters.",
-        BODY,
+        BODY_BYTES,
         lambda body: decode.form(body, ProductWrite),
         {"escapes": lambda size: b"slug=" + b"%41" * (size // 3)},
     ),
     "MCP message": Parser(
         "POST /mcp of both services",
         "The body has at most 1 MiB (store) or 8 MiB (records), and a batch at most 50 messages.",
-        BODY,
+        BODY_BYTES,
         messages.read,
         {
             "batch": lambda size: b"[" + b"{}," * (size // 3) + b"{}]",
@@ -276,35 +276,35 @@ PARSERS: Mapping[str, Parser] = {
     "If-None-Match, If-Match": Parser(
         "conditional requests",
         "The request head has at most 64 KiB.",
-        HEADER,
+        HEAD_BYTES,
         lambda header: response.none_match(header, '"x"'),
         {name: TEXTS[name] for name in ("commas", "quotes", "blanks")},
     ),
     "Range, Content-Range": Parser(
         "downloads and uploads",
         "The request head has at most 64 KiB.",
-        HEADER,
+        HEAD_BYTES,
         lambda header: range_response.requested_range(header, 100),
         {"digits": lambda size: "bytes=" + "1" * size, "blanks": lambda size: "bytes=" + " " * size},
     ),
     "traceparent": Parser(
         "every request",
         "The request head has at most 64 KiB.",
-        HEADER,
+        HEAD_BYTES,
         tracing.parent_of,
         {"dashes": TEXTS["dashes"]},
     ),
     "JWT": Parser(
         "assertions of identity providers",
         f"The token has at most {external_jwt.MAX_TOKEN_LENGTH:,} characters.",
-        HEADER,
+        HEAD_BYTES,
         lambda token: external_jwt.read(token, "jwt"),
         {"dots": TEXTS["dots"], "letters": lambda size: f"{'a' * size}.a.a", "braces": TEXTS["braces"]},
     ),
     "JWKS": Parser(
         "keys of identity providers",
         f"The response has at most 64 KiB, and the set at most {external_jwt.MAX_KEYS} keys.",
-        BODY,
+        BODY_BYTES,
         external_jwt.public_keys,
         {"keys": lambda size: b'{"keys":[%b]}' % b",".join([b"{}"] * (size // 3)), "nested": lambda size: b"[" * size},
     ),
@@ -405,14 +405,14 @@ PARSERS: Mapping[str, Parser] = {
     "manifest of a build": Parser(
         "updates",
         "A manifest has at most 160 MiB.",
-        BODY,
+        BODY_BYTES,
         manifest.decode,
         {"nested": lambda size: b"[" * size, "members": lambda size: b"{%b}" % b",".join([b'"a":1'] * (size // 6))},
     ),
     "metadata files of a build": Parser(
         "builds",
         "A file has at most 1 MiB. All files together have at most 16 MiB and list at most 10,000 components.",
-        BODY,
+        BODY_BYTES,
         lambda metadata_file: sbom.document("a", "1", [metadata_file]),
         {
             "headers": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\n" + b"a:\n" * (size // 3)),

@@ -117,7 +117,7 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
         while await succeeded_count(world) < 5:
             await asyncio.sleep(0.01)
         stopping.set()
-        assert await working, "the worker did not stop cleanly"
+        assert await working, "the worker abandoned a job"
 
 
 async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:

@@ -238,5 +238,5 @@ equality reveals nothing else.
 """
 
 LITERAL = "LITERAL"
-"""The label of the tokens that replace ordinary text which looks like a placeholder token but is none, so that masked
+"""The label of the tokens that replace ordinary text which only looks like a placeholder token, so that masked
 callers cannot confuse the two. No field may have this label."""
