@@ -69,9 +69,8 @@ def connect(
     COUNTERSIGN_EXISTING_URL. Text that may be personal is masked, and secrets are left out; the file says why. The file
     contains no password, and an existing file is never overwritten.
     """
-    if is_demo and url is None and url_file is None:
-        # The settings may name a database that is in use.
-        raise click.UsageError("--demo-database needs the URL of a new database, as argument or in --url-file")
+    if is_demo:
+        _require_url(url, url_file)
     address = _address(url, url_file)
     module = name or names.module_name(_database_name(address))
     if not is_name(module):
@@ -94,6 +93,12 @@ def connect(
     output.say(f"Wrote {path}. Read it, and try it:")
     given = f"{URL_SETTING}_FILE={url_file}" if url_file else f"{URL_SETTING}=…"
     output.say(f"  {given} countersign serve records --modules {_entry(path)} --try")
+
+
+def _require_url(url: str | None, url_file: str | None) -> None:
+    """Require a URL in the command, because the settings may name a database that is in use."""
+    if url is None and url_file is None:
+        raise click.UsageError("--demo-database needs the URL of a new database, as argument or in --url-file")
 
 
 def _address(url: str | None, url_file: str | None) -> str:
