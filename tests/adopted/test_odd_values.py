@@ -338,3 +338,15 @@ async def test_functions_and_operators_that_others_plant_are_not_used(
         **{"day": "2026-07-01", "parts": 3},
     }
     assert (got, found["rows"], containing["rows"]) == (large, [small], [large])
+
+
+async def test_a_table_without_a_schema_in_its_name_is_found_without_a_search_path(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE note (k int PRIMARY KEY, title text)")
+        connection.execute("INSERT INTO note VALUES (1, 'Rose')")
+    async with open_shop(postgres_url, tmp_path, registry_of(NOTE, search_path="")) as shop:
+        listed = await shop.inside.value(shop.inside.administrator(), "note", "list")
+
+    assert [each["title"] for each in listed] == ["Rose"]

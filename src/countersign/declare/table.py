@@ -58,8 +58,3 @@ class Table:
     def key_columns(self) -> tuple[str, ...]:
         """Return the columns of the key."""
         return (self.key,) if isinstance(self.key, str) else tuple(self.key)
-
-    @property
-    def name(self) -> str:
-        """Return the quoted relation as SQL. The relation must be valid."""
-        return ".".join(map(quoted, relation_names(self.relation)))

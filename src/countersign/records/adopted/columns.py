@@ -141,6 +141,11 @@ def table_id(dialect: Dialect, model: Declared) -> TableId:
     return schema_and_table(relation) if dialect == "postgres" else ("", list(relation_names(relation))[-1])
 
 
+def table_name(dialect: Dialect, model: Declared) -> str:
+    """Return the table of a model as SQL. In PostgreSQL it has its schema, so the search path does not matter."""
+    return ".".join(map(quoted, filter(None, table_id(dialect, model))))
+
+
 def key_value(dialect: Dialect, column: str, type_: ColumnType) -> str:
     """Return the expression for a column of a key, as ids contain it."""
     if dialect == "sqlite":

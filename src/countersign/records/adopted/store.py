@@ -9,7 +9,7 @@ from countersign.declare import DeclarationError, Declared, Moment
 from countersign.declare.registry import Registry
 from countersign.kernel.database import port, read_only
 from countersign.kernel.database.open import open_existing
-from countersign.kernel.database.port import Row
+from countersign.kernel.database.port import Dialect, Row
 from countersign.kernel.database.read_only import ExistingDatabase, TableChanged
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import MemoryCipher, derive_key
@@ -89,7 +89,7 @@ async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) 
         _require_utc(models)
     async def read_tables() -> dict[str, AdoptedTable | str]:
         types = await columns.types_of(database, relations)
-        return {name: _table(each, types, secret) for name, each in models.items()}
+        return {name: _table(database.dialect, each, types, secret) for name, each in models.items()}
 
     tables = AdoptedTables(database.dialect, {}, await columns.folds_unicode(database), await columns.is_utf8(database))
     suspensions = Suspensions(database, models, read_tables, tables.by_model)
@@ -98,7 +98,9 @@ async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) 
     return dict.fromkeys(models, store)
 
 
-def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secret: bytes) -> AdoptedTable | str:
+def _table(
+    dialect: Dialect, model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secret: bytes
+) -> AdoptedTable | str:
     """Return the table of a model, or the reason why it cannot be read as declared."""
     table = model.table
     if table is None:
@@ -120,7 +122,8 @@ def _table(model: Declared, types: Mapping[str, Mapping[str, ColumnType]], secre
     # Other columns are left out: they may be dropped at any time.
     declared = {name: known[name] for name in places}
     kinds: list[KeyKind] = [known[each].key_kind for each in table.key_columns]
-    return AdoptedTable(model, table.name, table.key_columns, declared, RecordIds(secret, table.relation, kinds))
+    name = columns.table_name(dialect, model)
+    return AdoptedTable(model, name, table.key_columns, declared, RecordIds(secret, table.relation, kinds))
 
 
 def _require_utc(models: Mapping[str, Declared]) -> None:
