@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from countersign.cli.admin.connect_group import ConnectGroup
 from countersign.cli.main import COMMANDS, commands
 from countersign.cli.output import MEANINGS, Exit
 
@@ -21,6 +22,9 @@ def test_every_exit_code_is_documented_with_its_meaning() -> None:
 
 def options_of(name: str, command: click.Command) -> list[tuple[str, str]]:
     """The long options of the command and its subcommands, each with the full command name."""
+    if isinstance(command, ConnectGroup):
+        own = options_of(name, command.default)
+        return own + [each for sub, inner in command.commands.items() for each in options_of(f"{name} {sub}", inner)]
     if isinstance(command, click.Group):
         return [option for sub, inner in command.commands.items() for option in options_of(f"{name} {sub}", inner)]
     return [(name, option) for parameter in command.params for option in parameter.opts if option.startswith("--")]

@@ -65,3 +65,37 @@ def drafted_sqlite(path: Path, sample: int = 200) -> Draft:
 
     database, samples = asyncio.run(read())
     return draft.draft(database, samples, name="shop", origin="the SQLite file shop.db")
+
+
+class ChangingDatabase:
+    """A database in one engine, which a test changes."""
+
+    def __init__(self, url: str, change: Callable[[str], object]) -> None:
+        self.url = url
+        self.change = change
+        self.is_sqlite = url.startswith("sqlite")
+
+    def read(self) -> Database:
+        """Return the schema."""
+        return asyncio.run(sqlite.read(self.url) if self.is_sqlite else postgres.read(self.url, []))
+
+    def place(self, table: str) -> str:
+        """Return the table with its schema, if the engine has schemas."""
+        return table if self.is_sqlite else f"public.{table}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def changing_database(request: pytest.FixtureRequest, tmp_path: Path) -> ChangingDatabase:
+    """Return a database without tables, in each engine."""
+    if request.param == "sqlite":
+        path = tmp_path / "changing.db"
+
+        def run(statement: str) -> None:
+            with closing(sqlite3.connect(path)) as connection:
+                connection.executescript(statement)
+
+        run("PRAGMA user_version = 1")
+        return ChangingDatabase(f"sqlite:///{path}", run)
+    cluster: Cluster = request.getfixturevalue("postgres_cluster")
+    url: str = request.getfixturevalue("postgres_url")
+    return ChangingDatabase(url, lambda statement: cluster.sql(statement, database=url.rpartition("/")[2]))

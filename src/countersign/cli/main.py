@@ -45,7 +45,7 @@ COMMANDS = {
     "webhooks": Entry("admin.webhooks:webhooks", "Run a server", "Webhooks: add, list, replay deliveries."),
     "modules": Entry("admin.records:modules", "Run a server", "Modules of the records service: list, plan, apply."),
     "connect": Entry(
-        "admin.connect:connect", "Run a server", "An existing database: write a module text for its tables."
+        "admin.connect_group:connect", "Run a server", "An existing database: write a module text for its tables."
     ),
     "user": Entry("admin.records:user", "Run a server", "People of the records service: create."),
     "audit": Entry("admin.records:audit", "Run a server", "The audit of the records service: verify."),

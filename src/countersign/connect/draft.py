@@ -411,19 +411,20 @@ def _value(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
 
 def _select(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
     """Return a select of the labels. A label that is no valid option gets one, and stays the label of the option."""
-    if all(map(_is_option, column.allowed)):
+    if all(map(is_option, column.allowed)):
         return Call("Select", column.allowed, tuple(options))
     choices: list[Value] = []
     values: list[tuple[Value, Value]] = []
     taken: set[str] = set()
     for label in column.allowed:
-        base = label if _is_option(label) else "_".join(names.words(label)) or "option"
-        option = names.unique(base if _is_option(base) else f"value_{base}", taken)
+        base = label if is_option(label) else "_".join(names.words(label)) or "option"
+        option = names.unique(base if is_option(base) else f"value_{base}", taken)
         taken.add(option)
         choices.append(option if option == label else Call("Option", (option, printable(label) or option)))
         values.append((label, option))
     return Call("Select", tuple(choices), (("values", Dictionary(tuple(values))), *options))
 
 
-def _is_option(label: str) -> bool:
+def is_option(label: str) -> bool:
+    """Return whether the label of an enum type can be an option of a select as it is."""
     return _OPTION.fullmatch(label) is not None and _TOKEN_SHAPE.fullmatch(label) is None

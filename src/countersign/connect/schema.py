@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from countersign.declare.fields.kinds import OnDelete
+from countersign.declare.table import Table, relation_names
 from countersign.kernel.database.table_fingerprints import TableDefinition
 
 RelationKind: TypeAlias = Literal[
@@ -18,6 +19,9 @@ and a name inside an `undecodable_part` is not."""
 UNDECODABLE = "\ufffd"
 """The character that replaces bytes that are not valid text."""
 
+DEFAULT_SCHEMA = "public"
+"""The schema of a table of PostgreSQL whose schema is not given."""
+
 BaseType: TypeAlias = Literal[
     "text", "citext", "integer", "bigint", "numeric", "float", "money", "bool", "date", "moment", "local_moment",
     "time", "interval", "enum", "uuid", "address", "json", "bytes", "array", "other",
@@ -27,6 +31,12 @@ address of a network or device."""
 
 RelationId: TypeAlias = tuple[str, str]
 """The schema and the name of a relation."""
+
+
+def relation_id(relation: str, default_schema: str = DEFAULT_SCHEMA) -> RelationId:
+    """Return the schema and the name of a relation of a module text, which must be valid."""
+    *schemas, name = relation_names(relation)
+    return (schemas[0] if schemas else default_schema), name
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,19 @@ class Database:
     is_superuser: bool = False
     is_replica: bool = False
     may_create_schema: bool = False
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Return whether the database is a SQLite file, which has neither schemas nor roles."""
+        return self.product.startswith("SQLite")
+
+    def relation(self, table: Table) -> Relation | None:
+        """Return the relation that a model adopts, or None if the role sees no such relation. SQLite ignores the case
+        of names. The relation of the table must be valid."""
+        schema, name = relation_id(table.relation)
+        if self.is_sqlite:
+            return next((each for each in self.relations if each.name.lower() == name.lower()), None)
+        return next((each for each in self.relations if each.id == (schema, name)), None)
 
     def with_definitions(self, definitions: Mapping[RelationId, TableDefinition]) -> "Database":
         """Return the schema with the definitions of its relations."""

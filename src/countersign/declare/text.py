@@ -22,6 +22,7 @@ MAX_TOKENS = 200_000
 MAX_NESTING = 20
 MAX_NUMBER_LENGTH = 20
 LINE_LENGTH = 120
+_ANY_LENGTH = 10 * MAX_BYTES
 
 PACKAGE = "countersign.declare"
 _NOT_IN_TEXT = ("BadValue", "DeclarationError", "Declared", "Field", "Notation", "Stored", "Structure", "Work")
@@ -181,6 +182,11 @@ def _escape(character: str) -> str:
     known = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character)
     code = ord(character)
     return known or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+
+
+def source_line(field: FieldText) -> str:
+    """Return the declaration of the field on one line, whatever its length is, without its comment."""
+    return f"{_checked_name(field.name)} = {_source(field.call, -_ANY_LENGTH, -_ANY_LENGTH)}"
 
 
 def _docstring(text: str) -> str:

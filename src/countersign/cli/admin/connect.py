@@ -34,9 +34,14 @@ _KIND_NAMES = {
 }  # fmt: skip
 
 
+url_file_option = click.option(
+    "--url-file", metavar="FILE", help="File with the URL, so that no list of processes shows its password."
+)
+
+
 @click.command()
 @click.argument("url", required=False)
-@click.option("--url-file", metavar="FILE", help="File with the URL, so that no list of processes shows its password.")
+@url_file_option
 @click.option("--schema", "schemas", multiple=True, metavar="S", help="Only this schema; may be given several times.")
 @click.option("--table", "tables", multiple=True, metavar="T", help="Only this table or view; may be repeated.")
 @click.option("--name", metavar="NAME", help="Name of the module. Default: the name of the database.")
@@ -71,7 +76,7 @@ def connect(
     """
     if is_demo:
         _require_url(url, url_file)
-    address = _address(url, url_file)
+    address = address_of(url, url_file)
     module = name or names.module_name(_database_name(address))
     if not is_name(module):
         raise click.UsageError(f"{module!r} is not a module name: lower-case letters, digits and single underscores")
@@ -79,7 +84,7 @@ def connect(
     _require_new(path)
     if is_demo:
         _create_demo_database(address)
-    _require_database(address)
+    require_database(address)
     started_s = clock.monotonic_s()
     database, samples = _run(address, schemas, tables, sample)
     took_s = clock.monotonic_s() - started_s
@@ -90,7 +95,8 @@ def connect(
     output.answer(_as_json(module, path, database, found.report))
     columns = sum(bool(values) for values in samples.values())
     _summarize(database, found.report, took_s, f"up to {sample} values of {columns} text columns", is_try)
-    output.say(f"Wrote {path}. Read it, and try it:")
+    output.say(f"Wrote {path}. Read it, decide on what is masked, and try it:")
+    output.say(f"  countersign connect review {path}")
     given = f"{URL_SETTING}_FILE={url_file}" if url_file else f"{URL_SETTING}=…"
     output.say(f"  {given} countersign serve records --modules {_entry(path)} --try")
 
@@ -101,7 +107,7 @@ def _require_url(url: str | None, url_file: str | None) -> None:
         raise click.UsageError("--demo-database needs the URL of a new database, as argument or in --url-file")
 
 
-def _address(url: str | None, url_file: str | None) -> str:
+def address_of(url: str | None, url_file: str | None) -> str:
     """Return the URL of the database from the argument, the file or the setting.
 
     Raises:
@@ -125,7 +131,12 @@ def _address(url: str | None, url_file: str | None) -> str:
     return address
 
 
-def _require_database(address: str) -> None:
+def require_database(address: str) -> None:
+    """Check that the SQLite file at the address exists.
+
+    Raises:
+        Failure: it does not.
+    """
     if address.startswith(sqlite.SQLITE) and not Path(address.removeprefix(sqlite.SQLITE)).is_file():
         why, remedy = "the file does not exist", "Write the URL like sqlite:////absolute/file.db."
         raise Failure(CANNOT_CONNECT, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)

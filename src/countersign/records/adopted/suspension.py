@@ -17,8 +17,8 @@ from countersign.records.adopted.reader import AdoptedTable
 
 CHECK_EVERY_S = 15.0
 CHANGED: Final = (
-    "the table has changed since it was reviewed, so its model is hidden; check the columns of the model, then write "
-    "the new fingerprint into the module text and start again"
+    "the table has changed since it was reviewed, so its model is hidden; run `countersign connect diff` and "
+    "`countersign connect accept` with the module text, then start again"
 )
 UNREADABLE: Final = "the table cannot be read as declared, so its model is hidden until it can"
 

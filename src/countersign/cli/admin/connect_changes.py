@@ -1,0 +1,143 @@
+"""`countersign connect diff` and `accept`: what has changed in a database since its module text was written, and the
+module text with these changes."""
+
+import asyncio
+import sys
+from collections.abc import Collection, Sequence
+
+import click
+
+from countersign.cli import output
+from countersign.cli.admin import module_text_file
+from countersign.cli.admin.connect import SAMPLE_SIZE, address_of, url_file_option
+from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
+from countersign.cli.output import Exit, Failure, refusal_failure
+from countersign.connect import postgres, schema_changes, sqlite
+from countersign.connect.schema import Database, Samples
+from countersign.connect.schema_changes import ModelChange
+from countersign.declare.text import printable
+from countersign.kernel.errors import Refused
+
+CANNOT_ACCEPT = "cannot accept the changes"
+
+
+@click.command()
+@click.argument("module")
+@click.argument("url", required=False)
+@url_file_option
+@output.json_option
+def diff(*, module: str, url: str | None, url_file: str | None) -> None:
+    """Show what has changed in the database at URL since the module text MODULE was written.
+
+    A line begins with + for what is new, - for what is gone, ~ for what has another name, and ! for what hides the
+    model until you accept it. Without URL and --url-file, the URL is the setting COUNTERSIGN_EXISTING_URL. The command
+    only reads.
+    """
+    file = module_text_file.load(module)
+    changes, tables = _changes(file, address_of(url, url_file))
+    output.answer({"file": module, "changes": [_as_json(each) for each in changes], "tables": tables})
+    _show(changes, tables)
+    if not changes and not tables:
+        output.say(f"{module}: nothing has changed.")
+    elif changes:
+        output.say(f"countersign connect accept {module} takes the changes over.")
+
+
+@click.command()
+@click.argument("module")
+@click.argument("url", required=False)
+@click.option("--model", "models", multiple=True, metavar="NAME", help="A model whose fields you have looked at.")
+@click.option("--yes", is_flag=True, help="Take over, without a question, what needs no look at the fields.")
+@url_file_option
+@output.json_option
+def accept(*, module: str, url: str | None, models: tuple[str, ...], yes: bool, url_file: str | None) -> int:
+    """Take what has changed in the database at URL over into the module text MODULE.
+
+    New columns are masked or left out as `connect` does it. A field whose column is gone becomes a comment. Names,
+    labels and everything else that you have written stay. A model whose columns may have exchanged their names is
+    taken over only if --model names it, or if you say so on the terminal; exit code 5 if one is left. The database is
+    only read.
+    """
+    file = module_text_file.load(module)
+    _require_known(file, models)
+    changes, tables = _changes(file, address_of(url, url_file))
+    _show(changes, tables)
+    possible = [each for each in changes if each.changed is not None]
+    chosen = [each for each in possible if _is_accepted(each, models, is_confirmed=yes)]
+    left = [each.model for each in changes if each not in chosen]
+    if chosen:
+        module_text_file.save(file, schema_changes.accepted(file.text, chosen))
+        output.say(f"Wrote {module}. Look at the new fields, and start the server again.")
+    output.answer(
+        {"file": module, "accepted": [each.model for each in chosen], "left": left}, _conclusion(module, changes, left)
+    )
+    return Exit.CONFLICT if left else Exit.OK
+
+
+def _conclusion(module: str, changes: Sequence[ModelChange], left: Sequence[str]) -> str:
+    """Return the last line of the output: what was not taken over, or an empty text."""
+    if left:
+        return f"Not taken over: {', '.join(left)}."
+    return "" if changes else f"{module}: nothing to accept."
+
+
+def _require_known(file: ModuleFile, models: Collection[str]) -> None:
+    unknown = next((each for each in models if each not in file.models), None)
+    if unknown is not None:
+        why = f"{file.path} has no model {unknown} with a table"
+        raise Failure(CANNOT_ACCEPT, why=why, remedy="Correct --model.", exit_code=Exit.NOT_FOUND)
+
+
+def _is_accepted(change: ModelChange, models: Collection[str], *, is_confirmed: bool) -> bool:
+    """Return whether the person accepts the change, by an option or by an answer on the terminal."""
+    if change.model in models or (change.is_proven and is_confirmed):
+        return True
+    question = f"Take the changes of {change.model} over?"
+    if not change.is_proven:
+        output.note(f"{change.model}: agents read in clear: {', '.join(change.clear) or 'no field'}.")
+        question = f"Have you looked at the fields of {change.model}, and is that correct?"
+    if sys.stdin.isatty():
+        return click.confirm(question, err=True)
+    option = f"--model {change.model}" if not change.is_proven else "--yes"
+    output.note(f"{change.model}: not confirmed: look at its fields, and pass {option}.")
+    return False
+
+
+def _show(changes: Sequence[ModelChange], tables: Sequence[str]) -> None:
+    for each in changes:
+        for line in each.lines:
+            output.say(f"{each.model}: {line}")
+    for table in tables:
+        output.say(printable(f"{table}: + the table is not in the file: write its model with connect --table"))
+
+
+def _as_json(change: ModelChange) -> dict[str, object]:
+    return {
+        "model": change.model,
+        "lines": list(change.lines),
+        "acceptable": change.changed is not None,
+        "needs_look": not change.is_proven,
+        "clear": list(change.clear),
+    }
+
+
+def _changes(file: ModuleFile, address: str) -> tuple[list[ModelChange], list[str]]:
+    """Return the changes of the models, and the tables that the file does not name.
+
+    Raises:
+        Failure: the database cannot be reached.
+    """
+    database = module_text_file.read_database(address)
+    try:
+        samples = asyncio.run(_samples(file, database, address))
+    except Refused as refused:
+        raise refusal_failure(CANNOT_CONNECT, refused) from refused
+    changes = schema_changes.changes(file.text, file.models, database, samples)
+    return changes, schema_changes.new_tables(file.text, file.models, database)
+
+
+async def _samples(file: ModuleFile, database: Database, address: str) -> Samples:
+    """Return values of the tables that have new columns."""
+    relations = schema_changes.relations_with_new_columns(file.text, file.models, database)
+    engine = sqlite if database.is_sqlite else postgres
+    return await engine.samples(address, relations, SAMPLE_SIZE) if relations else {}

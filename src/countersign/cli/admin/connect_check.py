@@ -1,0 +1,111 @@
+"""`countersign connect check` and `rights`: whether a module text fits its database, and the SQL for the role."""
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from countersign.cli import output
+from countersign.cli.admin import module_text_file
+from countersign.cli.admin.connect import SHOWN, address_of, url_file_option
+from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
+from countersign.cli.output import Exit, refusal_failure
+from countersign.connect import fit, key_check
+from countersign.connect import rights as role_rights
+from countersign.connect.fit import Misfit
+from countersign.connect.review import undecided_columns
+from countersign.connect.rights import Excess
+from countersign.connect.schema import Database
+from countersign.declare.text import printable
+from countersign.kernel.errors import Refused
+
+
+@click.command()
+@click.argument("module")
+@click.argument("url", required=False)
+@url_file_option
+@output.json_option
+def check(*, module: str, url: str | None, url_file: str | None) -> int:
+    """Check whether the module text MODULE fits the database at URL.
+
+    Each line names what does not fit, and the remedy; exit code 1 if there is one. Without URL and --url-file, the URL
+    is the setting COUNTERSIGN_EXISTING_URL. The command only reads.
+    """
+    file = module_text_file.load(module)
+    address = address_of(url, url_file)
+    database = module_text_file.read_database(address)
+    try:
+        found = [*fit.misfits(file.models, database), *asyncio.run(_repeated_keys(address, file, database))]
+        excess = None if database.is_sqlite else asyncio.run(role_rights.excess(address, file.models, database))
+    except Refused as refused:
+        raise refusal_failure(CANNOT_CONNECT, refused) from refused
+    look = [each.place for each in undecided_columns(file.text)]
+    fitting = len(file.models) - len({each.model for each in found})
+    output.answer(_as_json(file, found, look, database.role, excess))
+    for each in found:
+        output.say(printable(f"{each.place}: {each.text}: {each.remedy}"))
+    count = len(file.models)
+    models = f"{fitting} of {count}" if found else str(count)
+    verb = "model fits" if models == "1" else "models fit"
+    role = "" if excess is None else f" Role {database.role}: {_role(excess, found)}."
+    output.say(printable(f"{module}: {models} {verb} the database. {len(look)} to look at.{role}"))
+    return Exit.FAILED if found else Exit.OK
+
+
+async def _repeated_keys(address: str, file: ModuleFile, database: Database) -> list[Misfit]:
+    """Return the models with a key that two rows share, or that cannot be compared in time."""
+    found: list[Misfit] = []
+    for name, (relation, key) in fit.unproven_keys(file.models, database).items():
+        is_repeated = await key_check.has_repeated_key(address, relation, key)
+        if is_repeated is None:
+            text = f"no unique index covers the key, and its rows cannot be compared in {key_check.TIMEOUT_S:.0f} s"
+            found.append(Misfit(f"{name}.table", text, "add a unique index, or name another key"))
+        elif is_repeated:
+            text = f"several rows of {relation.place} have the same {', '.join(key)}"
+            found.append(Misfit(f"{name}.table", text, "name another key"))
+    return found
+
+
+def _role(excess: Excess, found: Sequence[Misfit]) -> str:
+    """Describe what the role has, compared with what the file needs."""
+    needed = "lacks what the lines above say" if any("GRANT" in each.remedy.upper() for each in found) else ""
+    more = [*excess.reasons]
+    if excess.columns:
+        count = len(excess.columns)
+        shown = ", ".join([*excess.columns[:SHOWN], *(["…"] if count > SHOWN else [])])
+        noun = "column that the file does not name" if count == 1 else "columns that the file does not name"
+        more.append(f"it may read {count} {noun} ({shown})")
+    if more:
+        return f"{needed or 'has all it needs'}, and more: {'; '.join(more)}; see connect rights"
+    return f"{needed or 'has all it needs'}, and nothing more"
+
+
+def _as_json(
+    file: ModuleFile, found: Sequence[Misfit], look: Sequence[str], role: str, excess: Excess | None
+) -> dict[str, object]:
+    held = None if excess is None else {"name": role, "more": excess.reasons, "columns": excess.columns}
+    return {
+        "file": str(file.path),
+        "models": len(file.models),
+        "fitting": len(file.models) - len({each.model for each in found}),
+        "misfits": [{"place": each.place, "text": each.text, "remedy": each.remedy} for each in found],
+        "look": list(look),
+        "role": held,
+    }
+
+
+@click.command()
+@click.argument("module")
+@click.option("--role", default="countersign", show_default=True, metavar="NAME", help="Name of the role.")
+@output.json_option
+def rights(*, module: str, role: str) -> None:
+    """Print the SQL for a PostgreSQL role that may read what the module text MODULE names, and nothing else.
+
+    An administrator of the database runs it, and again after each change of the file. It contains no password, and the
+    command needs no database. SQLite files have no roles.
+    """
+    if not role_rights.is_role_name(role):
+        raise click.UsageError(f"{role!r} is not a name for a role: at most 63 bytes, without backslash and pg_")
+    file = module_text_file.load(module)
+    statements = role_rights.grants(file.models, role, file.path.name)
+    output.answer({"file": module, "role": role, "sql": statements}, statements.rstrip())

@@ -1,0 +1,148 @@
+"""Compares the models of a module text with the database: whether the tables, keys and columns exist and may be read,
+and whether the kinds of the fields fit the types of the columns."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from countersign.connect.schema import BaseType, Database, Relation, TableColumn
+from countersign.declare import Declared, Field, Ref
+from countersign.declare.table import Table
+
+_TEXTS = frozenset({"text", "longtext"})
+_CHOICES = _TEXTS | {"select"}
+_KINDS: Mapping[BaseType, frozenset[str]] = {
+    **dict.fromkeys(("text", "citext", "uuid", "address", "enum"), _CHOICES),
+    **dict.fromkeys(("integer", "bigint"), _CHOICES | {"number", "decimal", "money", "bool"}),
+    **dict.fromkeys(("numeric", "float"), _TEXTS | {"decimal", "money", "number"}),
+    **dict.fromkeys(("moment", "local_moment"), _TEXTS | {"moment", "date"}),
+    **dict.fromkeys(("time", "interval", "json", "array", "money", "other"), _TEXTS),
+    **{"bool": _CHOICES | {"bool"}, "date": _TEXTS | {"date"}, "bytes": frozenset[str]()},
+}
+"""Maps a type to the kinds of fields that can show its values."""
+_KNOWN_KINDS = frozenset[str]().union(*_KINDS.values())
+_WORDS: Mapping[BaseType, str] = {
+    **dict.fromkeys(("integer", "bigint"), "Number"),
+    **dict.fromkeys(("numeric", "float"), "Decimal"),
+    **dict.fromkeys(("moment", "local_moment"), "Moment"),
+    **{"bool": "Bool", "date": "Date", "enum": "Select"},
+}
+"""Maps a type to the declaration word to write instead. The word for other types is Text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A part of a model that does not fit the database: the model or the field, what is wrong, and the remedy."""
+
+    place: str
+    text: str
+    remedy: str
+
+    @property
+    def model(self) -> str:
+        """Return the name of the model."""
+        return self.place.partition(".")[0]
+
+
+def misfits(models: Mapping[str, Declared], database: Database) -> list[Misfit]:
+    """Return what does not fit in these models, each of which has a table. Whether a key that no unique index covers
+    is unique is not part of it: see `unproven_keys`."""
+    return [each for model in models.values() for each in _of_model(model, models, database)]
+
+
+def unproven_keys(models: Mapping[str, Declared], database: Database) -> dict[str, tuple[Relation, tuple[str, ...]]]:
+    """Map each model whose key exists, but is covered by no unique index, to its relation and its key."""
+    found: dict[str, tuple[Relation, tuple[str, ...]]] = {}
+    for model in models.values():
+        relation = None if model.table is None else database.relation(model.table)
+        if model.table is None or relation is None:
+            continue
+        key = model.table.key_columns
+        is_there = set(key) <= {each.name for each in relation.columns}
+        if is_there and not any(set(each.columns) <= set(key) for each in relation.keys):
+            found[model.name] = relation, key
+    return found
+
+
+def column_fits(field: Field, column: TableColumn, *, is_sqlite: bool) -> bool:
+    """Return whether a field of this kind can show the values of the column. SQLite accepts any value in a column that
+    has the type of texts, and a text in a column of binary data."""
+    if field.kind not in _KNOWN_KINDS or (is_sqlite and column.base == "text"):
+        return True
+    return field.kind in (_CHOICES if is_sqlite and column.base == "bytes" else _KINDS[column.base])
+
+
+def _of_model(model: Declared, models: Mapping[str, Declared], database: Database) -> Iterator[Misfit]:
+    table = model.table
+    if table is None:
+        return
+    relation = database.relation(table)
+    if relation is None:
+        yield Misfit(model.name, f"the role sees no table {table.relation}", "correct the name, or grant SELECT")
+        return
+    yield from _of_key(model, table, relation)
+    for field in model.fields.values():
+        missing = list(_of_missing(f"{model.name}.{field.name}", field.table_columns, relation))
+        yield from missing
+        if not missing and isinstance(field, Ref):
+            yield from _of_ref(model, field, relation, models, database)
+        elif not missing:
+            yield from _of_kind(model, field, relation, database)
+    definition = relation.definition
+    if table.fingerprint and definition is not None and not definition.fits(table.fingerprint, table.key_columns):
+        text = f"the table {relation.place} has changed since the file was written, so the model is hidden"
+        yield Misfit(model.name, text, "look at connect diff, then run connect accept")
+
+
+def _of_key(model: Declared, table: Table, relation: Relation) -> Iterator[Misfit]:
+    place = f"{model.name}.table"
+    yield from _of_missing(place, table.key_columns, relation)
+    if relation.kind == "inherited":
+        text = f"{relation.place} is a parent of other tables, and its key is not unique over their rows"
+        yield Misfit(place, text, "take the model out")
+
+
+def _of_missing(place: str, columns: tuple[str, ...], relation: Relation) -> Iterator[Misfit]:
+    known = {each.name for each in relation.columns}
+    for column in columns:
+        if column in relation.unreadable:
+            yield Misfit(place, f"the role may not read {relation.place}.{column}", "grant SELECT on the column")
+        elif column not in known:
+            text = f"the table {relation.place} has no column {column}"
+            yield Misfit(place, text, "correct the name, or take the column out")
+
+
+def _of_kind(model: Declared, field: Field, relation: Relation, database: Database) -> Iterator[Misfit]:
+    column = relation.column(field.table_columns[0])
+    if column_fits(field, column, is_sqlite=database.is_sqlite):
+        return
+    text = f"the column {column.name} is {column.type_name}, and the file says {type(field).__name__}"
+    remedy = "take the field out" if column.base == "bytes" else f"write {_WORDS.get(column.base, 'Text')}()"
+    yield Misfit(f"{model.name}.{field.name}", text, remedy)
+
+
+def _of_ref(
+    model: Declared, ref: Ref, relation: Relation, models: Mapping[str, Declared], database: Database
+) -> Iterator[Misfit]:
+    """Yield a misfit if the columns of a ref have other types than the key of its target."""
+    for name, key in zip(ref.table_columns, _key_of(models[ref.target], database), strict=False):
+        column = relation.column(name)
+        if not database.is_sqlite and _family(column) != _family(key):
+            text = f"the column {name} is {column.type_name}, and the key of {ref.target} is {key.type_name}"
+            yield Misfit(f"{model.name}.{ref.name}", text, "correct the columns of the ref")
+
+
+def _key_of(model: Declared, database: Database) -> list[TableColumn]:
+    """Return the columns of the key of a model, or nothing if one does not exist."""
+    relation = None if model.table is None else database.relation(model.table)
+    if model.table is None or relation is None:
+        return []
+    known = {each.name: each for each in relation.columns}
+    found = [known[each] for each in model.table.key_columns if each in known]
+    return found if len(found) == len(model.table.key_columns) else []
+
+
+def _family(column: TableColumn) -> str:
+    """Return the name that comparable types share."""
+    if column.base in ("integer", "bigint", "numeric"):
+        return "number"
+    return column.type_name if column.base in ("enum", "other") else column.base.removeprefix("ci")

@@ -1,0 +1,45 @@
+"""Looks for rows with the same key, where no unique index of the database keeps them apart."""
+
+from collections.abc import Sequence
+
+from countersign.connect import postgres, sqlite
+from countersign.connect.schema import Relation
+from countersign.declare.table import quoted
+from countersign.kernel.database import postgres_admin
+from countersign.kernel.database.open import open_existing
+from countersign.kernel.errors import Refused
+from countersign.kernel.security.encryption import MemoryCipher
+
+TIMEOUT_S = 5.0
+
+# Rows with an empty value in the key are not records.
+_REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1"
+
+
+async def has_repeated_key(url: str, relation: Relation, key: Sequence[str]) -> bool | None:
+    """Return whether two rows have the same key. Return None if the database does not answer within TIMEOUT_S.
+
+    Raises:
+        Unavailable: the database cannot be reached.
+    """
+    columns = [quoted(each) for each in key]
+    statement = _REPEATED.format(
+        table=".".join(map(quoted, filter(None, relation.id))),
+        filled=" AND ".join(f"{each} IS NOT NULL" for each in columns),
+        columns=", ".join(columns),
+    )
+    if url.startswith(sqlite.SQLITE):
+        return await _in_sqlite(url, statement)
+    async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
+        rows = await postgres_admin.fetch_within(connection, statement, [], timeout_ms=int(TIMEOUT_S * 1000))
+    return None if rows is None else bool(rows)
+
+
+async def _in_sqlite(url: str, statement: str) -> bool | None:
+    database = await open_existing(url, pool=1, read_deadline_s=TIMEOUT_S, new_cipher=MemoryCipher)
+    try:
+        return bool(await database.scan(statement))
+    except Refused:
+        return None
+    finally:
+        await database.close()

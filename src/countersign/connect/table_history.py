@@ -1,0 +1,63 @@
+"""What a table was like when its fingerprint was written. A fingerprint is a hash, so earlier definitions are guessed
+and proven: columns that were renamed, and columns that have exchanged their names."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations, permutations
+
+from countersign.kernel.database.table_fingerprints import TableDefinition
+
+MAX_COLUMNS = 60
+"""Guesses are made for tables with at most this many columns."""
+MAX_RENAMED = 4
+"""The largest number of renamed columns that is guessed."""
+MAX_GUESSES = 5_000
+
+
+def last_number(fingerprint: str) -> int:
+    """Return the highest number of a column that the fingerprint covers, or 0 without a valid fingerprint."""
+    try:
+        return int(fingerprint[:4], 16)
+    except ValueError:
+        return 0
+
+
+def numbers(definition: TableDefinition) -> dict[str, int]:
+    """Map the names of the columns to their numbers."""
+    return {str(each[1]): int(each[0]) for each in definition.columns}
+
+
+def renamed_columns(
+    definition: TableDefinition, fingerprint: str, key: Collection[str], missing: Collection[str]
+) -> Mapping[str, str] | None:
+    """Map the names that columns had to their present names, if that alone explains why the definition does not fit the
+    fingerprint. Return None if it does not. `key` is the key of the records then, and `missing` are columns that the
+    table no longer has."""
+    last = last_number(fingerprint)
+    present = [name for name, number in numbers(definition).items() if number <= last]
+    if len(present) > MAX_COLUMNS:
+        return None
+    for count, renamed in enumerate(_guesses(sorted(missing), present)):
+        if count >= MAX_GUESSES:
+            return None
+        if _before(definition, renamed).fits(fingerprint, key):
+            return renamed
+    return None
+
+
+def _guesses(missing: list[str], present: list[str]) -> Iterator[dict[str, str]]:
+    """Yield possible renames: each missing column has another name now, or two columns have exchanged their names."""
+    if 0 < len(missing) <= MAX_RENAMED:
+        for names in permutations(present, len(missing)):
+            yield dict(zip(missing, names, strict=True))
+    elif not missing:
+        for first, second in combinations(present, 2):
+            yield {first: second, second: first}
+
+
+def _before(definition: TableDefinition, renamed: Mapping[str, str]) -> TableDefinition:
+    """Return the definition before the columns were renamed."""
+    former = {new: old for old, new in renamed.items()}
+    columns = tuple((each[0], former.get(str(each[1]), each[1]), *each[2:]) for each in definition.columns)
+    unique = frozenset(frozenset(former.get(name, name) for name in each) for each in definition.unique)
+    return replace(definition, columns=columns, unique=unique)

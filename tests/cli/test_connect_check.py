@@ -1,0 +1,116 @@
+"""`countersign connect check` and `rights` work on the module text that `connect` has written."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.cli.test_connect import shop_file, shop_url
+from tests.servers.postgres import Cluster
+
+
+@pytest.fixture
+def url(run: Run, tmp_path: Path) -> str:
+    """Return the address of a SQLite file, for which `connect` has written shop.py."""
+    address = f"sqlite:///{shop_file(tmp_path)}"
+    assert run("connect", address, "--name", "shop").returncode == Exit.OK
+    return address
+
+
+def change(url: str, statement: str) -> None:
+    """Run a statement on the SQLite file."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        connection.executescript(statement)
+
+
+def test_a_file_that_fits_is_said_to_fit(run: Run, url: str) -> None:
+    ended = run("connect", "check", "shop.py", url)
+
+    assert (ended.returncode, ended.stderr) == (Exit.OK, "")
+    assert ended.stdout == "shop.py: 1 model fits the database. 0 to look at.\n"
+
+
+def test_each_line_names_what_does_not_fit_and_the_remedy(run: Run, url: str) -> None:
+    change(url, "ALTER TABLE customer RENAME COLUMN name TO title")
+
+    ended = run("connect", "check", "shop.py", COUNTERSIGN_EXISTING_URL=url)
+    as_json = json.loads(run("connect", "check", "--json", "shop.py", url).stdout)
+
+    assert ended.returncode == Exit.FAILED
+    assert ended.stdout.splitlines() == [
+        "customer.name: the table customer has no column name: correct the name, or take the column out",
+        "customer: the table customer has changed since the file was written, so the model is hidden: look at connect "
+        "diff, then run connect accept",
+        "shop.py: 0 of 1 models fit the database. 0 to look at.",
+    ]
+    assert (as_json["models"], as_json["fitting"]) == (1, 0)
+    assert [each["place"] for each in as_json["misfits"]] == ["customer.name", "customer"]
+
+
+def test_a_key_that_rows_share_does_not_fit(run: Run, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    file.write_text(file.read_text().replace('key="id"', 'key="name"'))
+    assert run("connect", "check", "shop.py", url).returncode == Exit.OK
+    change(url, "INSERT INTO customer (name) VALUES ('Ada')")
+
+    ended = run("connect", "check", "shop.py", url)
+
+    assert ended.returncode == Exit.FAILED
+    assert "customer.table: several rows of customer have the same name: name another key" in ended.stdout
+
+
+def test_the_role_is_compared_with_what_the_file_needs(
+    run: Run, tmp_path: Path, postgres_url: str, postgres_cluster: Cluster
+) -> None:
+    wide = shop_url(postgres_url, postgres_cluster)
+    database = postgres_url.rpartition("/")[2]
+    (tmp_path / "url").write_text(wide)
+    assert run("connect", "--url-file", "url", "--name", "shop").returncode == Exit.OK
+
+    reader = run("connect", "check", "shop.py", "--url-file", "url")
+    granted = run("connect", "rights", "shop.py", "--role", f"exact_{database}")
+    postgres_cluster.sql(granted.stdout, database=database)
+    (tmp_path / "url").write_text(postgres_url.replace("postgres@", f"exact_{database}@"))
+    exact = run("connect", "check", "shop.py", "--url-file", "url")
+
+    assert reader.returncode == exact.returncode == Exit.OK, reader.stdout + exact.stdout
+    assert f"Role reader_{database}: has all it needs, and more: it may read " in reader.stdout
+    assert "public.customer.password_hash" in reader.stdout
+    assert exact.stdout == (
+        "shop.py: 4 models fit the database. 5 to look at. "
+        f"Role exact_{database}: has all it needs, and nothing more.\n"
+    )
+    assert "hunter2" not in granted.stdout + reader.stdout + reader.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("check", "missing.py"), Exit.NOT_FOUND, "missing.py does not exist"),
+        (("check", "code.py"), Exit.USAGE, "code.py: line 1: "),
+        (("check", "empty.py"), Exit.USAGE, "no model with a table"),
+        (("check", "shop.py"), Exit.USAGE, "no URL is given"),
+        (("check", "shop.py", "sqlite:///missing.db"), Exit.NOT_FOUND, "does not exist"),
+        (("rights", "code.py"), Exit.USAGE, "code.py: line 1: "),
+        (("rights", "shop.py", "--role", "pg_all"), Exit.USAGE, "not a name for a role"),
+    ],
+)
+@pytest.mark.usefixtures("url")
+def test_what_cannot_be_read_is_said_with_a_remedy(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], code: Exit, said: str
+) -> None:
+    marker = tmp_path / "ran"
+    (tmp_path / "code.py").write_text(f"open({str(marker)!r}, 'w')\n")
+    (tmp_path / "empty.py").write_text(
+        'from countersign.declare import Module\n\nmodule = Module("empty", version="1.0.0")\n'
+    )
+
+    ended = run("connect", *arguments)
+
+    assert ended.returncode == code, ended.stderr
+    assert said in ended.stderr
+    assert not marker.exists()

@@ -1,0 +1,132 @@
+"""`countersign connect review` lists the columns to look at, and writes the decisions into the module text."""
+
+import json
+import os
+import pty
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.servers.countersign import COMMAND, environment
+
+TABLE = "CREATE TABLE customer (id INTEGER PRIMARY KEY, hobby TEXT, remark TEXT, born DATE)"
+
+
+@pytest.fixture
+def file(run: Run, tmp_path: Path) -> Path:
+    """Return the module text of a SQLite file."""
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection:
+        connection.executescript(f"{TABLE}; INSERT INTO customer VALUES (1, 'xMARKx', 'xMARKx', '1980-01-01')")
+    assert run("connect", "sqlite:///shop.db").returncode == Exit.OK
+    return tmp_path / "shop.py"
+
+
+def test_the_columns_are_listed_with_what_agents_see(run: Run, file: Path) -> None:
+    before = file.read_text()
+
+    ended = run("connect", "review", "shop.py")
+    as_json = json.loads(run("connect", "review", "--json", "shop.py").stdout)
+
+    assert ended.returncode == Exit.OK
+    rows = [line.split("\t") for line in ended.stdout.splitlines()]
+    assert [row[:2] for row in rows] == [
+        ["customer.hobby", "TEXT_…"],
+        ["customer.remark", "TEXT_…"],
+        ["customer.born", "nothing"],
+    ]
+    assert [each["column"] for each in as_json["look"]] == [row[0] for row in rows]
+    assert file.read_text() == before
+    assert "xMARKx" not in ended.stdout
+
+
+def test_decisions_are_written_into_the_file(run: Run, file: Path) -> None:
+    ended = run("connect", "review", "shop.py", "--clear", "customer.remark", "--hide", "customer.born")
+
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert ended.stdout.splitlines()[0] == "Wrote shop.py."
+    assert "remark = LongText()\n" in file.read_text() or "remark = Text()\n" in file.read_text()
+    assert "# born: left out: hidden: " in file.read_text()
+    assert "customer.remark" not in run("connect", "review", "shop.py").stdout
+    assert run("connect", "check", "shop.py", "sqlite:///shop.db").returncode == Exit.OK
+
+
+def test_a_link_and_the_mode_of_its_file_stay(run: Run, file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere.txt"
+    file.rename(target)
+    target.chmod(0o666)
+    file.symlink_to(target)
+
+    ended = run("connect", "review", "shop.py", "--hide", "customer.remark")
+
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert file.readlink() == target
+    assert "# remark: left out: hidden" in target.read_text()
+    assert target.stat().st_mode & 0o777 == 0o666
+    assert not list(tmp_path.glob(".shop.py*")) + list(tmp_path.glob(".elsewhere*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--clear", "customer.id"), Exit.NOT_FOUND, "customer.id is no column to look at"),
+        (("--clear", "customer.born"), Exit.USAGE, "tokens stand for text only"),
+        (("--label", "customer.remark"), Exit.USAGE, "MODEL.FIELD=LABEL"),
+        (("--label", "customer.remark=no label"), Exit.CONFLICT, "capitals and digits"),
+        (("--clear", "customer.remark", "--hide", "customer.remark"), Exit.USAGE, "named twice"),
+    ],
+)
+def test_a_wrong_decision_changes_nothing(
+    run: Run, file: Path, arguments: tuple[str, ...], code: Exit, said: str
+) -> None:
+    before = file.read_text()
+
+    ended = run("connect", "review", "shop.py", *arguments)
+
+    assert (ended.returncode, said in ended.stderr) == (code, True), ended.stderr
+    assert file.read_text() == before
+
+
+def typed(folder: Path, home: dict[str, str], answers: str, *arguments: str) -> str:
+    """Run the command on a terminal where a person types the answers, and return what the terminal shows."""
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, *arguments]
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**home), cwd=folder
+    ) as process:
+        os.close(theirs)
+        os.write(ours, answers.encode())
+        shown = b""
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:
+            # Linux reports the end of the terminal as an error.
+            process.wait()
+        os.close(ours)
+    return shown.decode()
+
+
+def test_a_person_at_a_terminal_is_asked_about_each_column(home: dict[str, str], file: Path) -> None:
+    shown = typed(file.parent, home, "l\nREMARK\nc\nh\n", "connect", "review", "shop.py")
+
+    assert "customer.remark  agents see TEXT_" in shown
+    assert "[h]ide [s]kip [q]uit" in shown
+    written = file.read_text()
+    assert 'personal="REMARK")\n' in written
+    assert written.count("personal=") == 1
+    assert "# born: left out: hidden: " in written
+    assert "0 to look at." in shown
+
+
+def test_a_person_can_leave_columns_for_later(home: dict[str, str], file: Path) -> None:
+    before = file.read_text()
+
+    shown = typed(file.parent, home, "s\nq\n", "connect", "review", "shop.py")
+
+    assert "3 to look at." in shown
+    assert file.read_text() == before

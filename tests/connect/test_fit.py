@@ -1,0 +1,185 @@
+"""What does not fit between a module text and its database is named with its remedy."""
+
+import asyncio
+
+import pytest
+
+from countersign.connect import draft, fit, key_check, postgres
+from countersign.connect.fit import Misfit
+from countersign.connect.review import undecided_columns
+from countersign.declare import Declared, text
+from countersign.declare.registry import Registry
+from countersign.records import base_models
+from tests.connect.conftest import SCHEMAS, ChangingDatabase, DatabaseFactory, drafted
+from tests.servers.postgres import Cluster
+
+NAMES = sorted(path.stem for path in SCHEMAS.glob("*.sql"))
+TABLES = """
+CREATE TABLE person (id INTEGER PRIMARY KEY, title VARCHAR(20), due DATE, amount NUMERIC(10, 2), code INTEGER);
+CREATE TABLE visit (id INTEGER PRIMARY KEY, person INTEGER REFERENCES person (id), note VARCHAR(20));
+"""
+MODULE = '''
+from countersign.declare import {words}, Model, Module, Ref, Table
+
+
+class Person(Model, table=Table("person", key={key})):
+    """A person."""
+
+    title = {title}
+    due = {due}
+    amount = Decimal()
+
+
+class Visit(Model, table=Table({visit}, key="id")):
+    """A visit."""
+
+    person = Ref("person", columns={ref})
+    note = Text(personal="TEXT")
+
+
+module = Module("shop", version="1.0.0", models=(Person, Visit))
+'''
+AS_IS = {"key": '"id"', "title": "Text()", "due": "Date()", "visit": '"visit"', "ref": '"person"'}
+
+
+@pytest.fixture
+def shop(changing_database: ChangingDatabase) -> ChangingDatabase:
+    """Return a database with the tables of TABLES, in each engine."""
+    changing_database.change(TABLES)
+    return changing_database
+
+
+def models_of(**changes: str) -> dict[str, Declared]:
+    """Return the models of MODULE with these changes."""
+    given = {**AS_IS, **changes}
+    words = [word for word in ("Bool", "Date", "Decimal", "Moment", "Number", "Text")]
+    module = text.build(text.read(MODULE.format(words=", ".join(words), **given)), "shop.py")
+    registry = Registry((base_models.MODULE, module))
+    return {name: each for name, each in registry.models.items() if each.table is not None}
+
+
+def found(shop: ChangingDatabase, **changes: str) -> list[tuple[str, str]]:
+    """Return the places and texts of what does not fit, with these changes of MODULE."""
+    return [(each.place, f"{each.text}: {each.remedy}") for each in fit.misfits(models_of(**changes), shop.read())]
+
+
+def test_a_module_that_fits_has_no_misfits(shop: ChangingDatabase) -> None:
+    assert found(shop) == []
+
+
+def test_a_table_that_is_not_there_is_named(shop: ChangingDatabase) -> None:
+    assert found(shop, visit='"visits"') == [
+        ("visit", "the role sees no table visits: correct the name, or grant SELECT")
+    ]
+
+
+def test_a_column_that_is_not_there_is_named(shop: ChangingDatabase) -> None:
+    assert [place for place, _ in found(shop, key='("id", "part")', ref='("person", "part")')] == [
+        "person.table",
+        "visit.person",
+    ]
+    assert found(shop, title='Text(column="name")') == [
+        (
+            "person.title",
+            f"the table {shop.place('person')} has no column name: correct the name, or take the column out",
+        )
+    ]
+
+
+def test_a_kind_that_cannot_show_the_column_is_named(shop: ChangingDatabase) -> None:
+    ((at, said),) = found(shop, due="Moment()")
+
+    assert at == "person.due"
+    assert said.lower() == "the column due is date, and the file says moment: write date()"
+    assert [each for each, _ in found(shop, title='Bool(column="amount")')] == ["person.title"]
+
+
+def test_texts_show_every_type_but_binary_data(shop: ChangingDatabase) -> None:
+    assert found(shop, due='Text(column="due")', title='Text(column="amount")') == []
+
+
+def test_a_ref_has_the_types_of_the_key(shop: ChangingDatabase) -> None:
+    wrong = found(shop, ref='"note"')
+
+    # A column of SQLite can contain a value of any type.
+    expected = [] if shop.is_sqlite else ["visit.person"]
+    assert [each for each, _ in wrong] == expected
+
+
+def test_a_changed_table_is_named_until_its_fingerprint_is_accepted(shop: ChangingDatabase) -> None:
+    person = shop.read().relation(models_of()["person"].table or pytest.fail("no table"))
+    assert person is not None
+    assert person.definition is not None
+    key = f'"id", fingerprint="{person.definition.fingerprint(("id",))}"'
+    assert found(shop, key=key) == []
+
+    shop.change("ALTER TABLE person ADD COLUMN extra INTEGER")
+    assert found(shop, key=key) == []
+    shop.change("ALTER TABLE person RENAME COLUMN code TO number")
+
+    assert found(shop, key=key) == [
+        (
+            "person",
+            f"the table {shop.place('person')} has changed since the file was written, so the model is hidden: "
+            "look at connect diff, then run connect accept",
+        )
+    ]
+
+
+def test_a_key_without_a_unique_index_is_compared_row_by_row(shop: ChangingDatabase) -> None:
+    database = shop.read()
+    assert fit.unproven_keys(models_of(), database) == {}
+    assert fit.unproven_keys(models_of(key='("id", "title")', ref='("person", "note")'), database) == {}
+    relation, key = fit.unproven_keys(models_of(key='"code"'), database)["person"]
+
+    shop.change("INSERT INTO person (id, code) VALUES (1, 7), (2, 8), (3, NULL), (4, NULL)")
+    assert asyncio.run(key_check.has_repeated_key(shop.url, relation, key)) is False
+    shop.change("INSERT INTO person (id, code) VALUES (5, 7)")
+    assert asyncio.run(key_check.has_repeated_key(shop.url, relation, key)) is True
+
+
+def test_a_column_that_the_role_may_not_read_is_named(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    name = url.rpartition("/")[2]
+    role = f"partial_{name}"
+    postgres_cluster.sql(
+        f"CREATE ROLE {role} LOGIN; GRANT SELECT (customer_id, store_id, first_name) ON customer TO {role};"
+        f"GRANT SELECT ON store TO {role}",
+        database=name,
+    )
+    drafted_text = drafted(url, "shop", tables=("customer", "store")).text
+    registry = Registry((base_models.MODULE, text.build(drafted_text, "shop.py")))
+    models = {each: model for each, model in registry.models.items() if model.table is not None}
+
+    wrong = fit.misfits(models, asyncio.run(postgres.read(url.replace("postgres@", f"{role}@"), [])))
+
+    assert wrong[0] == Misfit(
+        "customer.last_name", "the role may not read public.customer.last_name", "grant SELECT on the column"
+    )
+    assert {each.place for each in wrong} == {
+        f"customer.{field}" for field in ("last_name", "email", "phone", "note", "activebool")
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_draft_fits_its_database(name: str, schema_url: DatabaseFactory) -> None:
+    url = schema_url(name)
+    written = drafted(url, name)
+    registry = Registry((base_models.MODULE, text.build(written.text, "module.py")))
+    models = {each: model for each, model in registry.models.items() if model.table is not None}
+    database = asyncio.run(postgres.read(url, []))
+
+    assert fit.misfits(models, database) == []
+    assert fit.unproven_keys(models, database) == {}
+
+
+def test_the_columns_to_look_at_are_those_of_the_report(schema_url: DatabaseFactory) -> None:
+    written = drafted(schema_url("shop"), "shop")
+
+    undecided = undecided_columns(text.read(text.write(written.text)))
+
+    assert sorted(each.place for each in undecided) == sorted(written.report.look)
+    assert {each.label for each in undecided} == {"", "TEXT"}
+    assert draft.LOOK not in "".join(each.reason for each in undecided)

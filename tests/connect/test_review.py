@@ -1,0 +1,106 @@
+"""Each decision on a column is a change of the module text, which stays valid."""
+
+import pytest
+
+from countersign.connect.review import Decision, TokenLabel, UndecidedColumn, decided, undecided_columns
+from countersign.declare import text
+from countersign.declare.model import Declared
+from countersign.declare.registry import Registry
+from countersign.declare.text import ModuleText
+from countersign.records import base_models
+
+MODULE = '''"""shop, from a test. 4 columns to look at."""
+
+from countersign.declare import LongText, Model, Module, Table, Text
+
+
+class Customer(Model, table=Table("customer", key="id")):
+    """A row of customer."""
+
+    # a comment of a person
+    email = Text(personal="EMAIL")  # name
+    note = LongText(column="Note", personal="TEXT")  # look: text that no one has looked at
+    city = Text(max_length=20, personal="TEXT")  # look: text that no one has looked at
+    phone = LongText(personal="PHONE", linked=False)  # look: its table has changed
+    # born.at: left out: look: a personal value, and tokens stand for text only
+    # password: left out: secret
+
+
+# customer.city: a comment between the models
+
+
+module = Module("shop", version="1.0.0", models=(Customer,))
+'''
+
+
+def after(**decisions: Decision) -> tuple[ModuleText, Declared]:
+    """Return the module text and its model after these decisions on fields of the customer."""
+    places: dict[str, Decision] = {f"customer.{name}": each for name, each in decisions.items()}
+    found = decided(text.read(MODULE), places)
+    assert text.read(text.write(found)) == found
+    return found, Registry((base_models.MODULE, text.build(found, "shop.py"))).models["customer"]
+
+
+def test_the_columns_to_look_at_say_what_agents_see() -> None:
+    found = undecided_columns(text.read(MODULE))
+
+    assert [(each.place, each.shown) for each in found] == [
+        ("customer.note", "TEXT_…"),
+        ("customer.city", "TEXT_…"),
+        ("customer.phone", "PHONE_…"),
+        ("customer.born.at", "nothing"),
+    ]
+    assert found[0] == UndecidedColumn("customer", "note", "TEXT", "text that no one has looked at")
+
+
+def test_no_decision_changes_nothing() -> None:
+    assert after()[0] == text.read(MODULE)
+    assert decided(text.read(MODULE), {"customer.email": "clear", "order.note": "hide"}) == text.read(MODULE)
+
+
+def test_a_clear_field_is_not_personal() -> None:
+    found, customer = after(city="clear", phone="clear")
+
+    assert (customer.fields["city"].personal, customer.fields["phone"].personal) == (None, None)
+    assert "    city = Text(max_length=20)\n" in text.write(found)
+    assert "    phone = LongText()\n" in text.write(found)
+    assert found.summary == "shop, from a test. 2 columns to look at."
+
+
+@pytest.mark.parametrize("name", ["note", "city", "phone"])
+@pytest.mark.parametrize("label", ["PERSON", "REMARK"])
+def test_a_label_is_valid_for_every_kind_of_text(name: str, label: str) -> None:
+    found, customer = after(**{name: TokenLabel(label)})
+
+    assert customer.fields[name].personal == label
+    assert customer.fields[name].linked == (label == "PERSON" and name == "city")
+    assert f"customer.{name}" not in [each.place for each in undecided_columns(found)]
+
+
+def test_a_hidden_field_becomes_a_comment_that_keeps_its_declaration() -> None:
+    found, customer = after(note="hide")
+
+    assert "note" not in customer.fields
+    assert '    # Note: left out: hidden; it was note = LongText(column="Note", personal="TEXT")\n' in text.write(found)
+    assert "note" not in [each.name for each in undecided_columns(found)]
+
+
+def test_a_column_that_is_left_out_can_only_be_hidden() -> None:
+    impossible: tuple[Decision, ...] = ("clear", TokenLabel("DATE"))
+    for decision in impossible:
+        given: dict[str, Decision] = {"born.at": decision}
+        assert after(**given)[0] == text.read(MODULE)
+
+    hidden: dict[str, Decision] = {"born.at": "hide"}
+    found, _ = after(**hidden)
+
+    assert "    # born.at: left out: hidden: a personal value, and tokens stand for text only\n" in text.write(found)
+    assert len(undecided_columns(found)) == 3
+
+
+def test_other_comments_stay() -> None:
+    written = text.write(after(note="hide", city="clear")[0])
+
+    for comment in ("# a comment of a person", "# password: left out: secret", "# customer.city: a comment"):
+        assert comment in written
+    assert 'email = Text(personal="EMAIL")  # name' in written

@@ -1,0 +1,146 @@
+"""The rights of a role: the SQL for it grants what the models need, and nothing else."""
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from countersign.connect import draft, postgres, rights
+from countersign.connect.draft import Draft
+from countersign.connect.schema import Database
+from countersign.declare import Declared, text
+from countersign.declare.registry import Registry
+from countersign.records import base_models
+from tests.connect.conftest import SCHEMAS, DatabaseFactory, drafted
+from tests.connect.test_try import serve_and_read
+from tests.servers.postgres import Cluster
+
+NAMES = sorted(path.stem for path in SCHEMAS.glob("*.sql"))
+
+
+def models_of(found: Draft) -> dict[str, Declared]:
+    """Return the models of the draft."""
+    registry = Registry((base_models.MODULE, text.build(found.text, "module.py")))
+    return {name: each for name, each in registry.models.items() if each.table is not None}
+
+
+def granted(cluster: Cluster, url: str, found: Draft, role: str) -> str:
+    """Run the SQL for the role as the superuser, and return the address of the database with the role."""
+    cluster.sql(rights.grants(models_of(found), role, "module.py"), database=url.rpartition("/")[2])
+    return url.replace("postgres@", f"{role}@")
+
+
+def role_of(url: str) -> str:
+    """Return the name of a role that no other test uses."""
+    return f"reader_of_{url.rpartition('/')[2]}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_role_can_serve_every_model(
+    name: str, schema_url: DatabaseFactory, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    url = schema_url(name)
+    found = drafted(url, name)
+
+    serve_and_read(granted(postgres_cluster, url, found, role_of(url)), found, tmp_path)
+
+
+def test_the_role_reads_the_columns_of_the_file_and_nothing_else(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, found, role_of(url))
+
+    with psycopg.connect(theirs, autocommit=True) as connection:
+        connection.execute("SELECT customer_id, store_id, email FROM customer")
+        connection.execute("SET default_transaction_read_only = off")
+        for refused in (
+            "SELECT password_hash FROM customer",
+            "SELECT email FROM customer WHERE date_of_birth IS NULL",
+            "SELECT message FROM log",
+            "UPDATE customer SET email = ''",
+            "DELETE FROM store",
+            "TRUNCATE store",
+            "CREATE TABLE records_of_ours (id integer)",
+            "CREATE SCHEMA records_of_ours",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(refused.encode())
+
+
+def test_the_sql_can_be_run_again_and_takes_back_what_the_file_names_no_more(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, found, role_of(url))
+    fewer = Draft(text.read(text.write(found.text).replace("    email = Text", "    # email = Text")), found.report)
+
+    granted(postgres_cluster, url, fewer, role_of(url))
+
+    with psycopg.connect(theirs, autocommit=True) as connection:
+        connection.execute("SELECT first_name FROM customer")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT email FROM customer")
+
+
+@pytest.mark.parametrize("role", ['ro"le', "it's", "$$", "Käthe %I", "; DROP TABLE store; --"])
+def test_a_role_can_have_any_name(role: str, schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("codes")
+    name = f"{role}{url.rpartition('_')[2]}"
+    assert rights.is_role_name(name)
+
+    found = drafted(url, "codes")
+    postgres_cluster.sql(rights.grants(models_of(found), name, "module.py"), database=url.rpartition("/")[2])
+
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT rolcanlogin, rolsuper FROM pg_roles WHERE rolname = %s", [name]).fetchall()
+    assert rows == [(True, False)]
+
+
+@pytest.mark.parametrize("role", ["", "a\\b", "a\nb", "pg_reader", "é" * 32])
+def test_other_names_are_refused(role: str) -> None:
+    assert not rights.is_role_name(role)
+
+
+def excess_of(url: str, found: Draft) -> rights.Excess:
+    """Return what the role of the address has beyond the draft."""
+
+    async def read() -> rights.Excess:
+        database: Database = await postgres.read(url, [])
+        return await rights.excess(url, models_of(found), database)
+
+    return asyncio.run(read())
+
+
+def test_what_a_role_has_beyond_the_file_is_named(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    role = role_of(url)
+    theirs = granted(postgres_cluster, url, found, role)
+    assert excess_of(theirs, found) == rights.Excess()
+
+    database = url.rpartition("/")[2]
+    postgres_cluster.sql(f"GRANT SELECT (password_hash), UPDATE (note) ON customer TO {role}", database=database)
+
+    assert excess_of(theirs, found) == rights.Excess(
+        ("it may change tables of the file",), ("public.customer.password_hash",)
+    )
+    assert excess_of(url, found).reasons == ("it is a superuser",)
+
+
+def test_a_view_is_granted_like_a_table(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    written = text.write(drafted(url, "shop", tables=("store",)).text)
+    for old, new in (("public.store", "customer_list"), ("store_id", "customer_id"), ("title = ", "first_name = ")):
+        written = written.replace(old, new)
+    found = Draft(text.read(written), draft.Report())
+
+    theirs = granted(postgres_cluster, url, found, role_of(url))
+
+    with psycopg.connect(theirs) as connection:
+        assert connection.execute("SELECT count(first_name) FROM customer_list").fetchall() == [(40,)]
