@@ -27,7 +27,7 @@ class Line(Model, table=Table("line", key=("order_id", "number"), fingerprint="{
     """A line of an order."""
 
     title = Text(sortable=False)
-
+{more}
 
 module = Module("shop", version="1.0.0", models=(Line,), search_path=("public",))
 '''
@@ -52,9 +52,10 @@ def create_view(shop: Shop, title: str) -> None:
         shop.change("GRANT SELECT ON shown TO PUBLIC")
 
 
-async def suspended_at_start(shop: Shop, fingerprint: str) -> tuple[frozenset[str], str]:
-    """Return the models that a start with this fingerprint suspends, and the fingerprint that its log proposes."""
-    module = text.build(text.read(TEXT.format(fingerprint=fingerprint)), "shop.py")
+async def suspended_at_start(shop: Shop, fingerprint: str, more: str = "") -> tuple[frozenset[str], str]:
+    """Return the models that a start with this fingerprint suspends, and the fingerprint that its log proposes. `more`
+    declares more fields."""
+    module = text.build(text.read(TEXT.format(fingerprint=fingerprint, more=more)), "shop.py")
     registry = Registry((base_models.MODULE, module))
     existing = await store.open_adopted(registry, shop.url, 5.0)
     try:
@@ -117,6 +118,17 @@ async def test_refs_to_a_suspended_model_are_hidden(shop: Shop) -> None:
     assert meta.status_code == 200
 
 
+async def test_a_field_of_a_column_that_the_fingerprint_does_not_cover_suspends_its_model(shop: Shop) -> None:
+    _, fingerprint = await suspended_at_start(shop, "0" * 16)
+    add_secret(shop)
+    more = "    secret = Text()\n"
+
+    suspended, proposed = await suspended_at_start(shop, fingerprint, more)
+
+    assert suspended == {"line"}
+    assert (await suspended_at_start(shop, proposed, more))[0] == frozenset()
+
+
 async def test_an_error_of_a_changed_table_suspends_its_model_at_once(shop: Shop) -> None:
     shop.change("ALTER TABLE line RENAME COLUMN title TO name")
 
@@ -176,8 +188,8 @@ async def test_longer_texts_and_empty_values_suspend_nothing(shop: Shop) -> None
 
 async def test_a_view_with_another_text_suspends_its_model(shop: Shop) -> None:
     create_view(shop, "title")
-    shop_text = TEXT.replace('"line"', '"shown"')
-    registry = Registry((base_models.MODULE, text.build(text.read(shop_text.format(fingerprint="")), "shop.py")))
+    shop_text = TEXT.replace('"line"', '"shown"').format(fingerprint="", more="")
+    registry = Registry((base_models.MODULE, text.build(text.read(shop_text), "shop.py")))
     existing = await store.open_adopted(registry, shop.url, 5.0)
     try:
         suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
@@ -197,7 +209,7 @@ async def test_a_key_that_is_no_longer_unique_suspends_its_model(shop: Shop) -> 
     if not shop.url.startswith("sqlite"):
         shop.change("GRANT SELECT ON badge TO PUBLIC")
     found = TEXT.replace('"line"', '"badge"').replace('("order_id", "number")', '"code"')
-    registry = Registry((base_models.MODULE, text.build(text.read(found.format(fingerprint="")), "shop.py")))
+    registry = Registry((base_models.MODULE, text.build(text.read(found.format(fingerprint="", more="")), "shop.py")))
     existing = await store.open_adopted(registry, shop.url, 5.0)
     try:
         suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
@@ -231,8 +243,8 @@ async def test_a_view_over_a_view_with_another_text_suspends_its_model(shop: Sho
     shop.change("CREATE VIEW shown AS SELECT order_id, number, title FROM inner_view")
     if not shop.url.startswith("sqlite"):
         shop.change("GRANT SELECT ON shown TO PUBLIC")
-    shop_text = TEXT.replace('"line"', '"shown"')
-    registry = Registry((base_models.MODULE, text.build(text.read(shop_text.format(fingerprint="")), "shop.py")))
+    shop_text = TEXT.replace('"line"', '"shown"').format(fingerprint="", more="")
+    registry = Registry((base_models.MODULE, text.build(text.read(shop_text), "shop.py")))
     existing = await store.open_adopted(registry, shop.url, 5.0)
     try:
         suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
@@ -255,7 +267,7 @@ async def test_a_domain_over_another_type_suspends_its_model(shop: Shop) -> None
     shop.change("CREATE DOMAIN word AS text; CREATE DOMAIN spare AS integer")
     shop.change("CREATE TABLE badge (code int PRIMARY KEY, title word); GRANT SELECT ON badge TO PUBLIC")
     badge = TEXT.replace('"line"', '"badge"').replace('("order_id", "number")', '"code"')
-    registry = Registry((base_models.MODULE, text.build(text.read(badge.format(fingerprint="")), "shop.py")))
+    registry = Registry((base_models.MODULE, text.build(text.read(badge.format(fingerprint="", more="")), "shop.py")))
     existing = await store.open_adopted(registry, shop.url, 5.0)
     try:
         suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions

@@ -165,12 +165,16 @@ class TableDefinition:
         """Return the fingerprint of the table as it is now, for records with this key."""
         return self._until(max((int(each[0]) for each in self.columns), default=0), is_unique=self._has_index(key))
 
-    def fits(self, fingerprint: str, key: Collection[str]) -> bool:
-        """Return whether the table is still the one with this fingerprint. Later columns do not count, nor does an
-        index that makes the key unique later."""
+    def fits(self, fingerprint: str, key: Collection[str], used: Collection[str] = ()) -> bool:
+        """Return whether the table is still the one with this fingerprint, and whether the fingerprint covers each used
+        column. Other columns that were added later do not count, nor does an index that makes the key unique later."""
         try:
             number = int(fingerprint[:_NUMBER_DIGITS], 16)
         except ValueError:
+            return False
+        # SQLite ignores the case of names.
+        later = {str(name).lower() for at, name, *_ in self.columns if int(at) > number}
+        if not later.isdisjoint(map(str.lower, used)):
             return False
         has_index = self._has_index(key)
         return fingerprint in {self._until(number, is_unique=has_index), self._until(number, is_unique=False)}

@@ -44,6 +44,7 @@ class Suspensions:
         self._by_model = by_model
         self._tables = {name: table_id(database.dialect, each) for name, each in models.items()}
         self._keys = {name: each.table.key_columns for name, each in models.items() if each.table is not None}
+        self._used = {name: _used_columns(each) for name, each in models.items()}
         self._reviewed = {name: each.table.fingerprint for name, each in models.items() if each.table is not None}
         self._when_changed: list[Callable[[], None]] = []
         self.reasons: Mapping[str, str] = {}
@@ -111,7 +112,7 @@ class Suspensions:
 
     def _is_as_reviewed(self, name: str, definition: TableDefinition) -> bool:
         reviewed = self._reviewed[name]
-        return not reviewed or definition.fits(reviewed, self._keys[name])
+        return not reviewed or definition.fits(reviewed, self._keys[name], self._used[name])
 
     def _log_suspension(self, name: str, definition: TableDefinition | None, found: AdoptedTable | str) -> None:
         # The model is hidden from everybody, so this log line, the readiness and the metric are what says why.
@@ -132,6 +133,11 @@ class Suspensions:
             name: _without_refs(each, suspended) for name, each in caller.view.models.items() if name not in suspended
         }
         return replace(caller, view=replace(caller.view, models=models))
+
+
+def _used_columns(model: Declared) -> frozenset[str]:
+    """Return the columns that the fields of the model read."""
+    return frozenset(name for field in model.fields.values() for name in field.table_columns)
 
 
 def _without_refs(view: ModelView, suspended: frozenset[str]) -> ModelView:
