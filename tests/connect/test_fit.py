@@ -52,7 +52,7 @@ def shop(changing_database: ChangingDatabase) -> ChangingDatabase:
 def models_of(**changes: str) -> dict[str, Declared]:
     """Return the models of MODULE with these changes."""
     given = {**AS_IS, **changes}
-    words = [word for word in ("Bool", "Date", "Decimal", "Moment", "Number", "Text")]
+    words = [word for word in ("Bool", "Date", "Decimal", "Moment", "Money", "Number", "Text")]
     module = text.build(text.read(MODULE.format(words=", ".join(words), **given)), "shop.py")
     registry = Registry((base_models.MODULE, module))
     return {name: each for name, each in registry.models.items() if each.table is not None}
@@ -92,6 +92,61 @@ def test_a_kind_that_cannot_show_the_column_is_named(shop: ChangingDatabase) -> 
     assert at == "person.due"
     assert said.lower() == "the column due is date, and the file says moment: write date()"
     assert [each for each, _ in found(shop, title='Bool(column="amount")')] == ["person.title"]
+
+
+def test_a_kind_that_rounds_numbers_does_not_fit(shop: ChangingDatabase) -> None:
+    number = found(shop, title='Number(column="amount")')
+    money = found(shop, title='Money(column="amount", scale=1)')
+    whole = found(shop, title='Money(column="amount", scale=2)')
+
+    assert [each for each, _ in money] == ["person.title"]
+    # A number of SQLite that is not whole is shown as empty.
+    assert [each for each, _ in number] == ([] if shop.is_sqlite else ["person.title"])
+    assert whole == []
+
+
+def test_texts_can_mean_true_or_false(shop: ChangingDatabase) -> None:
+    assert found(shop, title="Bool()") == []
+
+
+def failures(shop: ChangingDatabase) -> dict[str, str]:
+    """Return the models whose table cannot be read."""
+    return asyncio.run(key_check.failures(shop.url, fit.readable(models_of(), shop.read())))
+
+
+def test_a_table_whose_policy_needs_other_rights_is_named(
+    changing_database: ChangingDatabase, postgres_cluster: Cluster
+) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite has no roles")
+    database = changing_database
+    database.change(TABLES)
+    role = f"limited_{database.url.rpartition('/')[2]}"
+    database.change(f"CREATE ROLE {role} LOGIN; CREATE TABLE member (person int)")
+    database.change(f"GRANT SELECT ON person, visit TO {role}; ALTER TABLE person ENABLE ROW LEVEL SECURITY")
+    database.change("CREATE POLICY mine ON person USING (id IN (SELECT member.person FROM member))")
+    reader = ChangingDatabase(database.url.replace("postgres@", f"{role}@"), database.change)
+
+    assert failures(reader) == {"person": "42501"}
+    database.change(f"GRANT SELECT ON member TO {role}")
+    assert failures(reader) == {}
+
+
+def test_a_view_that_fails_is_named_with_its_code(changing_database: ChangingDatabase) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite has no functions")
+    changing_database.change(TABLES)
+    changing_database.change(
+        "CREATE FUNCTION fails() RETURNS int LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'xMARKx' USING ERRCODE = 'XX001'; END $$"
+    )
+    changing_database.change("ALTER TABLE visit RENAME TO visits")
+    changing_database.change("CREATE VIEW visit AS SELECT fails() AS id, 1 AS person, 'a'::text AS note")
+    database = changing_database.read()
+    (relation, key) = fit.unproven_keys(models_of(), database)["visit"]
+
+    assert failures(changing_database) == {"visit": "XX001"}
+    assert asyncio.run(key_check.has_repeated_key(changing_database.url, relation, key)) is None
 
 
 def test_texts_show_every_type_but_binary_data(shop: ChangingDatabase) -> None:

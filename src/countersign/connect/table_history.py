@@ -45,6 +45,19 @@ def renamed_columns(
     return None
 
 
+def recreated_columns(definition: TableDefinition, fingerprint: str, key: Collection[str]) -> frozenset[str]:
+    """Return the last column of a SQLite table if the fingerprint proves that it was at another place: it was dropped
+    and created again. Only one such column is found."""
+    last = last_number(fingerprint)
+    columns = [each for each in definition.columns if int(each[0]) <= last]
+    for place in range(len(columns) - 1):
+        moved = [*columns[:place], columns[-1], *columns[place:-1]]
+        before = tuple((number, *each[1:]) for number, each in enumerate(moved, start=1))
+        if replace(definition, columns=before).fits(fingerprint, key):
+            return frozenset({str(columns[-1][1])})
+    return frozenset()
+
+
 def _guesses(missing: list[str], present: list[str]) -> Iterator[dict[str, str]]:
     """Yield possible renames: each missing column has another name now, or two columns have exchanged their names."""
     if 0 < len(missing) <= MAX_RENAMED:

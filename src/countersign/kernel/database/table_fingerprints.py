@@ -2,10 +2,11 @@
 has reviewed.
 
 A fingerprint covers the kind of the table, its primary key and foreign keys, whether it has row-level security, the
-text of a view and of the views and functions that it reads, whether the key of the records is a unique index, the
-number, name and type of each column, and the type behind a domain. The number distinguishes two columns that exchange
-their names. A column that is added later has a higher number and does not change the fingerprint, nor do other lengths
-of texts, empty values that become allowed, or new values of an enum type.
+text of a view and of the views and functions that it reads, the options of a foreign table and of its server, whether
+the key of the records is a unique index, the number, name and type of each column, and the type behind a domain. The
+number distinguishes two columns that exchange their names. A column that is added later has a higher number and does
+not change the fingerprint, nor do other lengths of texts, empty values that become allowed, or new values of an enum
+type.
 """
 
 import hashlib
@@ -28,8 +29,16 @@ _HASH_BYTES = 6
 # The text of a view is hashed, because a database in SQL_ASCII does not check it. A view is shown with the names that
 # the search path does not find qualified, so the path must always be the same.
 _POSTGRES = """
-WITH fixed AS MATERIALIZED (SELECT set_config('search_path', 'pg_catalog', true) AS path)
-SELECT n.nspname, c.relname, jsonb_build_array(
+WITH fixed AS MATERIALIZED (SELECT set_config('search_path', 'pg_catalog', true) AS path), sources AS (
+    SELECT f.ftrelid AS oid, jsonb_build_array(f.ftoptions, s.srvname, s.srvoptions, (
+        SELECT jsonb_agg(jsonb_build_array(a.attname, a.attfdwoptions) ORDER BY a.attnum)
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = f.ftrelid AND a.attnum > 0 AND a.attfdwoptions IS NOT NULL
+    ))::text AS text
+    FROM pg_catalog.pg_foreign_table AS f
+    JOIN pg_catalog.pg_foreign_server AS s ON s.oid = f.ftserver
+)
+SELECT n.nspname, c.relname, (jsonb_build_array(
     CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE c.relkind::text END,
     c.relrowsecurity,
     (
@@ -78,16 +87,21 @@ SELECT n.nspname, c.relname, jsonb_build_array(
                 SELECT r.oid, CASE r.class WHEN 'pg_proc'::regclass THEN (
                     SELECT p.prosrc FROM pg_catalog.pg_proc AS p WHERE p.oid = r.oid
                 ) ELSE (
-                    SELECT pg_catalog.pg_get_viewdef(v.oid)
+                    SELECT CASE v.relkind
+                        WHEN 'f' THEN (SELECT source.text FROM sources AS source WHERE source.oid = v.oid)
+                        ELSE pg_catalog.pg_get_viewdef(v.oid)
+                    END
                     FROM pg_catalog.pg_class AS v
-                    WHERE v.oid = r.oid AND v.relkind IN ('v', 'm')
+                    WHERE v.oid = r.oid AND v.relkind IN ('v', 'm', 'f')
                 ) END AS text
                 FROM reached AS r
             ) AS found
             WHERE found.text IS NOT NULL
         )
     END
-)::text, (
+) || CASE WHEN c.relkind = 'f' THEN (
+    SELECT jsonb_build_array(source.text) FROM sources AS source WHERE source.oid = c.oid
+) ELSE '[]' END)::text, (
     SELECT jsonb_agg(each.names)
     FROM (
         SELECT (
