@@ -140,7 +140,7 @@ def test_decisions_on_one_model_are_written_before_the_next_one(
     file.unlink()
     assert run("connect", "sqlite:///shop.db").returncode == Exit.OK
 
-    typed(tmp_path, home, "c\nl\nbad label\nREMARK\ns\n\x03", "connect", "review", "shop.py")
+    typed(tmp_path, home, "c\nl\nbad label\nREMARK\ns\n\x04", "connect", "review", "shop.py")
 
     written = file.read_text()
     assert "hobby = Text()\n" in written

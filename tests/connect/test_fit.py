@@ -7,7 +7,7 @@ import pytest
 from countersign.connect import draft, fit, key_check, postgres
 from countersign.connect.fit import Misfit
 from countersign.connect.review import undecided_columns
-from countersign.declare import Declared, text
+from countersign.declare import Declared, Field, Money, Number, text
 from countersign.declare.registry import Registry
 from countersign.records import base_models
 from tests.connect.conftest import SCHEMAS, ChangingDatabase, DatabaseFactory, drafted
@@ -95,14 +95,41 @@ def test_a_kind_that_cannot_show_the_column_is_named(shop: ChangingDatabase) -> 
 
 
 def test_a_kind_that_rounds_numbers_does_not_fit(shop: ChangingDatabase) -> None:
-    number = found(shop, title='Number(column="amount")')
-    money = found(shop, title='Money(column="amount", scale=1)')
-    whole = found(shop, title='Money(column="amount", scale=2)')
+    shop.change("CREATE TABLE reading (amount NUMERIC(10, 2), code NUMERIC(10, 0), share REAL)")
+    (relation,) = (each for each in shop.read().relations if each.name == "reading")
 
-    assert [each for each, _ in money] == ["person.title"]
+    def fits(field: Field, column: str) -> bool:
+        return fit.column_fits(field, relation.column(column), is_sqlite=shop.is_sqlite)
+
+    assert not fits(Money(scale=1), "amount")
+    assert fits(Money(scale=2), "amount")
+    assert fits(Number(), "code")
     # A number of SQLite that is not whole is shown as empty.
-    assert [each for each, _ in number] == ([] if shop.is_sqlite else ["person.title"])
-    assert whole == []
+    assert [fits(Number(), each) for each in ("amount", "share")] == [shop.is_sqlite] * 2
+
+
+def test_the_options_of_a_foreign_table_are_a_part_of_its_fingerprint(changing_database: ChangingDatabase) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite has no foreign tables")
+    database = changing_database
+    database.change("CREATE FOREIGN DATA WRAPPER files; CREATE SERVER disk FOREIGN DATA WRAPPER files")
+    database.change("CREATE FOREIGN TABLE remote (id int, label text) SERVER disk")
+
+    def fingerprint() -> str:
+        (relation,) = (each for each in database.read().relations if each.name == "remote")
+        assert relation.definition is not None
+        return relation.definition.fingerprint(["id"])
+
+    found = [fingerprint()]
+    for change in (
+        "ALTER FOREIGN TABLE remote ALTER COLUMN label OPTIONS (ADD column_name 'email')",
+        "ALTER FOREIGN TABLE remote OPTIONS (ADD table_name 'other')",
+        "ALTER SERVER disk OPTIONS (ADD host 'other')",
+    ):
+        database.change(change)
+        found.append(fingerprint())
+
+    assert len(set(found)) == 4
 
 
 def test_texts_can_mean_true_or_false(shop: ChangingDatabase) -> None:

@@ -129,7 +129,7 @@ def test_the_settings_of_the_role_hold_in_its_database_alone(
     theirs = granted(postgres_cluster, url, drafted(url, "codes"), role)
 
     shown = []
-    for address in (theirs, theirs.replace(theirs.rpartition("/")[2], "postgres")):
+    for address in (theirs, f"{theirs.rpartition('/')[0]}/postgres"):
         with psycopg.connect(address) as connection:
             shown += connection.execute("SHOW default_transaction_read_only").fetchall()
 
@@ -166,7 +166,8 @@ def test_the_owner_of_the_tables_can_run_the_sql_again(
     role, database = role_of(url), url.rpartition("/")[2]
     granted(postgres_cluster, url, found, role)
     owner = f"owner_of_{database}"
-    tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in found.report.models)
+    places = [each.table.relation for each in models_of(found).values() if each.table is not None]
+    tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}", database=database
     )
@@ -176,7 +177,7 @@ def test_the_owner_of_the_tables_can_run_the_sql_again(
 
     with psycopg.connect(url) as connection:
         rows = connection.execute(
-            "SELECT has_any_column_privilege(%s, %s, 'SELECT')", [role, found.report.models[0]]
+            "SELECT has_any_column_privilege(%s, %s, 'SELECT')", [role, places[0]]
         ).fetchall()
     assert rows == [(True,)]
 

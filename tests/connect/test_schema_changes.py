@@ -590,3 +590,17 @@ def test_a_view_keeps_the_key_that_a_person_has_named(shop: Shop) -> None:
 
     assert f'Table("{shown}", key="number"' in shop.written
     assert "phone = Text(" in shop.written
+
+
+def test_a_change_besides_the_columns_is_named(shop: Shop) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite has no row-level security, and adds no foreign key to a table")
+    shop.database.change("ALTER TABLE visit ENABLE ROW LEVEL SECURITY")
+    switched = shop.changes()
+    shop.accept()
+    shop.database.change("ALTER TABLE visit ADD FOREIGN KEY (number) REFERENCES shelf (id)")
+    referring = shop.changes()
+
+    assert [each.lines for each in switched] == [("! row-level security is now on, so the model is hidden",)]
+    assert "! a foreign key to public.shelf is new, so the model is hidden" in referring[0].lines
+    assert not is_proven([*switched, *referring])

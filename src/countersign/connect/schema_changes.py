@@ -302,7 +302,13 @@ class _Comparison:
         for old, new in history.renamed.items():
             is_called = "is now called" if history.is_proven else "is gone, or may now be called"
             self._lines.append(f"~ the column {old} {is_called} {new}")
-        if not history.is_proven:
+        definition, key = relation.definition, self._table.key_columns
+        reason = ""
+        if definition is not None and not history.is_same and not self._database.is_sqlite:
+            reason = table_history.explanation(definition, self._table.fingerprint, key)
+        if reason:
+            self._lines.append(f"! {reason}, so the model is hidden")
+        elif not history.is_proven:
             self._lines.append(
                 f"! {relation.place} is no longer the table that was reviewed, and columns may have exchanged their "
                 "names, so the model is hidden"
