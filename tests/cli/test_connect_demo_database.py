@@ -53,6 +53,15 @@ def test_an_existing_file_stays_as_it_is(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "theirs.py").exists()
 
 
+def test_the_database_of_a_setting_is_never_changed(run: Run, postgres_url: str) -> None:
+    ended = run("connect", "--demo-database", "--name", "shop", COUNTERSIGN_DATABASE_URL=postgres_url)
+
+    assert ended.returncode == Exit.USAGE
+    assert "--demo-database needs the URL" in ended.stderr
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchall() == [(0,)]
+
+
 def test_a_database_with_a_table_stays_as_it_is(run: Run, postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("CREATE TABLE theirs (id int)")

@@ -74,6 +74,8 @@ def connect(
     COUNTERSIGN_EXISTING_URL. Text that may be personal is masked, and secrets are left out; the file says why. The file
     contains no password, and an existing file is never overwritten.
     """
+    if is_demo and url is None and url_file is None:
+        raise click.UsageError("--demo-database needs the URL of the new database, or --url-file")
     address = address_of(url, url_file)
     module = name or names.module_name(_database_name(address))
     if not is_name(module):
