@@ -99,3 +99,18 @@ def test_a_file_that_would_not_fit_its_rules_is_not_written(run: Run, url: str, 
     assert "cannot write the module" in ended.stderr
     assert "title_field" in ended.stderr
     assert file.read_text() == before
+
+
+def test_a_key_that_two_rows_have_is_not_taken_over(run: Run, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    change(url, "ALTER TABLE customer ADD COLUMN code TEXT; UPDATE customer SET code = 'a'")
+    assert run("connect", "accept", "shop.py", url, "--yes").returncode == Exit.OK
+    file.write_text(file.read_text().replace('key="id"', 'key="code"'))
+    change(url, "INSERT INTO customer (name, code) VALUES ('Ada', 'a'); ALTER TABLE customer DROP COLUMN password")
+    before = file.read_text()
+
+    ended = run("connect", "accept", "shop.py", url, "--model", "customer")
+
+    assert ended.returncode == Exit.CONFLICT
+    assert "several rows of customer have the same code" in ended.stderr
+    assert file.read_text() == before

@@ -130,3 +130,51 @@ def test_a_person_can_leave_columns_for_later(home: dict[str, str], file: Path) 
 
     assert "3 to look at." in shown
     assert file.read_text() == before
+
+
+def test_decisions_on_one_model_are_written_before_the_next_one(
+    run: Run, home: dict[str, str], file: Path, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection:
+        connection.executescript("CREATE TABLE zebra (id INTEGER PRIMARY KEY, remark TEXT)")
+    file.unlink()
+    assert run("connect", "sqlite:///shop.db").returncode == Exit.OK
+
+    typed(tmp_path, home, "c\nl\nbad label\nREMARK\ns\n\x04", "connect", "review", "shop.py")
+
+    written = file.read_text()
+    assert "hobby = Text()\n" in written
+    assert 'personal="REMARK")\n' in written
+
+
+def test_a_field_without_a_label_is_shown_as_clear_and_can_get_one(run: Run, file: Path) -> None:
+    written = file.read_text()
+    line = next(each for each in written.splitlines() if each.startswith("    hobby = "))
+    file.write_text(written.replace(line, "    hobby = Text()  # look: text that no one has looked at"))
+
+    shown = run("connect", "review", "shop.py").stdout.splitlines()
+    ended = run("connect", "review", "shop.py", "--label", "customer.hobby=HOBBY")
+
+    assert shown[0].split("\t")[:2] == ["customer.hobby", "its values"]
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert '    hobby = Text(personal="HOBBY")\n' in file.read_text()
+
+
+def test_a_file_of_windows_keeps_its_line_ends(run: Run, file: Path) -> None:
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+
+    ended = run("connect", "review", "shop.py", "--clear", "customer.remark")
+
+    assert ended.returncode == Exit.OK, ended.stderr
+    written = file.read_bytes()
+    assert written.count(b"\r\n") == written.count(b"\n")
+    assert b"\r\r" not in written
+    assert run("connect", "check", "shop.py", "sqlite:///shop.db").returncode == Exit.OK
+
+
+def test_a_file_that_is_too_long_is_said_to_be(run: Run, file: Path) -> None:
+    file.write_text("#" + "é" * 600_000)
+
+    ended = run("connect", "review", "shop.py")
+
+    assert (ended.returncode, "has more than 1048576 bytes" in ended.stderr) == (Exit.USAGE, True), ended.stderr

@@ -7,7 +7,7 @@ import pytest
 from countersign.connect import draft, fit, key_check, postgres
 from countersign.connect.fit import Misfit
 from countersign.connect.review import undecided_columns
-from countersign.declare import Declared, text
+from countersign.declare import Declared, Field, Money, Number, text
 from countersign.declare.registry import Registry
 from countersign.records import base_models
 from tests.connect.conftest import SCHEMAS, ChangingDatabase, DatabaseFactory, drafted
@@ -52,7 +52,7 @@ def shop(changing_database: ChangingDatabase) -> ChangingDatabase:
 def models_of(**changes: str) -> dict[str, Declared]:
     """Return the models of MODULE with these changes."""
     given = {**AS_IS, **changes}
-    words = [word for word in ("Bool", "Date", "Decimal", "Moment", "Number", "Text")]
+    words = [word for word in ("Bool", "Date", "Decimal", "Moment", "Money", "Number", "Text")]
     module = text.build(text.read(MODULE.format(words=", ".join(words), **given)), "shop.py")
     registry = Registry((base_models.MODULE, module))
     return {name: each for name, each in registry.models.items() if each.table is not None}
@@ -92,6 +92,88 @@ def test_a_kind_that_cannot_show_the_column_is_named(shop: ChangingDatabase) -> 
     assert at == "person.due"
     assert said.lower() == "the column due is date, and the file says moment: write date()"
     assert [each for each, _ in found(shop, title='Bool(column="amount")')] == ["person.title"]
+
+
+def test_a_kind_that_rounds_numbers_does_not_fit(shop: ChangingDatabase) -> None:
+    shop.change("CREATE TABLE reading (amount NUMERIC(10, 2), code NUMERIC(10, 0), share REAL)")
+    (relation,) = (each for each in shop.read().relations if each.name == "reading")
+
+    def fits(field: Field, column: str) -> bool:
+        return fit.column_fits(field, relation.column(column), is_sqlite=shop.is_sqlite)
+
+    assert not fits(Money(scale=1), "amount")
+    assert fits(Money(scale=2), "amount")
+    assert fits(Number(), "code")
+    # A number of SQLite that is not whole is shown as empty.
+    assert [fits(Number(), each) for each in ("amount", "share")] == [shop.is_sqlite] * 2
+
+
+def test_the_options_of_a_foreign_table_are_a_part_of_its_fingerprint(changing_database: ChangingDatabase) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite has no foreign tables")
+    database = changing_database
+    database.change("CREATE FOREIGN DATA WRAPPER files; CREATE SERVER disk FOREIGN DATA WRAPPER files")
+    database.change("CREATE FOREIGN TABLE remote (id int, label text) SERVER disk")
+
+    def fingerprint() -> str:
+        (relation,) = (each for each in database.read().relations if each.name == "remote")
+        assert relation.definition is not None
+        return relation.definition.fingerprint(["id"])
+
+    found = [fingerprint()]
+    for change in (
+        "ALTER FOREIGN TABLE remote ALTER COLUMN label OPTIONS (ADD column_name 'email')",
+        "ALTER FOREIGN TABLE remote OPTIONS (ADD table_name 'other')",
+        "ALTER SERVER disk OPTIONS (ADD host 'other')",
+    ):
+        database.change(change)
+        found.append(fingerprint())
+
+    assert len(set(found)) == 4
+
+
+def test_texts_can_mean_true_or_false(shop: ChangingDatabase) -> None:
+    assert found(shop, title="Bool()") == []
+
+
+def failures(shop: ChangingDatabase) -> dict[str, str]:
+    """Return the models whose table cannot be read."""
+    return asyncio.run(key_check.failures(shop.url, fit.readable(models_of(), shop.read())))
+
+
+def test_a_table_whose_policy_needs_other_rights_is_named(
+    changing_database: ChangingDatabase, postgres_cluster: Cluster
+) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite has no roles")
+    database = changing_database
+    database.change(TABLES)
+    role = f"limited_{database.url.rpartition('/')[2]}"
+    database.change(f"CREATE ROLE {role} LOGIN; CREATE TABLE member (person int)")
+    database.change(f"GRANT SELECT ON person, visit TO {role}; ALTER TABLE person ENABLE ROW LEVEL SECURITY")
+    database.change("CREATE POLICY mine ON person USING (id IN (SELECT member.person FROM member))")
+    reader = ChangingDatabase(database.url.replace("postgres@", f"{role}@"), database.change)
+
+    assert failures(reader) == {"person": "42501"}
+    database.change(f"GRANT SELECT ON member TO {role}")
+    assert failures(reader) == {}
+
+
+def test_a_view_that_fails_is_named_with_its_code(changing_database: ChangingDatabase) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite has no functions")
+    changing_database.change(TABLES)
+    changing_database.change(
+        "CREATE FUNCTION fails() RETURNS int LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'xMARKx' USING ERRCODE = 'XX001'; END $$"
+    )
+    changing_database.change("ALTER TABLE visit RENAME TO visits")
+    changing_database.change("CREATE VIEW visit AS SELECT fails() AS id, 1 AS person, 'a'::text AS note")
+    database = changing_database.read()
+    (relation, key) = fit.unproven_keys(models_of(), database)["visit"]
+
+    assert failures(changing_database) == {"visit": "XX001"}
+    assert asyncio.run(key_check.has_repeated_key(changing_database.url, relation, key)) is None
 
 
 def test_texts_show_every_type_but_binary_data(shop: ChangingDatabase) -> None:

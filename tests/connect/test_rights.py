@@ -100,7 +100,107 @@ def test_a_role_can_have_any_name(role: str, schema_url: DatabaseFactory, postgr
     assert rows == [(True, False)]
 
 
-@pytest.mark.parametrize("role", ["", "a\\b", "a\nb", "pg_reader", "é" * 32])
+def test_a_table_that_the_file_names_no_more_is_taken_back(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    role, database = role_of(url), url.rpartition("/")[2]
+    theirs = granted(postgres_cluster, url, found, role)
+    more = f"CREATE SCHEMA other; CREATE TABLE other.t (a int); GRANT USAGE ON SCHEMA other TO {role}"
+    postgres_cluster.sql(f"{more}; GRANT SELECT (a) ON other.t TO {role}", database=database)
+
+    granted(postgres_cluster, url, drafted(url, "shop", tables=("store",)), role)
+
+    with psycopg.connect(theirs, autocommit=True) as connection:
+        connection.execute("SELECT store_id FROM store")
+        for refused in (b"SELECT customer_id FROM customer", b"SELECT a FROM other.t"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(refused)
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT has_schema_privilege(%s, 'other', 'USAGE')", [role]).fetchall() == [(False,)]
+
+
+def test_the_settings_of_the_role_hold_in_its_database_alone(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("codes")
+    role = role_of(url)
+    theirs = granted(postgres_cluster, url, drafted(url, "codes"), role)
+
+    shown = []
+    for address in (theirs, f"{theirs.rpartition('/')[0]}/postgres"):
+        with psycopg.connect(address) as connection:
+            shown += connection.execute("SHOW default_transaction_read_only").fetchall()
+
+    assert shown == [("on",), ("off",)]
+
+
+@pytest.mark.parametrize("more", ["SUPERUSER", "CREATEDB", "owner", "member"])
+def test_a_role_that_may_do_more_than_read_is_not_changed(
+    more: str, schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("codes")
+    role, database = role_of(url), url.rpartition("/")[2]
+    postgres_cluster.sql(f"CREATE ROLE {role} LOGIN {more if more.isupper() else ''}", database=database)
+    if more == "owner":
+        postgres_cluster.sql(f"CREATE TABLE theirs (a int); ALTER TABLE theirs OWNER TO {role}", database=database)
+    if more == "member":
+        postgres_cluster.sql(f"GRANT pg_read_all_data TO {role}", database=database)
+
+    with pytest.raises(RuntimeError, match="name another one"):
+        granted(postgres_cluster, url, drafted(url, "codes"), role)
+
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT FROM pg_db_role_setting JOIN pg_roles ON pg_roles.oid = setrole WHERE rolname = %s", [role]
+        ).fetchall()
+    assert rows == []
+
+
+def test_the_owner_of_the_tables_can_run_the_sql_again(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("codes")
+    found = drafted(url, "codes")
+    role, database = role_of(url), url.rpartition("/")[2]
+    granted(postgres_cluster, url, found, role)
+    owner = f"owner_of_{database}"
+    places = [each.table.relation for each in models_of(found).values() if each.table is not None]
+    tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
+    postgres_cluster.sql(
+        f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}", database=database
+    )
+
+    with psycopg.connect(url.replace("postgres@", f"{owner}@"), autocommit=True) as connection:
+        connection.execute(rights.grants(models_of(found), role, "module.py").encode())
+
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT has_any_column_privilege(%s, %s, 'SELECT')", [role, places[0]]
+        ).fetchall()
+    assert rows == [(True,)]
+
+
+def test_what_a_role_has_through_other_roles_is_named(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("codes")
+    found = drafted(url, "codes")
+    role, database = role_of(url), url.rpartition("/")[2]
+    theirs = granted(postgres_cluster, url, found, role)
+    function = "CREATE FUNCTION reveal() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'"
+    postgres_cluster.sql(f"GRANT postgres TO {role}; CREATE TABLE other (a int)", database=database)
+    postgres_cluster.sql(f"GRANT INSERT ON other TO {role}; {function}", database=database)
+    postgres_cluster.sql(f"GRANT CREATE ON SCHEMA public TO {role}", database=database)
+
+    assert excess_of(theirs, found).reasons == (
+        "it is a member of other roles",
+        "it may change tables",
+        "it may create tables or schemas",
+        "it may run functions with the rights of their owner",
+    )
+
+
+@pytest.mark.parametrize("role", ["public", "none", "", "a\\b", "a\nb", "pg_reader", "é" * 32])
 def test_other_names_are_refused(role: str) -> None:
     assert not rights.is_role_name(role)
 
@@ -126,7 +226,7 @@ def test_what_a_role_has_beyond_the_file_is_named(schema_url: DatabaseFactory, p
     postgres_cluster.sql(f"GRANT SELECT (password_hash), UPDATE (note) ON customer TO {role}", database=database)
 
     assert excess_of(theirs, found) == rights.Excess(
-        ("it may change tables of the file",), ("public.customer.password_hash",)
+        ("it may change tables",), ("public.customer.password_hash",)
     )
     assert excess_of(url, found).reasons == ("it is a superuser",)
 

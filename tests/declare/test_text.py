@@ -117,6 +117,7 @@ def test_a_comment_inside_a_call_stays_before_the_field() -> None:
         'class A(Model):\n    a = Text(label=f"{1}")',
         'class A(Model):\n    a = Text(label=b"x")',
         'class A(Model):\n    a = Text(**{"label": "x"})',
+        'class A(Model):\n    a = Text(label="x", label="y")',
         'class A(Model):\n    a = "x".join(())',
         "class A(Model):\n    a = Text",
         "class A(Model):\n    a = BadValue()",

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from countersign.connect import names
 from countersign.connect.guess import Guess, facts_of_tables, guess
@@ -100,14 +101,15 @@ class Draft:
 
 def draft(
     database: Database, samples: Samples, *, name: str, origin: str, tables: Collection[str] = (),
-    reserved: Collection[str] = (),
+    reserved: Collection[str] = (), keys: Mapping[RelationId, UniqueKey] = MappingProxyType({}),
 ) -> Draft:
     """Return the module text for the database.
 
     `origin` describes the database and the day. `tables` are the only tables and views to adopt; without them, all
-    tables are adopted. `reserved` are names that models cannot have.
+    tables are adopted. `reserved` are names that models cannot have. `keys` are keys that a person has chosen: their
+    relations are adopted whatever they are.
     """
-    return _Drafter(database, samples, tables).draft(name, origin, reserved)
+    return _Drafter(database, samples, tables, keys).draft(name, origin, reserved)
 
 
 def adopted(database: Database, tables: Collection[str] = ()) -> tuple[Relation, ...]:
@@ -118,14 +120,16 @@ def adopted(database: Database, tables: Collection[str] = ()) -> tuple[Relation,
 class _Drafter:
     """Writes the draft, table by table."""
 
-    def __init__(self, database: Database, samples: Samples, tables: Collection[str]) -> None:
+    def __init__(
+        self, database: Database, samples: Samples, tables: Collection[str], keys: Mapping[RelationId, UniqueKey]
+    ) -> None:
         self._database = database
         self._samples = samples
         self._report = Report()
         self._keys: dict[RelationId, UniqueKey] = {}
         for relation in database.relations:
-            key = _key(relation)
-            reason = _refusal(relation, tables) or (NO_KEY if key is None else "")
+            key = keys.get(relation.id) or _key(relation)
+            reason = "" if relation.id in keys else _refusal(relation, tables) or (NO_KEY if key is None else "")
             if reason:
                 self._report.left_out.append((relation.place, reason))
             elif key is not None:
@@ -410,19 +414,28 @@ def _value(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
 
 
 def _select(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
-    """Return a select of the labels. A label that is no valid option gets one, and stays the label of the option."""
-    if all(map(is_option, column.allowed)):
-        return Call("Select", column.allowed, tuple(options))
-    choices: list[Value] = []
+    """Return a select of the labels of an enum type."""
+    found, values = choices(column.allowed)
+    if all(label == option for label, option in values):
+        return Call("Select", found, tuple(options))
+    return Call("Select", found, (("values", Dictionary(values)), *options))
+
+
+def choices(
+    labels: Collection[str], taken: Collection[str] = ()
+) -> tuple[tuple[Value, ...], tuple[tuple[Value, Value], ...]]:
+    """Return the options for labels of an enum type, and the labels with the names of their options. A label that is no
+    valid name gets one that is not taken, and stays the label of the option."""
+    found: list[Value] = []
     values: list[tuple[Value, Value]] = []
-    taken: set[str] = set()
-    for label in column.allowed:
+    names_taken = set(taken)
+    for label in labels:
         base = label if is_option(label) else "_".join(names.words(label)) or "option"
-        option = names.unique(base if is_option(base) else f"value_{base}", taken)
-        taken.add(option)
-        choices.append(option if option == label else Call("Option", (option, printable(label) or option)))
+        option = names.unique(base if is_option(base) else f"value_{base}", names_taken)
+        names_taken.add(option)
+        found.append(option if option == label else Call("Option", (option, printable(label) or option)))
         values.append((label, option))
-    return Call("Select", tuple(choices), (("values", Dictionary(tuple(values))), *options))
+    return tuple(found), tuple(values)
 
 
 def is_option(label: str) -> bool:

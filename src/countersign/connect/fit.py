@@ -5,15 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from countersign.connect.schema import BaseType, Database, Relation, TableColumn
-from countersign.declare import Declared, Field, Ref
+from countersign.declare import Declared, Field, Money, Number, Ref
 from countersign.declare.table import Table
 
 _TEXTS = frozenset({"text", "longtext"})
 _CHOICES = _TEXTS | {"select"}
 _KINDS: Mapping[BaseType, frozenset[str]] = {
-    **dict.fromkeys(("text", "citext", "uuid", "address", "enum"), _CHOICES),
+    **dict.fromkeys(("text", "citext"), _CHOICES | {"bool"}),
+    **dict.fromkeys(("uuid", "address", "enum"), _CHOICES),
     **dict.fromkeys(("integer", "bigint"), _CHOICES | {"number", "decimal", "money", "bool"}),
-    **dict.fromkeys(("numeric", "float"), _TEXTS | {"decimal", "money", "number"}),
+    "numeric": _TEXTS | {"decimal", "money", "number"},
+    "float": _TEXTS | {"decimal"},
     **dict.fromkeys(("moment", "local_moment"), _TEXTS | {"moment", "date"}),
     **dict.fromkeys(("time", "interval", "json", "array", "money", "other"), _TEXTS),
     **{"bool": _CHOICES | {"bool"}, "date": _TEXTS | {"date"}, "bytes": frozenset[str]()},
@@ -63,12 +65,35 @@ def unproven_keys(models: Mapping[str, Declared], database: Database) -> dict[st
     return found
 
 
+def readable(models: Mapping[str, Declared], database: Database) -> dict[str, tuple[Relation, tuple[str, ...]]]:
+    """Map each model, all of whose columns the role may read, to its relation and these columns."""
+    found: dict[str, tuple[Relation, tuple[str, ...]]] = {}
+    for model in models.values():
+        relation = None if model.table is None else database.relation(model.table)
+        if model.table is None or relation is None:
+            continue
+        columns = {*model.table.key_columns, *(name for each in model.fields.values() for name in each.table_columns)}
+        if columns <= {each.name for each in relation.columns}:
+            found[model.name] = relation, tuple(sorted(columns))
+    return found
+
+
 def column_fits(field: Field, column: TableColumn, *, is_sqlite: bool) -> bool:
     """Return whether a field of this kind can show the values of the column. SQLite accepts any value in a column that
     has the type of texts, and a text in a column of binary data."""
     if field.kind not in _KNOWN_KINDS or (is_sqlite and column.base == "text"):
         return True
+    if column.base in ("numeric", "float") and (is_sqlite or column.base == "numeric"):
+        return field.kind in _KINDS["numeric"] and _keeps_digits(field, column, is_sqlite=is_sqlite)
     return field.kind in (_CHOICES if is_sqlite and column.base == "bytes" else _KINDS[column.base])
+
+
+def _keeps_digits(field: Field, column: TableColumn, *, is_sqlite: bool) -> bool:
+    """Return whether the field shows all digits after the decimal point of the numbers of the column. A number of
+    SQLite that is not whole is shown as empty in a `Number`."""
+    if isinstance(field, Money):
+        return is_sqlite if column.scale is None else column.scale <= field.scale
+    return not isinstance(field, Number) or is_sqlite or (column.scale is not None and column.scale <= 0)
 
 
 def _of_model(model: Declared, models: Mapping[str, Declared], database: Database) -> Iterator[Misfit]:
@@ -87,10 +112,20 @@ def _of_model(model: Declared, models: Mapping[str, Declared], database: Databas
             yield from _of_ref(model, field, relation, models, database)
         elif not missing:
             yield from _of_kind(model, field, relation, database)
-    definition = relation.definition
-    if table.fingerprint and definition is not None and not definition.fits(table.fingerprint, table.key_columns):
-        text = f"the table {relation.place} has changed since the file was written, so the model is hidden"
-        yield Misfit(model.name, text, "look at connect diff, then run connect accept")
+    yield from _of_fingerprint(model, table, relation)
+
+
+def _of_fingerprint(model: Declared, table: Table, relation: Relation) -> Iterator[Misfit]:
+    """Yield a misfit if the table is not the one with the fingerprint, or if fields read columns that were added
+    later."""
+    definition, key = relation.definition, table.key_columns
+    used = {name for field in model.fields.values() for name in field.table_columns}
+    if definition is None or not table.fingerprint or definition.fits(table.fingerprint, key, used):
+        return
+    text = f"the table {relation.place} has changed since the file was written, so the model is hidden"
+    if definition.fits(table.fingerprint, key):
+        text = f"a field reads a column of {relation.place} that is newer than the fingerprint, so the model is hidden"
+    yield Misfit(model.name, text, "look at connect diff, then run connect accept")
 
 
 def _of_key(model: Declared, table: Table, relation: Relation) -> Iterator[Misfit]:

@@ -1,6 +1,7 @@
-"""Looks for rows with the same key, where no unique index of the database keeps them apart."""
+"""Reads tables of an existing database: looks for rows with the same key, where no unique index keeps them apart, and
+for tables that the role cannot read although it has the rights on their columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from countersign.connect import postgres, sqlite
 from countersign.connect.schema import Relation
@@ -11,6 +12,8 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.security.encryption import MemoryCipher
 
 TIMEOUT_S = 5.0
+NOT_PERMITTED, TIMED_OUT = "42501", "57014"
+"""The SQLSTATE of a statement that the role may not run, and of one that takes too long."""
 
 # Rows with an empty value in the key are not records.
 _REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1"
@@ -33,6 +36,25 @@ async def has_repeated_key(url: str, relation: Relation, key: Sequence[str]) -> 
     async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
         rows = await postgres_admin.fetch_within(connection, statement, [], timeout_ms=int(TIMEOUT_S * 1000))
     return None if rows is None else bool(rows)
+
+
+async def failures(url: str, tables: Mapping[str, tuple[Relation, Sequence[str]]]) -> dict[str, str]:
+    """Read one row of each of these tables of PostgreSQL, and map the names whose table cannot be read to the SQLSTATE.
+    A policy of a table or a view can need rights on other tables, which only reading shows. A table that takes longer
+    than TIMEOUT_S does not count.
+
+    Raises:
+        Unavailable: the database cannot be reached.
+    """
+    found: dict[str, str] = {}
+    async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
+        for name, (relation, columns) in tables.items():
+            place = ".".join(map(quoted, relation.id))
+            statement = f"SELECT {', '.join(map(quoted, columns))} FROM {place} LIMIT 1"
+            rows = await postgres_admin.fetch_or_code(connection, statement, [], timeout_ms=int(TIMEOUT_S * 1000))
+            if isinstance(rows, str) and rows != TIMED_OUT:
+                found[name] = rows
+    return found
 
 
 async def _in_sqlite(url: str, statement: str) -> bool | None:

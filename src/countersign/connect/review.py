@@ -28,12 +28,15 @@ Decision: TypeAlias = Literal["clear", "hide"] | TokenLabel
 
 @dataclass(frozen=True, slots=True)
 class UndecidedColumn:
-    """A column to look at. `label` is the label of its tokens; a column that is left out has none."""
+    """A column to look at. `label` is the label of its tokens; a column that is left out has none, nor has one whose
+    values agents read. `is_left_out` says which, and `is_text` whether tokens can stand for its values."""
 
     model: str
     name: str
     label: str
     reason: str
+    is_left_out: bool = False
+    is_text: bool = True
 
     @property
     def place(self) -> str:
@@ -43,7 +46,9 @@ class UndecidedColumn:
     @property
     def shown(self) -> str:
         """Describe what agents see of the column."""
-        return f"{self.label}_…" if self.label else "nothing"
+        if self.label:
+            return f"{self.label}_…"
+        return "nothing" if self.is_left_out else "its values"
 
 
 def undecided_columns(module: ModuleText) -> list[UndecidedColumn]:
@@ -64,10 +69,11 @@ def _of_model(model: ModelText) -> Iterator[UndecidedColumn]:
 def _of_item(model: str, item: FieldText | Comment) -> Iterator[UndecidedColumn]:
     if isinstance(item, FieldText) and item.comment.startswith(LOOK):
         label = dict(item.call.options).get("personal")
-        yield UndecidedColumn(model, item.name, str(label or ""), item.comment.removeprefix(LOOK))
+        is_text = item.call.word in ("Text", "LongText")
+        yield UndecidedColumn(model, item.name, str(label or ""), item.comment.removeprefix(LOOK), is_text=is_text)
     elif isinstance(item, Comment) and f"{LEFT_OUT}{LOOK}" in item.text:
         column, _, reason = item.text.partition(f"{LEFT_OUT}{LOOK}")
-        yield UndecidedColumn(model, column, "", reason)
+        yield UndecidedColumn(model, column, "", reason, is_left_out=True, is_text=False)
 
 
 def decided(module: ModuleText, decisions: Mapping[str, Decision]) -> ModuleText:
@@ -102,11 +108,11 @@ def _decided_item(item: FieldText | Comment, decision: Decision) -> FieldText | 
         return Comment(printable(f"{column}{LEFT_OUT}hidden; it was {source_line(item)}"))
     options = tuple((name, value) for name, value in item.call.options if name not in ("personal", "linked"))
     if isinstance(decision, TokenLabel):
-        options = (*options, *_label_options(item.call.word, decision.name))
+        options = (*options, *label_options(item.call.word, decision.name))
     return replace(item, call=replace(item.call, options=options), comment="")
 
 
-def _label_options(word: str, label: str) -> tuple[tuple[str, Value], ...]:
+def label_options(word: str, label: str) -> tuple[tuple[str, Value], ...]:
     """Return the options for the label. Long text is never linked."""
     is_linked = word == "LongText" and label in LINKED
     return ("personal", label), *((("linked", False),) if is_linked else ())

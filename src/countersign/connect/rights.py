@@ -1,7 +1,6 @@
 """The rights of the role of Countersign in an existing PostgreSQL database: the SQL that grants what a module text
 names and nothing else, and what a role has beyond that."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,37 +13,133 @@ from countersign.kernel.database import postgres_admin
 
 MAX_ROLE_LENGTH = 63
 
+# A role may use what its roles have after SET ROLE, also if it does not inherit it. A function that returns a trigger
+# cannot be called.
 _HELD = """
-SELECT r.rolsuper, r.rolbypassrls, r.rolcreaterole OR r.rolcreatedb OR r.rolreplication,
-    coalesce(bool_or(pg_has_role(c.relowner, 'USAGE')), false),
-    coalesce(bool_or(has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
-        OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')), false)
-FROM pg_catalog.pg_roles AS r
-LEFT JOIN (
+WITH places AS (
+    SELECT n.oid
+    FROM pg_catalog.pg_namespace AS n
+    WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+), relations AS (
     SELECT c.oid, c.relowner
     FROM pg_catalog.pg_class AS c
-    JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE (n.nspname, c.relname) IN (
-        SELECT named.s, named.t FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text)
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relnamespace IN (SELECT places.oid FROM places)
+        AND NOT EXISTS (
+            SELECT
+            FROM pg_catalog.pg_depend AS d
+            WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+        )
+)
+SELECT r.rolsuper, r.rolbypassrls, r.rolcreaterole OR r.rolcreatedb OR r.rolreplication,
+    EXISTS (SELECT FROM pg_catalog.pg_roles AS m WHERE m.oid <> r.oid AND pg_has_role(r.oid, m.oid, 'MEMBER')),
+    EXISTS (SELECT FROM relations WHERE relations.relowner = r.oid),
+    EXISTS (
+        SELECT
+        FROM relations
+        WHERE has_table_privilege(relations.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+            OR has_any_column_privilege(relations.oid, 'INSERT, UPDATE')
+    ),
+    has_database_privilege(current_database(), 'CREATE')
+        OR EXISTS (SELECT FROM places WHERE has_schema_privilege(places.oid, 'CREATE')),
+    EXISTS (
+        SELECT
+        FROM pg_catalog.pg_proc AS p
+        WHERE p.prosecdef AND p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype)
+            AND p.pronamespace IN (SELECT places.oid FROM places WHERE has_schema_privilege(places.oid, 'USAGE'))
+            AND has_function_privilege(p.oid, 'EXECUTE')
     )
-) AS c ON true
+FROM pg_catalog.pg_roles AS r
 WHERE r.rolname = current_user
-GROUP BY r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolcreatedb, r.rolreplication
 """
 _REASONS = (
     "it is a superuser",
     "it bypasses row-level security",
     "it may create roles or databases, or replicate",
-    "it owns tables of the file",
-    "it may change tables of the file",
+    "it is a member of other roles",
+    "it owns tables",
+    "it may change tables",
+    "it may create tables or schemas",
+    "it may run functions with the rights of their owner",
 )
 _ATTRIBUTES = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS CONNECTION LIMIT 40"
-_SETTINGS = (
-    "default_transaction_read_only = on",
-    "statement_timeout = '10s'",
-    "lock_timeout = '2s'",
-    "idle_in_transaction_session_timeout = '15s'",
-)
+_SETTINGS: Mapping[str, str] = {
+    "default_transaction_read_only": "on",
+    "statement_timeout": "10s",
+    "lock_timeout": "2s",
+    "idle_in_transaction_session_timeout": "15s",
+}
+
+# The settings hold in this database alone. What is as it should be is left alone, so that a later run needs no right to
+# change roles.
+_CREATE = """
+DECLARE
+    setting text;
+    database oid := (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = current_database());
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {role}) THEN
+        CREATE ROLE {name} {attributes};
+    END IF;
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_roles AS r
+        WHERE r.rolname = {role} AND (
+            r.rolsuper OR r.rolcreatedb OR r.rolcreaterole OR r.rolreplication OR r.rolbypassrls
+            OR EXISTS (SELECT FROM pg_catalog.pg_auth_members AS m WHERE m.member = r.oid)
+            OR EXISTS (
+                SELECT FROM pg_catalog.pg_shdepend AS d
+                WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND d.deptype = 'o'
+            )
+        )
+    ) THEN
+        RAISE EXCEPTION 'the role % owns something, is a member of a role, or may do more than read: name another one',
+            {role};
+    END IF;
+    FOREACH setting IN ARRAY ARRAY[{settings}] LOOP
+        IF NOT EXISTS (
+            SELECT FROM pg_catalog.pg_db_role_setting AS s
+            JOIN pg_catalog.pg_roles AS r ON r.oid = s.setrole
+            WHERE r.rolname = {role} AND s.setdatabase = database AND setting = ANY (s.setconfig)
+        ) THEN
+            EXECUTE format(
+                'ALTER ROLE %I IN DATABASE %I SET %I = %L', {role}, current_database(),
+                split_part(setting, '=', 1), split_part(setting, '=', 2)
+            );
+        END IF;
+    END LOOP;
+END
+"""
+_TAKE_BACK = """
+DECLARE
+    held record;
+BEGIN
+    FOR held IN
+        SELECT n.nspname, c.relname
+        FROM pg_catalog.pg_class AS c
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND (
+            EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee = r.oid)
+            OR EXISTS (
+                SELECT FROM pg_catalog.pg_attribute AS t
+                CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+                WHERE t.attrelid = c.oid AND a.grantee = r.oid
+            )
+        )
+    LOOP
+        EXECUTE format('REVOKE ALL ON TABLE %I.%I FROM %I', held.nspname, held.relname, {role});
+    END LOOP;
+    FOR held IN
+        SELECT n.nspname
+        FROM pg_catalog.pg_namespace AS n
+        JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
+        WHERE EXISTS (SELECT FROM aclexplode(n.nspacl) AS a WHERE a.grantee = r.oid)
+    LOOP
+        EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %I', held.nspname, {role});
+    END LOOP;
+    IF NOT has_database_privilege({role}, current_database(), 'CONNECT') THEN
+        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), {role});
+    END IF;
+END
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +175,28 @@ def is_role_name(name: str) -> bool:
     """Return whether the name can be that of a new role. Backslashes are refused, because settings of the server decide
     what they mean in literals."""
     is_short = 0 < len(name.encode()) <= MAX_ROLE_LENGTH
-    return is_short and name.isprintable() and "\\" not in name and not name.startswith("pg_")
+    # PostgreSQL takes these two for PUBLIC and for no role, also in quotes.
+    is_free = name not in ("public", "none") and not name.startswith("pg_")
+    return is_short and name.isprintable() and "\\" not in name and is_free
 
 
 def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str) -> Iterator[str]:
-    name = _identifier(role)
-    yield f"-- The role {role} reads what {source} names, and nothing else. Run this as an owner of the tables or as an"
-    yield f"-- administrator, and again after each change of {source}. Set its password in psql: \\password {name}"
+    name, literal = _identifier(role), _literal(role)
+    settings = ", ".join(_literal(f"{setting}={value}") for setting, value in _SETTINGS.items())
+    create = _CREATE.format(role=literal, name=name, attributes=_ATTRIBUTES, settings=settings)
+    yield f"-- The role {role} reads what {source} names, and nothing else. Set its password in psql: \\password {name}"
+    yield "SET client_encoding = 'UTF8';"
+    yield "-- The first part needs a role with CREATEROLE. Run again, it changes nothing."
     yield "BEGIN;"
-    create = (
-        f"BEGIN IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {_literal(role)}) "
-        f"THEN CREATE ROLE {name} {_ATTRIBUTES}; END IF; "
-        f"EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), {_literal(role)}); END"
-    )
     yield f"DO {_literal(create)};"
-    for setting in _SETTINGS:
-        yield f"ALTER ROLE {name} SET {setting};"
+    yield "COMMIT;"
+    yield f"-- The second part needs the owner of the tables. Run it again after each change of {source}."
+    yield "BEGIN;"
+    yield f"DO {_literal(_TAKE_BACK.format(role=literal))};"
     for schema in sorted({schema for schema, _ in columns}):
         yield f"GRANT USAGE ON SCHEMA {_identifier(schema)} TO {name};"
     for (schema, table), names in sorted(columns.items()):
         place = f"{_identifier(schema)}.{_identifier(table)}"
-        yield f"REVOKE ALL ON TABLE {place} FROM {name};"
         yield f"GRANT SELECT ({', '.join(map(_identifier, names))}) ON TABLE {place} TO {name};"
     yield "COMMIT;"
     yield ""
@@ -127,9 +223,8 @@ async def excess(url: str, models: Mapping[str, Declared], database: Database) -
         Unavailable: the server cannot be reached.
     """
     needed = named_columns(models)
-    named = json.dumps([{"s": schema, "t": table} for schema, table in needed])
     async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
-        (held,) = await connection.fetch(_HELD, named)
+        (held,) = await connection.fetch(_HELD)
     reasons = tuple(reason for reason, is_held in zip(_REASONS, held, strict=True) if is_held)
     if database.is_superuser:
         return Excess(reasons[:1])

@@ -1,11 +1,10 @@
 """What has changed in a database since a module text was written, and the module text with these changes. What a person
 has written stays: a field keeps its name and its label, and a field without a column becomes a comment."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from countersign.connect import draft, fit, names, table_history
+from countersign.connect import draft, fit, names, review, table_history
 from countersign.connect.review import LEFT_OUT, model_name
 from countersign.connect.schema import (
     Database,
@@ -21,6 +20,7 @@ from countersign.declare.table import Table
 from countersign.declare.text import (
     Call,
     Comment,
+    Dictionary,
     FieldText,
     ModelText,
     ModuleText,
@@ -29,8 +29,14 @@ from countersign.declare.text import (
     source_line,
 )
 
-_LABELS = ("label", "label_de")
+_KEPT = (
+    *("label", "label_de", "help", "required", "unique", "unique_with", "shared_by", "index", "restricted"),
+    *("needs_approval", "readonly"),
+)
+"""The options of every kind of field, which a field with a new kind keeps."""
 _GONE = "the column is gone"
+_UNDECIDED = f"{draft.LOOK}no one has looked at its column"
+_TEXTS = ("Text", "LongText")
 _NO_VALUES = ("Ref", "Workflow")
 """The declaration words of fields that show no value of the table."""
 
@@ -41,9 +47,9 @@ class ModelChange:
 
     lines      the changes in words, each with a sign: `+` new, `-` gone, `~` renamed, `!` needs a look
     changed    the class with the changes, or None if the changes cannot be taken over
-    is_proven  the table is the one that was reviewed, apart from the lines. Without a proof columns may have exchanged
-               their names, so a person has to look at the fields
-    clear      the fields that agents read in clear, with the changes
+    is_proven  the table is the one that was reviewed, apart from the lines, and neither the key nor the kind of a field
+               changes. Otherwise a person has to look at the fields
+    clear      the fields that agents read in clear, with the changes, each with its column if that has another name
     """
 
     model: str
@@ -58,11 +64,11 @@ def changes(
 ) -> list[ModelChange]:
     """Return the changes of the tables of these models, which are those of the module text that have a table.
     `samples` are values of new columns, for the guess."""
-    fresh = _fresh_models(models, database, samples)
+    texts = {name: each for each in module.models if (name := model_name(each)) in models}
+    histories = {name: _history(each, models[name], database) for name, each in texts.items()}
+    fresh = _fresh_models(models, database, samples, histories)
     found = [
-        _Comparison(each, models[model_name(each)], database, fresh).change()
-        for each in module.models
-        if model_name(each) in models
+        _Comparison(each, models[name], database, fresh, histories[name]).change() for name, each in texts.items()
     ]
     return [each for each in found if each.lines]
 
@@ -70,11 +76,9 @@ def changes(
 def new_tables(module: ModuleText, models: Mapping[str, Declared], database: Database) -> list[str]:
     """Return the tables with a key that the module text names neither in a model nor in a comment."""
     known = {relation.id for relation in _relations(models, database).values()}
-    comments = [each.text for each in module.body if isinstance(each, Comment)]
+    left_out = _LeftOut(module.body)
     return [
-        each.place
-        for each in draft.adopted(database)
-        if each.id not in known and not _is_left_out(each.place, comments)
+        each.place for each in draft.adopted(database) if each.id not in known and not left_out.contains(each.place)
     ]
 
 
@@ -86,15 +90,16 @@ def relations_with_new_columns(
     return [
         relations[name]
         for each in module.models
-        if (name := model_name(each)) in relations and _new_columns(each, models[name], relations[name])
+        if (name := model_name(each)) in relations
+        and _new_columns(each, models[name], relations[name], _history(each, models[name], database))
     ]
 
 
 def accepted(module: ModuleText, changes: Collection[ModelChange]) -> ModuleText:
-    """Return the module text with these changes."""
+    """Return the module text with these changes, and with the number of its columns to look at."""
     changed = {each.changed.class_name: each.changed for each in changes if each.changed is not None}
     body = tuple(changed.get(each.class_name, each) if isinstance(each, ModelText) else each for each in module.body)
-    return replace(module, body=body)
+    return review.decided(replace(module, body=body), {}) if changed else module
 
 
 def _relations(models: Mapping[str, Declared], database: Database) -> dict[str, Relation]:
@@ -102,12 +107,21 @@ def _relations(models: Mapping[str, Declared], database: Database) -> dict[str, 
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _fresh_models(models: Mapping[str, Declared], database: Database, samples: Samples) -> dict[RelationId, ModelText]:
-    """Return the models that a draft of the same tables has now. Its refs name the models of the module text."""
+def _fresh_models(
+    models: Mapping[str, Declared], database: Database, samples: Samples, histories: Mapping[str, "_History"]
+) -> dict[RelationId, ModelText]:
+    """Return the models that a draft of the same tables, with the same keys, has now. Its refs name the models of the
+    module text."""
     relations = _relations(models, database)
     tables = {each.place for each in relations.values()}
-    database = _with_keys_of_views(models, database)
-    drafted = draft.draft(database, samples, name="module", origin="", tables=tables) if tables else None
+    keys = {
+        relation.id: UniqueKey(key)
+        for name, relation in relations.items()
+        if name in histories and (key := histories[name].key) and set(key) <= {each.name for each in relation.columns}
+    }
+    drafted = (
+        draft.draft(database, samples, name="module", origin="", tables=tables, keys=keys) if tables else None
+    )
     by_relation: dict[RelationId, ModelText] = {}
     given_names: dict[str, str] = {}
     for each in drafted.text.models if drafted is not None else ():
@@ -120,20 +134,6 @@ def _fresh_models(models: Mapping[str, Declared], database: Database, samples: S
         relation: replace(each, body=tuple(_with_target(item, given_names) for item in each.body))
         for relation, each in by_relation.items()
     }
-
-
-def _with_keys_of_views(models: Mapping[str, Declared], database: Database) -> Database:
-    """Return the database in which each view has the key that its model names."""
-    keys = {
-        relation.id: UniqueKey(table.key_columns)
-        for model in models.values()
-        if (table := model.table) is not None
-        and (relation := database.relation(table)) is not None
-        and relation.kind in ("view", "materialized")
-        and {each.name for each in relation.columns} >= set(table.key_columns)
-    }
-    relations = (replace(each, keys=(keys[each.id],)) if each.id in keys else each for each in database.relations)
-    return replace(database, relations=tuple(relations))
 
 
 def _with_target(item: FieldText | Comment, given_names: Mapping[str, str]) -> FieldText | Comment:
@@ -151,33 +151,99 @@ def _table_call(model: ModelText) -> Call:
     return call
 
 
-def _is_left_out(name: str, comments: Collection[str]) -> bool:
+class _LeftOut:
+    """The names that comments say are left out, without those of columns that were gone then."""
+
+    def __init__(self, body: Iterable[object]) -> None:
+        comments = [each.text for each in body if isinstance(each, Comment)]
+        self.comments = [each for each in comments if LEFT_OUT in each and f"{LEFT_OUT}{_GONE}" not in each]
+        self.names = {each.partition(LEFT_OUT)[0] for each in self.comments}
+
+    def contains(self, name: str) -> bool:
+        """Return whether the column or table with this name is left out."""
+        shown = printable(name)
+        return shown in self.names or (LEFT_OUT in shown and _is_about(name, self.comments))
+
+
+def _is_about(name: str, comments: Collection[str]) -> bool:
     """Return whether a comment says that the column or table with this name is left out."""
-    return any(each.startswith(f"{printable(name)}{LEFT_OUT}") for each in comments)
+    beginning = f"{printable(name)}{LEFT_OUT}"
+    return any(each.startswith(beginning) for each in comments)
 
 
-def _new_columns(
-    text: ModelText, model: Declared, relation: Relation, renamed: Mapping[str, str] = MappingProxyType({})
-) -> list[TableColumn]:
-    """Return the columns that were added after the module text was written, and that it does not name. `renamed` maps
-    former names to present ones."""
-    if model.table is None:
+@dataclass(frozen=True, slots=True)
+class _History:
+    """How a table became what it is, as far as the fingerprint of its model shows it.
+
+    key        the columns of the key, with their present names
+    last       the highest number of a column that the fingerprint covers. Columns with higher numbers are new
+    is_same    the columns that the fingerprint covers are as they were
+    is_proven  nothing has changed but names, and `renamed` maps the former ones to the present ones
+    recreated  columns of a SQLite file that were dropped and created again
+    """
+
+    key: tuple[str, ...]
+    last: int = 0
+    is_same: bool = True
+    is_proven: bool = True
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    recreated: frozenset[str] = frozenset()
+
+
+def _history(text: ModelText, model: Declared, database: Database) -> _History:
+    """Return how the table of the model became what it is."""
+    table = model.table
+    relation = None if table is None else database.relation(table)
+    if table is None or relation is None:
+        return _History(())
+    last, key = table_history.last_number(table.fingerprint), table.key_columns
+    definition = relation.definition
+    if definition is None or not table.fingerprint or definition.fits(table.fingerprint, key):
+        return _History(key, last)
+    declared = _declared_columns(model) - _present_names(relation)
+    gone = declared | (_LeftOut(text.body).names - _present_names(relation))
+    # A comment can be about anything, so what looks like the name of a column may not be one.
+    tries = [gone, declared] if gone != declared else [gone]
+    found = (table_history.renamed_columns(definition, table.fingerprint, key, each) for each in tries)
+    renamed = next((each for each in found if each is not None), None)
+    recreated: frozenset[str] = frozenset()
+    if database.is_sqlite:
+        # SQLite numbers its columns anew when one is dropped. The next one gets the number, and looks like a renamed
+        # column.
+        last -= len(gone - (renamed or {}).keys())
+        recreated = table_history.recreated_columns(definition, table.fingerprint, key)
+    present_key = tuple((renamed or {}).get(each, each) for each in key)
+    is_proven = renamed is not None and not database.is_sqlite
+    return _History(present_key, last, False, is_proven, renamed or {}, recreated)
+
+
+def _new_columns(text: ModelText, model: Declared, relation: Relation, history: _History) -> list[TableColumn]:
+    """Return the columns that were added after the module text was written, and that it does not name. Without a
+    fingerprint none is known to be new."""
+    if model.table is None or not model.table.fingerprint:
         return []
-    last = table_history.last_number(model.table.fingerprint)
-    if not relation.schema:
-        # SQLite numbers its columns anew when one is dropped.
-        last -= len(_gone_columns(text, model, relation) - renamed.keys())
-    numbers = {} if relation.definition is None else table_history.numbers(relation.definition)
-    unnamed = [each for each in _unnamed_columns(text, model, relation) if each.name not in renamed.values()]
-    return [each for each in unnamed if numbers.get(each.name, 0) > last]
+    numbers = _numbers(relation)
+    named = _declared_columns(model)
+    left_out = _LeftOut(text.body)
+    renamed = set(history.renamed.values())
+    return [
+        each
+        for each in relation.columns
+        if numbers.get(each.name, 0) > history.last
+        and each.name not in named
+        and each.name not in renamed
+        and not left_out.contains(each.name)
+    ]
 
 
-def _gone_columns(text: ModelText, model: Declared, relation: Relation) -> set[str]:
-    """Return the columns that the module text names and the table no longer has."""
-    named = {column for field in model.fields.values() for column in field.table_columns}
-    comments = [each.text for each in text.body if isinstance(each, Comment) and LEFT_OUT in each.text]
-    named |= {each.partition(LEFT_OUT)[0] for each in comments if f"{LEFT_OUT}{_GONE}" not in each}
-    return named - _present_names(relation)
+def _numbers(relation: Relation) -> Mapping[str, int]:
+    return {} if relation.definition is None else table_history.numbers(relation.definition)
+
+
+def _declared_columns(model: Declared) -> set[str]:
+    """Return the columns of the fields and of the key."""
+    named = {column for each in model.fields.values() for column in each.table_columns}
+    return named | set(model.table.key_columns if model.table is not None else ())
 
 
 def _present_names(relation: Relation) -> set[str]:
@@ -186,18 +252,16 @@ def _present_names(relation: Relation) -> set[str]:
     return names_of_columns | set(map(printable, names_of_columns))
 
 
-def _unnamed_columns(text: ModelText, model: Declared, relation: Relation) -> list[TableColumn]:
-    named = {column for field in model.fields.values() for column in field.table_columns}
-    named |= set(model.table.key_columns if model.table is not None else ())
-    comments = [each.text for each in text.body if isinstance(each, Comment)]
-    return [each for each in relation.columns if each.name not in named and not _is_left_out(each.name, comments)]
-
-
 class _Comparison:
     """Compares one model with its table, and collects the changes."""
 
     def __init__(
-        self, text: ModelText, model: Declared, database: Database, fresh: Mapping[RelationId, ModelText]
+        self,
+        text: ModelText,
+        model: Declared,
+        database: Database,
+        fresh: Mapping[RelationId, ModelText],
+        history: _History,
     ) -> None:
         self._text = text
         self._model = model
@@ -205,9 +269,10 @@ class _Comparison:
         self._table = model.table or Table("", "")
         self._relation = database.relation(self._table)
         self._fresh = None if self._relation is None else fresh.get(self._relation.id)
+        self._history = history
+        self._numbers: Mapping[str, int] = {} if self._relation is None else _numbers(self._relation)
         self._lines: list[str] = []
-        self._renamed: Mapping[str, str] = {}
-        self._is_proven = True
+        self._is_proven = history.is_proven
 
     def change(self) -> ModelChange:
         """Return the changes."""
@@ -215,41 +280,44 @@ class _Comparison:
         if relation is None:
             self._lines.append(f"! its table {self._table.relation} is gone, or may no longer be read")
             return self._result(None)
-        if relation.definition is not None and self._table.fingerprint:
-            self._explain(relation)
-        if self._fresh is None:
-            self._lines.append(f"! {relation.place} has no key any more, or no column that can be shown")
-            self._is_proven = False
+        self._explain(relation)
+        options = self._options(relation)
+        if options is None:
             return self._result(None)
         body = [self._item(each, relation) for each in self._text.body]
-        body += self._added(relation, {each.name for each in body if isinstance(each, FieldText)})
-        options = self._options(relation, self._fresh)
-        return self._result(replace(self._text, options=options, body=tuple(body)))
+        if self._table.fingerprint:
+            body += self._added(relation, {each.name for each in body if isinstance(each, FieldText)})
+        changed = replace(self._text, options=options, body=tuple(body))
+        return self._result(changed if changed != self._text else None)
 
     def _result(self, changed: ModelText | None) -> ModelChange:
         fields = [each for each in (changed or self._text).body if isinstance(each, FieldText)]
-        clear = tuple(each.name for each in fields if each.call.word not in _NO_VALUES and not _is_personal(each))
+        clear = [each for each in fields if each.call.word not in _NO_VALUES and not _is_personal(each)]
         lines = tuple(map(printable, self._lines))
-        return ModelChange(self._model.name, lines, changed, self._is_proven, clear)
+        return ModelChange(self._model.name, lines, changed, self._is_proven, tuple(map(_with_column_name, clear)))
 
     def _explain(self, relation: Relation) -> None:
-        """Find out how the table differs from the one with the fingerprint."""
-        definition, fingerprint = relation.definition, self._table.fingerprint
-        key = self._table.key_columns
-        if definition is None or definition.fits(fingerprint, key):
-            return
-        gone = _gone_columns(self._text, self._model, relation)
-        renamed = table_history.renamed_columns(definition, fingerprint, key, gone)
-        self._renamed = renamed or {}
-        # SQLite gives the number of a column that is dropped to another one, which then looks like a renamed column.
-        self._is_proven = renamed is not None and not self._database.is_sqlite
-        for old, new in self._renamed.items():
-            self._lines.append(f"~ the column {old} is now called {new}")
-        if not self._is_proven:
+        """Say how the table differs from the one with the fingerprint."""
+        history = self._history
+        for old, new in history.renamed.items():
+            is_called = "is now called" if history.is_proven else "is gone, or may now be called"
+            self._lines.append(f"~ the column {old} {is_called} {new}")
+        definition, key = relation.definition, self._table.key_columns
+        reason = ""
+        if definition is not None and not history.is_same and not self._database.is_sqlite:
+            reason = table_history.explanation(definition, self._table.fingerprint, key)
+        if reason:
+            self._lines.append(f"! {reason}, so the model is hidden")
+        elif not history.is_proven:
             self._lines.append(
                 f"! {relation.place} is no longer the table that was reviewed, and columns may have exchanged their "
                 "names, so the model is hidden"
             )
+
+    def _is_new(self, column: str) -> bool:
+        """Return whether the fingerprint does not cover the column."""
+        is_later = self._numbers.get(column, 0) > self._history.last
+        return bool(self._table.fingerprint) and (is_later or column in self._history.recreated)
 
     def _item(self, item: FieldText | Comment, relation: Relation) -> FieldText | Comment:
         """Return what becomes of a part of the class."""
@@ -259,68 +327,133 @@ class _Comparison:
         return item if field is None else self._field(item, field, relation)
 
     def _field(self, item: FieldText, field: Field, relation: Relation) -> FieldText | Comment:
-        columns = tuple(self._renamed.get(each, each) for each in field.table_columns)
+        columns = tuple(self._history.renamed.get(each, each) for each in field.table_columns)
         moved = item if columns == field.table_columns else _with_columns(item, columns)
         present = {column.name for column in relation.columns}
         gone = ", ".join(each for each in columns if each not in present)
-        if not gone:
-            return moved if field.kind == "ref" else self._of_type(moved, field, relation.column(columns[0]))
-        if not set(relation.unreadable).isdisjoint(columns):
+        if gone and not set(relation.unreadable).isdisjoint(columns):
             self._lines.append(f"! the role may no longer read {gone}: grant SELECT")
             return moved
-        self._lines.append(f"- {gone}: the column is gone: {source_line(item)}")
-        return Comment(printable(f"{gone}{LEFT_OUT}{_GONE}; it was {source_line(item)}"))
+        if gone:
+            self._lines.append(f"- {gone}: the column is gone: {source_line(item)}")
+            return Comment(printable(f"{gone}{LEFT_OUT}{_GONE}; it was {source_line(item)}"))
+        is_moved_without_proof = moved != item and not self._history.is_proven
+        if any(map(self._is_new, columns)):
+            self._explain_new(item, columns)
+            is_moved_without_proof = not self._history.is_proven
+        if field.kind == "ref" or not columns:
+            return moved
+        column = relation.column(columns[0])
+        if is_moved_without_proof or (moved != item and self._has_a_personal_name(moved, column)):
+            self._is_proven = False
+            moved = self._masked(moved, column)
+        if isinstance(moved, Comment) or moved.call.word != item.call.word:
+            return moved
+        return self._of_type(moved, field, column)
 
-    def _comment(self, comment: Comment, relation: Relation) -> Comment:
-        """Return the comment on a column that is left out with the present name of the column, or without a reason if
-        the column is gone."""
-        name, is_left_out, reason = comment.text.partition(LEFT_OUT)
-        for old, new in self._renamed.items():
-            if _is_left_out(old, [comment.text]):
-                return Comment(printable(f"{new}{LEFT_OUT}{comment.text.removeprefix(printable(old) + LEFT_OUT)}"))
-        if not is_left_out or reason.startswith(_GONE) or name in _present_names(relation):
-            return comment
-        self._lines.append(f"- {name}: the column is gone; it was left out")
-        return Comment(f"{name}{LEFT_OUT}{_GONE}")
+    def _explain_new(self, item: FieldText, columns: Collection[str]) -> None:
+        """Say that the field reads a column that the fingerprint does not cover. A person may have written the field
+        for it, or it has the name of another column that is gone."""
+        new = ", ".join(filter(self._is_new, columns))
+        if self._history.is_proven:
+            self._lines.append(f"! {new} is newer than the fingerprint, so the model is hidden: {source_line(item)}")
+            self._is_proven = self._is_proven and _is_personal(item)
+        else:
+            self._lines.append(f"! {new} is a new column with this name: {source_line(item)}")
 
-    def _of_type(self, item: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
-        """Return the field as it is, or as a draft declares its column if its kind no longer fits the type."""
-        if fit.column_fits(field, column, is_sqlite=self._database.is_sqlite):
-            return self._with_labels(item, column)
-        self._lines.append(f"! {column.name} is now {column.type_name}, the file says {item.call.word}")
+    def _has_a_personal_name(self, item: FieldText, column: TableColumn) -> bool:
+        """Return whether the present name of a renamed column says that it is secret, or is personal and agents read
+        it in clear. The fingerprint proves that it is the same column, and not that it has the same content."""
         drafted = self._drafted(column.name)
         if isinstance(drafted, Comment):
-            return drafted
-        kept = tuple((name, value) for name, value in item.call.options if name in _LABELS)
-        options = tuple((name, value) for name, value in drafted.call.options if name not in (*_LABELS, "column"))
+            return drafted.text == printable(f"{column.name}{LEFT_OUT}secret")
+        is_undecided = drafted.comment.startswith(draft.LOOK)
+        return not _is_personal(item) and _is_personal(drafted) and not is_undecided
+
+    def _masked(self, item: FieldText, column: TableColumn) -> FieldText | Comment:
+        """Return the field of a column that may not be the one that was reviewed, so that agents see no more of it than
+        in a draft."""
+        if _is_personal(item):
+            return replace(item, comment=item.comment if item.comment.startswith(draft.LOOK) else _UNDECIDED)
+        drafted = self._drafted(column.name)
+        if isinstance(drafted, Comment):
+            return Comment(printable(f"{drafted.text}; it was {source_line(item)}"))
+        if not _is_personal(drafted):
+            return item
+        if item.call.word not in _TEXTS:
+            return self._redrafted(item, drafted, column)
+        label = str(dict(drafted.call.options)["personal"])
+        options = (*item.call.options, *review.label_options(item.call.word, label))
+        return replace(item, call=replace(item.call, options=options), comment=_UNDECIDED)
+
+    def _comment(self, comment: Comment, relation: Relation) -> Comment:
+        """Return the comment on a column that is left out with the present name of the column, or with the remark that
+        the column is gone."""
+        name, is_left_out, reason = comment.text.partition(LEFT_OUT)
+        for old, new in self._history.renamed.items():
+            if _is_about(old, [comment.text]):
+                return Comment(printable(f"{new}{LEFT_OUT}{comment.text.removeprefix(printable(old) + LEFT_OUT)}"))
+        is_present = name in _present_names(relation)
+        if self._history.is_same or not is_left_out or reason.startswith(_GONE) or is_present:
+            return comment
+        self._lines.append(f"- {name}: the column is gone; it was left out")
+        return Comment(f"{name}{LEFT_OUT}{_GONE}; it was left out: {reason}")
+
+    def _of_type(self, item: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
+        """Return the field as it is, or as a draft declares its column if the table is another one and the kind no
+        longer fits the type. If the table is the one that was reviewed, a person has chosen the kind for the type."""
+        is_fitting = fit.column_fits(field, column, is_sqlite=self._database.is_sqlite)
+        if is_fitting or self._history.is_same or self._history.is_proven:
+            return self._with_labels(item, column)
+        self._lines.append(f"! {column.name} is now {column.type_name}, the file says {item.call.word}")
+        self._is_proven = False
+        drafted = self._drafted(column.name)
+        if isinstance(drafted, FieldText) and _is_personal(item) and not _is_personal(drafted):
+            drafted = Comment(printable(f"{column.name}{LEFT_OUT}{draft.LOOK}its type has changed"))
+        if isinstance(drafted, Comment):
+            return Comment(printable(f"{drafted.text}; it was {source_line(item)}"))
+        return self._redrafted(item, drafted, column)
+
+    def _redrafted(self, item: FieldText, drafted: FieldText, column: TableColumn) -> FieldText:
+        """Return the field as the draft declares its column, with its own name, labels and restrictions, and with a
+        comment that keeps its declaration."""
+        kept = tuple((name, value) for name, value in item.call.options if name in _KEPT)
+        others = {"column", "label", "label_de", *(name for name, _ in kept)}
+        options = tuple((name, value) for name, value in drafted.call.options if name not in others)
         call = replace(drafted.call, options=(*kept, *options))
-        return _with_columns(FieldText(item.name, call, drafted.comment), (column.name,))
+        comment = printable("; ".join(filter(None, (drafted.comment, f"it was {source_line(item)}"))))
+        return _with_columns(FieldText(item.name, call, comment), (column.name,))
 
     def _drafted(self, column: str) -> FieldText | Comment:
         """Return what a draft has for the column. A column of a key or of a ref has nothing."""
         for each in self._fresh.body if self._fresh is not None else ():
             if isinstance(each, FieldText) and columns_of(each) == (column,) and each.call.word != "Ref":
                 return each
-            if isinstance(each, Comment) and _is_left_out(column, [each.text]):
+            if isinstance(each, Comment) and _is_about(column, [each.text]):
                 return each
-        return Comment(printable(f"{column}{LEFT_OUT}{draft.LOOK}its type has changed"))
+        return Comment(printable(f"{column}{LEFT_OUT}{_UNDECIDED}"))
 
     def _with_labels(self, item: FieldText, column: TableColumn) -> FieldText:
         """Return a select with the values that an enum type got. Other fields stay as they are, and so does a select
-        that names the values of its options."""
+        that names the values of its options. A person may have taken an option out, so a person has to confirm it."""
         is_select = item.call.word == "Select" and column.base == "enum"
         if not is_select or not {name for name, _ in item.call.options}.isdisjoint(("values", "unknown")):
             return item
-        known = set(map(_option_name, item.call.arguments))
+        known = list(map(_option_name, item.call.arguments))
         added = [each for each in column.allowed if each not in known]
         for each in added:
             self._lines.append(f"+ {column.name} has the new value {each}, which is shown as empty")
-        possible = tuple(each for each in added if draft.is_option(each))
-        return replace(item, call=replace(item.call, arguments=(*item.call.arguments, *possible)))
+        self._is_proven = self._is_proven and not added
+        choices, values = draft.choices(added, known)
+        options = item.call.options
+        if any(label != option for label, option in values):
+            named: list[tuple[Value, Value]] = [(each, each) for each in known if each in column.allowed]
+            options = (("values", Dictionary((*named, *values))), *options)
+        return replace(item, call=replace(item.call, arguments=(*item.call.arguments, *choices), options=options))
 
     def _added(self, relation: Relation, taken: set[str]) -> list[FieldText | Comment]:
         """Return the fields and comments for new columns."""
-        new = {each.name: each for each in _new_columns(self._text, self._model, relation, self._renamed)}
+        new = {each.name: each for each in _new_columns(self._text, self._model, relation, self._history)}
         found: list[FieldText | Comment] = self._unreadable(relation)
         for item in self._fresh.body if self._fresh is not None else ():
             if isinstance(item, Comment):
@@ -335,43 +468,68 @@ class _Comparison:
 
     def _unreadable(self, relation: Relation) -> list[FieldText | Comment]:
         """Return comments for the new columns that the role may not read."""
-        numbers = {} if relation.definition is None else table_history.numbers(relation.definition)
-        last = table_history.last_number(self._table.fingerprint)
-        comments = [each.text for each in self._text.body if isinstance(each, Comment)]
+        left_out = _LeftOut(self._text.body)
+        named = _declared_columns(self._model)
         found: list[FieldText | Comment] = []
-        for name in relation.unreadable if self._table.fingerprint else ():
-            if numbers.get(name, 0) > last and not _is_left_out(name, comments):
+        for name in relation.unreadable:
+            if self._is_new(name) and name not in named and not left_out.contains(name):
                 self._lines.append(f"+ {name}: not in the file, and the role may not read it")
                 found.append(Comment(printable(f"{name}{LEFT_OUT}the role may not read it")))
         return found
 
     def _added_comment(self, comment: Comment, new: Mapping[str, TableColumn]) -> list[FieldText | Comment]:
         """Return the comment if it is about a new column that is left out."""
-        for name, column in new.items():
-            if _is_left_out(name, [comment.text]):
-                reason = comment.text.removeprefix(printable(name) + LEFT_OUT)
-                self._lines.append(f"+ {name} {column.type_name}: not in the file, and left out: {reason}")
-                return [comment]
-        return []
+        column = new.get(comment.text.partition(LEFT_OUT)[0])
+        if column is None:
+            column = next((each for name, each in new.items() if _is_about(name, [comment.text])), None)
+        if column is None:
+            return []
+        reason = comment.text.removeprefix(printable(column.name) + LEFT_OUT)
+        self._lines.append(f"+ {column.name} {column.type_name}: not in the file, and left out: {reason}")
+        return [comment]
 
-    def _options(self, relation: Relation, fresh: ModelText) -> tuple[tuple[str, Value], ...]:
-        """Return the options of the class with the present key and fingerprint."""
+    def _options(self, relation: Relation) -> tuple[tuple[str, Value], ...] | None:
+        """Return the options of the class with the present key and fingerprint, or None if the table has no key. A key
+        whose columns exist stays, because ids of records are computed from it."""
         table = _table_call(self._text)
         given = dict(table.options)
-        key = tuple(self._renamed.get(each, each) for each in self._table.key_columns)
-        given["key"] = key[0] if len(key) == 1 else key
-        is_unique = any(set(each.columns) <= set(key) for each in relation.keys)
-        if relation.kind not in ("view", "materialized") and not is_unique:
-            given["key"] = dict(_table_call(fresh).options)["key"]
-            self._lines.append(f"! ({', '.join(key)}) is no longer its key, so the ids of its records change")
+        key = self._history.key
+        present = {each.name for each in relation.columns}
+        if set(key) <= present:
+            given["key"] = key[0] if len(key) == 1 else key
+            self._explain_key(relation)
+        elif not set(relation.unreadable).isdisjoint(key):
+            self._lines.append(f"! the role may no longer read the key ({', '.join(key)}): grant SELECT")
+            return None
+        elif self._fresh is None:
+            self._lines.append(f"! {relation.place} has no key any more, or no column that can be shown")
+            return None
+        else:
+            given["key"] = dict(_table_call(self._fresh).options)["key"]
+            gone = ", ".join(each for each in key if each not in present)
+            self._lines.append(f"! {gone} of its key is gone, so the ids of its records change")
+            self._is_proven = False
         if self._table.fingerprint:
             given["fingerprint"] = _fingerprint(relation, given["key"])
         changed = replace(table, options=tuple(given.items()))
         return tuple((name, changed if name == "table" else value) for name, value in self._text.options)
 
+    def _explain_key(self, relation: Relation) -> None:
+        """Say that no unique index covers the key of a table that has changed."""
+        key = self._history.key
+        has_index = any(set(each.columns) <= set(key) for each in relation.keys)
+        if not self._history.is_proven and not has_index and relation.kind not in ("view", "materialized"):
+            self._lines.append(f"! no unique index covers its key ({', '.join(key)}): with another one all ids change")
+
 
 def _is_personal(field: FieldText) -> bool:
     return any(name == "personal" for name, _ in field.call.options)
+
+
+def _with_column_name(field: FieldText) -> str:
+    """Return the name of the field, and its column if that has another name."""
+    columns = ", ".join(columns_of(field))
+    return field.name if columns == field.name else f"{field.name} ({columns})"
 
 
 def _fingerprint(relation: Relation, key: Value) -> str:

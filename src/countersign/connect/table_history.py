@@ -1,6 +1,7 @@
 """What a table was like when its fingerprint was written. A fingerprint is a hash, so earlier definitions are guessed
 and proven: columns that were renamed, and columns that have exchanged their names."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, permutations
@@ -43,6 +44,40 @@ def renamed_columns(
         if _before(definition, renamed).fits(fingerprint, key):
             return renamed
     return None
+
+
+def recreated_columns(definition: TableDefinition, fingerprint: str, key: Collection[str]) -> frozenset[str]:
+    """Return the last column of a SQLite table if the fingerprint proves that it was at another place: it was dropped
+    and created again. Only one such column is found."""
+    last = last_number(fingerprint)
+    columns = [each for each in definition.columns if int(each[0]) <= last]
+    for place in range(len(columns) - 1):
+        moved = [*columns[:place], columns[-1], *columns[place:-1]]
+        before = tuple((number, *each[1:]) for number, each in enumerate(moved, start=1))
+        if replace(definition, columns=before).fits(fingerprint, key):
+            return frozenset({str(columns[-1][1])})
+    return frozenset()
+
+
+def explanation(definition: TableDefinition, fingerprint: str, key: Collection[str]) -> str:
+    """Return what alone has changed in a table of PostgreSQL besides its columns, or an empty text: its row-level
+    security, or a new foreign key."""
+    parts = json.loads(definition.others)
+    if not isinstance(parts[1], bool):
+        return ""
+
+    def is_before(changed: list[object]) -> bool:
+        others = json.dumps(changed, ensure_ascii=False)
+        return replace(definition, others=others).fits(fingerprint, key)
+
+    if is_before([parts[0], not parts[1], *parts[2:]]):
+        return f"row-level security is now {'on' if parts[1] else 'off'}"
+    references: list[list[object]] = parts[3] or []
+    for each in references:
+        left = [other for other in references if other is not each] or None
+        if is_before([*parts[:3], left, *parts[4:]]):
+            return f"a foreign key to {each[0]}.{each[1]} is new"
+    return ""
 
 
 def _guesses(missing: list[str], present: list[str]) -> Iterator[dict[str, str]]:

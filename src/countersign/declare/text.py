@@ -529,6 +529,8 @@ def _options(keywords: Sequence[ast.keyword]) -> tuple[tuple[str, Value], ...]:
     for each in keywords:
         if each.arg is None:
             raise TextError("write each option by its name", each.lineno)
+        if each.arg in (name for name, _ in found):
+            raise TextError(f"{each.arg} is given twice: remove one", each.lineno)
         found.append((each.arg, _value(each.value)))
     return tuple(found)
 

@@ -98,7 +98,7 @@ def _module_text(path: Path, _changed: int) -> Module:
     try:
         with path.open("rb") as file:
             content = file.read(text.MAX_BYTES + 1)
-        return text.build(text.read(content.decode(), str(path)), str(path))
+        return text.build(text.read(content.decode("utf-8-sig"), str(path)), str(path))
     except OSError as error:
         raise DeclarationError(f"{path}: the module text cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

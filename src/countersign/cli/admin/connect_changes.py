@@ -12,9 +12,10 @@ from countersign.cli.admin import module_text_file
 from countersign.cli.admin.connect import SAMPLE_SIZE, address_of, url_file_option
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
 from countersign.cli.output import Exit, Failure, refusal_failure
-from countersign.connect import postgres, schema_changes, sqlite
+from countersign.connect import fit, key_check, postgres, schema_changes, sqlite
 from countersign.connect.schema import Database, Samples
 from countersign.connect.schema_changes import ModelChange
+from countersign.declare import DeclarationError
 from countersign.declare.text import printable
 from countersign.kernel.errors import Refused
 
@@ -34,7 +35,8 @@ def diff(*, module: str, url: str | None, url_file: str | None) -> None:
     only reads.
     """
     file = module_text_file.load(module)
-    changes, tables = _changes(file, address_of(url, url_file))
+    address = address_of(url, url_file)
+    changes, tables = _changes(file, address, module_text_file.read_database(address))
     output.answer({"file": module, "changes": [_as_json(each) for each in changes], "tables": tables})
     _show(changes, tables)
     if not changes and not tables:
@@ -54,16 +56,19 @@ def accept(*, module: str, url: str | None, models: tuple[str, ...], yes: bool, 
     """Take what has changed in the database at URL over into the module text MODULE.
 
     New columns are masked or left out as `connect` does it. A field whose column is gone becomes a comment. Names,
-    labels and everything else that you have written stay. A model whose columns may have exchanged their names is
-    taken over only if --model names it, or if you say so on the terminal; exit code 5 if one is left. The database is
-    only read.
+    labels and everything else that you have written stay. A model whose columns may have exchanged their names, or
+    whose key or kinds of fields change, is taken over only if --model names it, or if you say so on the terminal; exit
+    code 5 if one is left. The database is only read.
     """
     file = module_text_file.load(module)
     _require_known(file, models)
-    changes, tables = _changes(file, address_of(url, url_file))
+    address = address_of(url, url_file)
+    database = module_text_file.read_database(address)
+    changes, tables = _changes(file, address, database)
     _show(changes, tables)
     possible = [each for each in changes if each.changed is not None]
     chosen = [each for each in possible if _is_accepted(each, models, is_confirmed=yes)]
+    chosen = _without_repeated_keys(file, chosen, address, database)
     left = [each.model for each in changes if each not in chosen]
     if chosen:
         module_text_file.save(file, schema_changes.accepted(file.text, chosen))
@@ -90,11 +95,12 @@ def _require_known(file: ModuleFile, models: Collection[str]) -> None:
 
 def _is_accepted(change: ModelChange, models: Collection[str], *, is_confirmed: bool) -> bool:
     """Return whether the person accepts the change, by an option or by an answer on the terminal."""
-    if change.model in models or (change.is_proven and is_confirmed):
-        return True
     question = f"Take the changes of {change.model} over?"
     if not change.is_proven:
-        output.note(f"{change.model}: agents read in clear: {', '.join(change.clear) or 'no field'}.")
+        output.note(printable(f"{change.model}: agents read in clear: {', '.join(change.clear) or 'no field'}."))
+    if change.model in models or (change.is_proven and is_confirmed):
+        return True
+    if not change.is_proven:
         question = f"Have you looked at the fields of {change.model}, and is that correct?"
     if sys.stdin.isatty():
         return click.confirm(question, err=True)
@@ -121,13 +127,38 @@ def _as_json(change: ModelChange) -> dict[str, object]:
     }
 
 
-def _changes(file: ModuleFile, address: str) -> tuple[list[ModelChange], list[str]]:
+def _without_repeated_keys(
+    file: ModuleFile, chosen: Sequence[ModelChange], address: str, database: Database
+) -> list[ModelChange]:
+    """Return the changes without those of tables in which two rows have the same key."""
+    accepted = schema_changes.accepted(file.text, chosen)
+    try:
+        models = module_text_file.adopted_models(accepted, str(file.path))
+    except DeclarationError:
+        # Saving the file names the rule.
+        return list(chosen)
+    unproven = fit.unproven_keys(models, database)
+    found: list[ModelChange] = []
+    for each in chosen:
+        relation, key = unproven.get(each.model, (None, ()))
+        try:
+            is_repeated = relation and asyncio.run(key_check.has_repeated_key(address, relation, key))
+        except Refused as refused:
+            raise refusal_failure(CANNOT_CONNECT, refused) from refused
+        if relation and is_repeated:
+            rows = f"several rows of {relation.place} have the same {', '.join(key)}"
+            output.note(printable(f"{each.model}: {rows}: write another key into its Table(…)."))
+        else:
+            found.append(each)
+    return found
+
+
+def _changes(file: ModuleFile, address: str, database: Database) -> tuple[list[ModelChange], list[str]]:
     """Return the changes of the models, and the tables that the file does not name.
 
     Raises:
         Failure: the database cannot be reached.
     """
-    database = module_text_file.read_database(address)
     try:
         samples = asyncio.run(_samples(file, database, address))
     except Refused as refused:

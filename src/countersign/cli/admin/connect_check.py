@@ -1,7 +1,7 @@
 """`countersign connect check` and `rights`: whether a module text fits its database, and the SQL for the role."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 
@@ -35,7 +35,8 @@ def check(*, module: str, url: str | None, url_file: str | None) -> int:
     address = address_of(url, url_file)
     database = module_text_file.read_database(address)
     try:
-        found = [*fit.misfits(file.models, database), *asyncio.run(_repeated_keys(address, file, database))]
+        found = [*fit.misfits(file.models, database), *asyncio.run(_unreadable(address, file, database))]
+        found += asyncio.run(_repeated_keys(address, file, database, {each.model for each in found}))
         excess = None if database.is_sqlite else asyncio.run(role_rights.excess(address, file.models, database))
     except Refused as refused:
         raise refusal_failure(CANNOT_CONNECT, refused) from refused
@@ -52,10 +53,27 @@ def check(*, module: str, url: str | None, url_file: str | None) -> int:
     return Exit.FAILED if found else Exit.OK
 
 
-async def _repeated_keys(address: str, file: ModuleFile, database: Database) -> list[Misfit]:
-    """Return the models with a key that two rows share, or that cannot be compared in time."""
+async def _unreadable(address: str, file: ModuleFile, database: Database) -> list[Misfit]:
+    """Return the models that the role cannot read, although it has the rights on their columns."""
+    found: list[Misfit] = []
+    failures = {} if database.is_sqlite else await key_check.failures(address, fit.readable(file.models, database))
+    for name, code in failures.items():
+        remedy = "read it with psql as this role, and correct the database"
+        if code == key_check.NOT_PERMITTED:
+            remedy = "GRANT to the role what the view, or the policies of the table, read and execute"
+        found.append(Misfit(name, f"its table cannot be read (SQLSTATE {code})", remedy))
+    return found
+
+
+async def _repeated_keys(
+    address: str, file: ModuleFile, database: Database, known: Collection[str]
+) -> list[Misfit]:
+    """Return the models with a key that two rows share, or that cannot be compared in time, without those that are
+    known not to fit."""
     found: list[Misfit] = []
     for name, (relation, key) in fit.unproven_keys(file.models, database).items():
+        if name in known:
+            continue
         is_repeated = await key_check.has_repeated_key(address, relation, key)
         if is_repeated is None:
             text = f"no unique index covers the key, and its rows cannot be compared in {key_check.TIMEOUT_S:.0f} s"
@@ -96,13 +114,14 @@ def _as_json(
 
 @click.command()
 @click.argument("module")
-@click.option("--role", default="countersign", show_default=True, metavar="NAME", help="Name of the role.")
+@click.option("--role", default="countersign_reader", show_default=True, metavar="NAME", help="Name of the role.")
 @output.json_option
 def rights(*, module: str, role: str) -> None:
     """Print the SQL for a PostgreSQL role that may read what the module text MODULE names, and nothing else.
 
-    An administrator of the database runs it, and again after each change of the file. It contains no password, and the
-    command needs no database. SQLite files have no roles.
+    Its first part creates the role, and needs a role with CREATEROLE. Its second part needs the owner of the tables,
+    who runs it again after each change of the file. It contains no password, and the command needs no database. SQLite
+    files have no roles.
     """
     if not role_rights.is_role_name(role):
         raise click.UsageError(f"{role!r} is not a name for a role: at most 63 bytes, without backslash and pg_")

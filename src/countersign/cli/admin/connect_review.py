@@ -11,9 +11,12 @@ from countersign.cli.admin.module_text_file import ModuleFile
 from countersign.cli.output import Exit, Failure
 from countersign.connect import review as columns
 from countersign.connect.review import Decision, TokenLabel, UndecidedColumn
+from countersign.connect.value_shapes import FREE_TEXT
+from countersign.declare.rules.fields import is_label
 from countersign.declare.text import printable
 
 CANNOT_DECIDE = "cannot decide"
+_WORDS = ("clear", "label", "hide", "skip", "quit")
 
 
 @click.command()
@@ -35,7 +38,10 @@ def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Seq
     if is_list:
         _list(module, undecided)
         return
-    _save(module, file, decisions or _asked(undecided))
+    if decisions:
+        _save(module, file, decisions)
+    else:
+        _ask(module, file, undecided)
 
 
 def _list(module: str, undecided: Sequence[UndecidedColumn]) -> None:
@@ -49,9 +55,8 @@ def _list(module: str, undecided: Sequence[UndecidedColumn]) -> None:
 
 def _save(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> None:
     changed = columns.decided(file.text, decisions)
-    if decisions:
-        module_text_file.save(file, changed)
-        output.say(f"Wrote {module}.")
+    module_text_file.save(file, changed)
+    output.say(f"Wrote {module}.")
     left = len(columns.undecided_columns(changed))
     output.answer({"file": module, "decided": list(decisions), "left": left}, f"{left} to look at.")
 
@@ -84,24 +89,71 @@ def _require_possible(place: str, column: UndecidedColumn | None, decision: Deci
     if column is None:
         why, remedy = f"{place} is no column to look at", "Correct the name, or edit the file."
         raise Failure(CANNOT_DECIDE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
-    if not column.label and decision != "hide":
+    is_token_of_other = isinstance(decision, TokenLabel) and not column.is_text
+    if not column.is_left_out and is_token_of_other:
+        why, remedy = f"{place} is no text, and tokens stand for text only", "Hide it, or clear it."
+        raise Failure(CANNOT_DECIDE, why=why, remedy=remedy, exit_code=Exit.USAGE)
+    if column.is_left_out and decision != "hide":
         why = f"{place} is left out, because tokens stand for text only"
         remedy = "Hide it with --hide, or declare it in the file to show it to everyone."
         raise Failure(CANNOT_DECIDE, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
-def _asked(undecided: Sequence[UndecidedColumn]) -> dict[str, Decision]:
-    """Ask on the terminal for a decision on each column."""
-    found: dict[str, Decision] = {}
+def _ask(module: str, file: ModuleFile, undecided: Sequence[UndecidedColumn]) -> None:
+    """Ask on the terminal for a decision on each column, and write the decisions after each model, or when the person
+    stops."""
+    left: list[UndecidedColumn] = [*undecided]
+    is_stopped = False
+    while left and not is_stopped:
+        model = left[0].model
+        of_model = [each for each in left if each.model == model]
+        left = [each for each in left if each.model != model]
+        decisions: dict[str, Decision] = {}
+        try:
+            is_stopped = not _ask_model(of_model, decisions)
+        finally:
+            file = _kept(module, file, decisions)
+    count = len(columns.undecided_columns(file.text))
+    output.answer({"file": module, "left": count}, f"{count} to look at.")
+
+
+def _kept(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> ModuleFile:
+    """Write the decisions on one model, and return the file as it is then. If they violate a rule, say so: the
+    decisions on other models stay."""
+    if not decisions:
+        return file
+    try:
+        module_text_file.save(file, columns.decided(file.text, decisions))
+    except Failure as failure:
+        output.note(f"Not written: {', '.join(decisions)}: {failure.why}")
+        return file
+    output.say(f"Wrote {module}.")
+    return module_text_file.load(module)
+
+
+def _ask_model(undecided: Sequence[UndecidedColumn], decisions: dict[str, Decision]) -> bool:
+    """Ask for a decision on each column, and add it to the decisions. Return whether to go on."""
     for each in undecided:
         output.say(printable(f"{each.place}  agents see {each.shown}  {each.reason}"))
-        letters = "clhsq" if each.label else "hsq"
-        words = "[c]lear [l]abel [h]ide [s]kip [q]uit" if each.label else "[h]ide [s]kip [q]uit"
+        letters = "".join(("" if each.is_left_out else "c", "l" if each.is_text else "", "hsq"))
+        words = " ".join(f"[{word[0]}]{word[1:]}" for word in _WORDS if word[0] in letters)
         letter = str(click.prompt(words, type=click.Choice(list(letters)), show_choices=False, default="s"))
         if letter == "q":
-            break
+            return False
         if letter == "l":
-            found[each.place] = TokenLabel(str(click.prompt("label", default=each.label)))
+            label = click.prompt("label", default=each.label or FREE_TEXT, value_proc=_label)
+            decisions[each.place] = TokenLabel(str(label))
         elif letter != "s":
-            found[each.place] = "clear" if letter == "c" else "hide"
-    return found
+            decisions[each.place] = "clear" if letter == "c" else "hide"
+    return True
+
+
+def _label(text: str) -> str:
+    """Return the label that a person typed.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    if not is_label(text):
+        raise click.BadParameter("a label has capitals and digits, and begins with a capital")
+    return text

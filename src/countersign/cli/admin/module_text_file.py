@@ -1,6 +1,7 @@
 """The file of a module text, which the subcommands of `countersign connect` read and change."""
 
 import asyncio
+import contextlib
 import os
 import stat
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ def load(name: str) -> ModuleFile:
     except TextError as error:
         raise _unreadable(f"{name}: {error}", "Correct the file.") from error
     try:
-        models = _adopted_models(found, name)
+        models = adopted_models(found, name)
     except DeclarationError as error:
         raise _unreadable(str(error), "Correct the file.") from error
     if not models:
@@ -54,7 +55,7 @@ def load(name: str) -> ModuleFile:
     return ModuleFile(path, content, found, models)
 
 
-def _adopted_models(found: ModuleText, name: str) -> Mapping[str, Declared]:
+def adopted_models(found: ModuleText, name: str) -> Mapping[str, Declared]:
     """Return the models with a table of a module text, all of whose rules are checked.
 
     Raises:
@@ -67,7 +68,12 @@ def _adopted_models(found: ModuleText, name: str) -> Mapping[str, Declared]:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as opened:
-            return opened.read(text.MAX_BYTES + 1).decode()
+            content = opened.read(text.MAX_BYTES + 1)
+        if len(content) > text.MAX_BYTES:
+            why = f"{path}: it has more than {text.MAX_BYTES} bytes"
+            raise _unreadable(why, "Divide it into several modules.")
+        # Some editors of Windows begin a file with a byte order mark.
+        return content.decode("utf-8-sig")
     except FileNotFoundError:
         remedy = "Correct the path, or write the file with `countersign connect URL`."
         raise Failure(CANNOT_READ, why=f"{path} does not exist", remedy=remedy, exit_code=Exit.NOT_FOUND) from None
@@ -88,20 +94,24 @@ def save(file: ModuleFile, changed: ModuleText) -> None:
     """
     content = text.write(changed)
     try:
-        _adopted_models(text.read(content), str(file.path))
+        adopted_models(text.read(content), str(file.path))
     except (DeclarationError, TextError) as error:
         remedy = "Nothing is written. Edit the file so that it also fits afterwards, then run the command again."
         raise Failure(CANNOT_WRITE, why=str(error), remedy=remedy, exit_code=Exit.CONFLICT) from error
     if _read(file.path) != file.content:
         why = f"{file.path} has changed since it was read"
         raise Failure(CANNOT_WRITE, why=why, remedy="Run the command again.", exit_code=Exit.CONFLICT)
+    if "\r\n" in file.content:
+        content = content.replace("\n", "\r\n")
     # The file may be a symbolic link, which stays.
     path = file.path.resolve()
     temporary_path = path.with_name(f".{path.name}.{ids.new_uuid()}")
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
+        found = path.stat()
         with open(os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as created:
-            os.fchmod(created.fileno(), mode)
+            with contextlib.suppress(PermissionError):
+                os.fchown(created.fileno(), found.st_uid, found.st_gid)
+            os.fchmod(created.fileno(), stat.S_IMODE(found.st_mode))
             created.write(content.encode())
             created.flush()
             os.fsync(created.fileno())

@@ -165,6 +165,11 @@ def personal_labelled(declarations: Declarations) -> Iterator[str]:
             yield from (of_field(model, field.name, text) for text in _label_errors(field, field.personal))
 
 
+def is_label(text: str) -> bool:
+    """Return whether the text can be the label of tokens."""
+    return _LABEL.fullmatch(text) is not None and text != LITERAL
+
+
 def _label_errors(field: Field, label: str) -> Iterator[str]:
     if not _LABEL.fullmatch(label):
         yield f"the label {label!r} must be capitals and digits, a capital first, 20 at most: write it like EMAIL"

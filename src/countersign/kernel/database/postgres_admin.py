@@ -18,10 +18,11 @@ from countersign.kernel.errors import Refused
 CLOSE_S = 5.0
 ADMIN_APPLICATION = "countersign backup"
 SET_SEARCH_PATH = "SELECT set_config('search_path', quote_ident($1), true)"
-_QUERY_ERRORS = (
-    *(asyncpg.QueryCanceledError, asyncpg.SyntaxOrAccessError, asyncpg.ObjectNotInPrerequisiteStateError),
-    *(asyncpg.DataError, asyncpg.PLPGSQLError),
+_CONNECTION_ERRORS = (
+    *(asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError),
+    *(asyncpg.CannotConnectNowError, asyncpg.DatabaseDroppedError, asyncpg.IdleSessionTimeoutError),
 )
+"""The errors after which the connection is of no use."""
 _SET_TIMEOUT = "SELECT set_config('statement_timeout', $1, true)"
 
 
@@ -148,12 +149,22 @@ async def fetch_within(
 ) -> list[Row] | None:
     """Return all rows of a query, which runs in a transaction that only reads. Return None if the query takes longer
     than the timeout, if the role may not run it, or if a view or function of the database fails."""
+    rows = await fetch_or_code(connection, query, values, timeout_ms=timeout_ms)
+    return None if isinstance(rows, str) else rows
+
+
+async def fetch_or_code(
+    connection: AdminConnection, query: str, values: Sequence[Value | Sequence[str]], *, timeout_ms: int
+) -> list[Row] | str:
+    """Return all rows of a query, which runs in a transaction that only reads, or the SQLSTATE if the query fails."""
     try:
         async with connection.transaction(isolation="read_committed", readonly=True):
             await connection.fetch(_SET_TIMEOUT, str(timeout_ms))
             return await connection.fetch(query, *values)
-    except _QUERY_ERRORS:
-        return None
+    except asyncpg.PostgresError as error:
+        if isinstance(error, _CONNECTION_ERRORS):
+            raise
+        return str(getattr(error, "sqlstate", None) or "")
 
 
 def row_count(tag: str) -> int:

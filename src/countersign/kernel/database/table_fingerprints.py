@@ -29,9 +29,9 @@ _HASH_BYTES = 6
 # the search path does not find qualified, so the path must always be the same.
 _FOREIGN = """
 SELECT jsonb_build_array(s.srvname, s.srvoptions, t.ftoptions, (
-    SELECT jsonb_agg(a.attfdwoptions ORDER BY a.attnum)
+    SELECT jsonb_agg(jsonb_build_array(a.attnum, a.attfdwoptions) ORDER BY a.attnum)
     FROM pg_catalog.pg_attribute AS a
-    WHERE a.attrelid = t.ftrelid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE a.attrelid = t.ftrelid AND a.attnum > 0 AND NOT a.attisdropped AND a.attfdwoptions IS NOT NULL
 ))
 FROM pg_catalog.pg_foreign_table AS t
 JOIN pg_catalog.pg_foreign_server AS s ON s.oid = t.ftserver
