@@ -1,10 +1,21 @@
 """What has changed in a database since a module text was written, and the module text with these changes. What a person
 has written stays: a field keeps its name and its label, and a field without a column becomes a comment."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from countersign.connect import draft, fit, names, review, table_history
+from countersign.connect.model_history import (
+    GONE,
+    History,
+    LeftOut,
+    declared_columns,
+    history_of,
+    is_about,
+    new_columns,
+    numbers_of,
+    present_names,
+)
 from countersign.connect.review import LEFT_OUT, model_name
 from countersign.connect.schema import (
     Database,
@@ -34,7 +45,6 @@ _KEPT = (
     *("needs_approval", "readonly"),
 )
 """The options of every kind of field, which a field with a new kind keeps."""
-_GONE = "the column is gone"
 _UNDECIDED = f"{draft.LOOK}no one has looked at its column"
 _TEXTS = ("Text", "LongText")
 _NO_VALUES = ("Ref", "Workflow")
@@ -65,7 +75,7 @@ def changes(
     """Return the changes of the tables of these models, which are those of the module text that have a table.
     `samples` are values of new columns, for the guess."""
     texts = {name: each for each in module.models if (name := model_name(each)) in models}
-    histories = {name: _history(each, models[name], database) for name, each in texts.items()}
+    histories = {name: history_of(each, models[name], database) for name, each in texts.items()}
     fresh = _fresh_models(models, database, samples, histories)
     found = [
         _Comparison(each, models[name], database, fresh, histories[name]).change() for name, each in texts.items()
@@ -76,7 +86,7 @@ def changes(
 def new_tables(module: ModuleText, models: Mapping[str, Declared], database: Database) -> list[str]:
     """Return the tables with a key that the module text names neither in a model nor in a comment."""
     known = {relation.id for relation in _relations(models, database).values()}
-    left_out = _LeftOut(module.body)
+    left_out = LeftOut(module.body)
     return [
         each.place for each in draft.adopted(database) if each.id not in known and not left_out.contains(each.place)
     ]
@@ -91,7 +101,7 @@ def relations_with_new_columns(
         relations[name]
         for each in module.models
         if (name := model_name(each)) in relations
-        and _new_columns(each, models[name], relations[name], _history(each, models[name], database))
+        and new_columns(each, models[name], relations[name], history_of(each, models[name], database))
     ]
 
 
@@ -108,32 +118,40 @@ def _relations(models: Mapping[str, Declared], database: Database) -> dict[str, 
 
 
 def _fresh_models(
-    models: Mapping[str, Declared], database: Database, samples: Samples, histories: Mapping[str, "_History"]
+    models: Mapping[str, Declared], database: Database, samples: Samples, histories: Mapping[str, History]
 ) -> dict[RelationId, ModelText]:
     """Return the models that a draft of the same tables, with the same keys, has now. Its refs name the models of the
     module text."""
     relations = _relations(models, database)
+    if not relations:
+        return {}
     tables = {each.place for each in relations.values()}
-    keys = {
-        relation.id: UniqueKey(key)
-        for name, relation in relations.items()
-        if name in histories and (key := histories[name].key) and set(key) <= {each.name for each in relation.columns}
-    }
-    drafted = (
-        draft.draft(database, samples, name="module", origin="", tables=tables, keys=keys) if tables else None
-    )
-    by_relation: dict[RelationId, ModelText] = {}
-    given_names: dict[str, str] = {}
-    for each in drafted.text.models if drafted is not None else ():
-        (place,) = _table_call(each).arguments
-        id_ = relation_id(str(place), default_schema="")
-        by_relation[id_] = each
-        given = next((name for name, relation in relations.items() if relation.id == id_), "")
-        given_names[model_name(each)] = given
+    keys = _present_keys(relations, histories)
+    drafted = draft.draft(database, samples, name="module", origin="", tables=tables, keys=keys).text.models
+    by_relation = {relation_id(_place(each), default_schema=""): each for each in drafted}
+    given_names = {relation.id: name for name, relation in reversed(relations.items())}
+    targets = {model_name(each): given_names.get(id_, "") for id_, each in by_relation.items()}
     return {
-        relation: replace(each, body=tuple(_with_target(item, given_names) for item in each.body))
-        for relation, each in by_relation.items()
+        id_: replace(each, body=tuple(_with_target(item, targets) for item in each.body))
+        for id_, each in by_relation.items()
     }
+
+
+def _present_keys(
+    relations: Mapping[str, Relation], histories: Mapping[str, History]
+) -> dict[RelationId, UniqueKey]:
+    """Return the keys of the models whose columns all exist."""
+    found: dict[RelationId, UniqueKey] = {}
+    for name, relation in relations.items():
+        key = histories[name].key if name in histories else ()
+        if key and set(key) <= {each.name for each in relation.columns}:
+            found[relation.id] = UniqueKey(key)
+    return found
+
+
+def _place(model: ModelText) -> str:
+    (place,) = _table_call(model).arguments
+    return str(place)
 
 
 def _with_target(item: FieldText | Comment, given_names: Mapping[str, str]) -> FieldText | Comment:
@@ -151,107 +169,6 @@ def _table_call(model: ModelText) -> Call:
     return call
 
 
-class _LeftOut:
-    """The names that comments say are left out, without those of columns that were gone then."""
-
-    def __init__(self, body: Iterable[object]) -> None:
-        comments = [each.text for each in body if isinstance(each, Comment)]
-        self.comments = [each for each in comments if LEFT_OUT in each and f"{LEFT_OUT}{_GONE}" not in each]
-        self.names = {each.partition(LEFT_OUT)[0] for each in self.comments}
-
-    def contains(self, name: str) -> bool:
-        """Return whether the column or table with this name is left out."""
-        shown = printable(name)
-        return shown in self.names or (LEFT_OUT in shown and _is_about(name, self.comments))
-
-
-def _is_about(name: str, comments: Collection[str]) -> bool:
-    """Return whether a comment says that the column or table with this name is left out."""
-    beginning = f"{printable(name)}{LEFT_OUT}"
-    return any(each.startswith(beginning) for each in comments)
-
-
-@dataclass(frozen=True, slots=True)
-class _History:
-    """How a table became what it is, as far as the fingerprint of its model shows it.
-
-    key        the columns of the key, with their present names
-    last       the highest number of a column that the fingerprint covers. Columns with higher numbers are new
-    is_same    the columns that the fingerprint covers are as they were
-    is_proven  nothing has changed but names, and `renamed` maps the former ones to the present ones
-    recreated  columns of a SQLite file that were dropped and created again
-    """
-
-    key: tuple[str, ...]
-    last: int = 0
-    is_same: bool = True
-    is_proven: bool = True
-    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
-    recreated: frozenset[str] = frozenset()
-
-
-def _history(text: ModelText, model: Declared, database: Database) -> _History:
-    """Return how the table of the model became what it is."""
-    table = model.table
-    relation = None if table is None else database.relation(table)
-    if table is None or relation is None:
-        return _History(())
-    last, key = table_history.last_number(table.fingerprint), table.key_columns
-    definition = relation.definition
-    if definition is None or not table.fingerprint or definition.fits(table.fingerprint, key):
-        return _History(key, last)
-    declared = _declared_columns(model) - _present_names(relation)
-    gone = declared | (_LeftOut(text.body).names - _present_names(relation))
-    # A comment can be about anything, so what looks like the name of a column may not be one.
-    tries = [gone, declared] if gone != declared else [gone]
-    found = (table_history.renamed_columns(definition, table.fingerprint, key, each) for each in tries)
-    renamed = next((each for each in found if each is not None), None)
-    recreated: frozenset[str] = frozenset()
-    if database.is_sqlite:
-        # SQLite numbers its columns anew when one is dropped. The next one gets the number, and looks like a renamed
-        # column.
-        last -= len(gone - (renamed or {}).keys())
-        recreated = table_history.recreated_columns(definition, table.fingerprint, key)
-    present_key = tuple((renamed or {}).get(each, each) for each in key)
-    is_proven = renamed is not None and not database.is_sqlite
-    return _History(present_key, last, False, is_proven, renamed or {}, recreated)
-
-
-def _new_columns(text: ModelText, model: Declared, relation: Relation, history: _History) -> list[TableColumn]:
-    """Return the columns that were added after the module text was written, and that it does not name. Without a
-    fingerprint none is known to be new."""
-    if model.table is None or not model.table.fingerprint:
-        return []
-    numbers = _numbers(relation)
-    named = _declared_columns(model)
-    left_out = _LeftOut(text.body)
-    renamed = set(history.renamed.values())
-    return [
-        each
-        for each in relation.columns
-        if numbers.get(each.name, 0) > history.last
-        and each.name not in named
-        and each.name not in renamed
-        and not left_out.contains(each.name)
-    ]
-
-
-def _numbers(relation: Relation) -> Mapping[str, int]:
-    return {} if relation.definition is None else table_history.numbers(relation.definition)
-
-
-def _declared_columns(model: Declared) -> set[str]:
-    """Return the columns of the fields and of the key."""
-    named = {column for each in model.fields.values() for column in each.table_columns}
-    return named | set(model.table.key_columns if model.table is not None else ())
-
-
-def _present_names(relation: Relation) -> set[str]:
-    """Return the names of the columns of the table, as fields and as comments contain them."""
-    names_of_columns = {each.name for each in relation.columns} | set(relation.unreadable)
-    return names_of_columns | set(map(printable, names_of_columns))
-
-
 class _Comparison:
     """Compares one model with its table, and collects the changes."""
 
@@ -261,7 +178,7 @@ class _Comparison:
         model: Declared,
         database: Database,
         fresh: Mapping[RelationId, ModelText],
-        history: _History,
+        history: History,
     ) -> None:
         self._text = text
         self._model = model
@@ -270,7 +187,7 @@ class _Comparison:
         self._relation = database.relation(self._table)
         self._fresh = None if self._relation is None else fresh.get(self._relation.id)
         self._history = history
-        self._numbers: Mapping[str, int] = {} if self._relation is None else _numbers(self._relation)
+        self._numbers: Mapping[str, int] = {} if self._relation is None else numbers_of(self._relation)
         self._lines: list[str] = []
         self._is_proven = history.is_proven
 
@@ -279,6 +196,9 @@ class _Comparison:
         relation = self._relation
         if relation is None:
             self._lines.append(f"! its table {self._table.relation} is gone, or may no longer be read")
+            return self._result(None)
+        if relation.definition is None and self._table.fingerprint:
+            self._lines.append(f"! {relation.place} cannot be compared now, because a table is locked: try again later")
             return self._result(None)
         self._explain(relation)
         options = self._options(relation)
@@ -302,17 +222,21 @@ class _Comparison:
         for old, new in history.renamed.items():
             is_called = "is now called" if history.is_proven else "is gone, or may now be called"
             self._lines.append(f"~ the column {old} {is_called} {new}")
-        definition, key = relation.definition, self._table.key_columns
-        reason = ""
-        if definition is not None and not history.is_same and not self._database.is_sqlite:
-            reason = table_history.explanation(definition, self._table.fingerprint, key)
-        if reason:
-            self._lines.append(f"! {reason}, so the model is hidden")
-        elif not history.is_proven:
-            self._lines.append(
-                f"! {relation.place} is no longer the table that was reviewed, and columns may have exchanged their "
-                "names, so the model is hidden"
-            )
+        if history.is_proven:
+            self._lines += [f"~ {history.note}"] if history.note else []
+        elif history.note:
+            self._lines.append(f"! {history.note}, so the model is hidden")
+        else:
+            self._explain_unknown(relation)
+
+    def _explain_unknown(self, relation: Relation) -> None:
+        """Say that the change of the table is not known, and what the table is now."""
+        self._lines.append(
+            f"! {relation.place} is no longer the table that was reviewed, and columns may have exchanged their "
+            "names, so the model is hidden"
+        )
+        facts = "" if relation.definition is None else table_history.facts(relation.definition)
+        self._lines += [f"! {facts}"] if facts else []
 
     def _is_new(self, column: str) -> bool:
         """Return whether the fingerprint does not cover the column."""
@@ -330,26 +254,36 @@ class _Comparison:
         columns = tuple(self._history.renamed.get(each, each) for each in field.table_columns)
         moved = item if columns == field.table_columns else _with_columns(item, columns)
         present = {column.name for column in relation.columns}
-        gone = ", ".join(each for each in columns if each not in present)
-        if gone and not set(relation.unreadable).isdisjoint(columns):
-            self._lines.append(f"! the role may no longer read {gone}: grant SELECT")
-            return moved
-        if gone:
-            self._lines.append(f"- {gone}: the column is gone: {source_line(item)}")
-            return Comment(printable(f"{gone}{LEFT_OUT}{_GONE}; it was {source_line(item)}"))
-        is_moved_without_proof = moved != item and not self._history.is_proven
+        if gone := [each for each in columns if each not in present]:
+            return self._without_columns(item, moved, gone, relation)
         if any(map(self._is_new, columns)):
             self._explain_new(item, columns)
-            is_moved_without_proof = not self._history.is_proven
         if field.kind == "ref" or not columns:
             return moved
         column = relation.column(columns[0])
-        if is_moved_without_proof or (moved != item and self._has_a_personal_name(moved, column)):
+        if self._needs_look(item, moved, column):
             self._is_proven = False
             moved = self._masked(moved, column)
-        if isinstance(moved, Comment) or moved.call.word != item.call.word:
+        is_of_kind = isinstance(moved, FieldText) and moved.call.word == item.call.word
+        return self._of_type(moved, field, column) if is_of_kind else moved
+
+    def _without_columns(
+        self, item: FieldText, moved: FieldText, gone: Sequence[str], relation: Relation
+    ) -> FieldText | Comment:
+        """Return what becomes of a field some of whose columns are gone, or may no longer be read."""
+        names_gone = ", ".join(gone)
+        if not set(relation.unreadable).isdisjoint(gone):
+            self._lines.append(f"! the role may no longer read {names_gone}: grant SELECT")
             return moved
-        return self._of_type(moved, field, column)
+        self._lines.append(f"- {names_gone}: the column is gone: {source_line(item)}")
+        return Comment(printable(f"{names_gone}{LEFT_OUT}{GONE}; it was {source_line(item)}"))
+
+    def _needs_look(self, item: FieldText, moved: FieldText, column: TableColumn) -> bool:
+        """Return whether the column of a field may be another one than that which a person has looked at, or has a
+        name of something else now."""
+        if self._history.is_proven:
+            return moved != item and self._has_a_personal_name(moved, column)
+        return moved != item or self._is_new(column.name)
 
     def _explain_new(self, item: FieldText, columns: Collection[str]) -> None:
         """Say that the field reads a column that the fingerprint does not cover. A person may have written the field
@@ -391,13 +325,13 @@ class _Comparison:
         the column is gone."""
         name, is_left_out, reason = comment.text.partition(LEFT_OUT)
         for old, new in self._history.renamed.items():
-            if _is_about(old, [comment.text]):
+            if is_about(old, [comment.text]):
                 return Comment(printable(f"{new}{LEFT_OUT}{comment.text.removeprefix(printable(old) + LEFT_OUT)}"))
-        is_present = name in _present_names(relation)
-        if self._history.is_same or not is_left_out or reason.startswith(_GONE) or is_present:
+        is_present = name in present_names(relation)
+        if self._history.is_same or not is_left_out or reason.startswith(GONE) or is_present:
             return comment
         self._lines.append(f"- {name}: the column is gone; it was left out")
-        return Comment(f"{name}{LEFT_OUT}{_GONE}; it was left out: {reason}")
+        return Comment(f"{name}{LEFT_OUT}{GONE}; it was left out: {reason}")
 
     def _of_type(self, item: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
         """Return the field as it is, or as a draft declares its column if the table is another one and the kind no
@@ -429,7 +363,7 @@ class _Comparison:
         for each in self._fresh.body if self._fresh is not None else ():
             if isinstance(each, FieldText) and columns_of(each) == (column,) and each.call.word != "Ref":
                 return each
-            if isinstance(each, Comment) and _is_about(column, [each.text]):
+            if isinstance(each, Comment) and is_about(column, [each.text]):
                 return each
         return Comment(printable(f"{column}{LEFT_OUT}{_UNDECIDED}"))
 
@@ -441,19 +375,15 @@ class _Comparison:
             return item
         known = list(map(_option_name, item.call.arguments))
         added = [each for each in column.allowed if each not in known]
-        for each in added:
-            self._lines.append(f"+ {column.name} has the new value {each}, which is shown as empty")
-        self._is_proven = self._is_proven and not added
-        choices, values = draft.choices(added, known)
-        options = item.call.options
-        if any(label != option for label, option in values):
-            named: list[tuple[Value, Value]] = [(each, each) for each in known if each in column.allowed]
-            options = (("values", Dictionary((*named, *values))), *options)
-        return replace(item, call=replace(item.call, arguments=(*item.call.arguments, *choices), options=options))
+        if not added:
+            return item
+        self._lines += [f"+ {column.name} has the new value {each}, which is shown as empty" for each in added]
+        self._is_proven = False
+        return replace(item, call=_with_choices(item.call, known, column.allowed, added))
 
     def _added(self, relation: Relation, taken: set[str]) -> list[FieldText | Comment]:
         """Return the fields and comments for new columns."""
-        new = {each.name: each for each in _new_columns(self._text, self._model, relation, self._history)}
+        new = {each.name: each for each in new_columns(self._text, self._model, relation, self._history)}
         found: list[FieldText | Comment] = self._unreadable(relation)
         for item in self._fresh.body if self._fresh is not None else ():
             if isinstance(item, Comment):
@@ -468,8 +398,8 @@ class _Comparison:
 
     def _unreadable(self, relation: Relation) -> list[FieldText | Comment]:
         """Return comments for the new columns that the role may not read."""
-        left_out = _LeftOut(self._text.body)
-        named = _declared_columns(self._model)
+        left_out = LeftOut(self._text.body)
+        named = declared_columns(self._model)
         found: list[FieldText | Comment] = []
         for name in relation.unreadable:
             if self._is_new(name) and name not in named and not left_out.contains(name):
@@ -481,7 +411,7 @@ class _Comparison:
         """Return the comment if it is about a new column that is left out."""
         column = new.get(comment.text.partition(LEFT_OUT)[0])
         if column is None:
-            column = next((each for name, each in new.items() if _is_about(name, [comment.text])), None)
+            column = next((each for name, each in new.items() if is_about(name, [comment.text])), None)
         if column is None:
             return []
         reason = comment.text.removeprefix(printable(column.name) + LEFT_OUT)
@@ -493,26 +423,32 @@ class _Comparison:
         whose columns exist stays, because ids of records are computed from it."""
         table = _table_call(self._text)
         given = dict(table.options)
-        key = self._history.key
-        present = {each.name for each in relation.columns}
-        if set(key) <= present:
-            given["key"] = key[0] if len(key) == 1 else key
-            self._explain_key(relation)
-        elif not set(relation.unreadable).isdisjoint(key):
-            self._lines.append(f"! the role may no longer read the key ({', '.join(key)}): grant SELECT")
+        key = self._present_key(relation)
+        if key is None:
             return None
-        elif self._fresh is None:
-            self._lines.append(f"! {relation.place} has no key any more, or no column that can be shown")
-            return None
-        else:
-            given["key"] = dict(_table_call(self._fresh).options)["key"]
-            gone = ", ".join(each for each in key if each not in present)
-            self._lines.append(f"! {gone} of its key is gone, so the ids of its records change")
-            self._is_proven = False
-        if self._table.fingerprint:
-            given["fingerprint"] = _fingerprint(relation, given["key"])
+        given["key"] = key[0] if len(key) == 1 else key
+        if self._table.fingerprint and relation.definition is not None:
+            given["fingerprint"] = relation.definition.fingerprint(key)
         changed = replace(table, options=tuple(given.items()))
         return tuple((name, changed if name == "table" else value) for name, value in self._text.options)
+
+    def _present_key(self, relation: Relation) -> tuple[str, ...] | None:
+        """Return the columns of the key, or None if the table has no key."""
+        key = self._history.key
+        gone = [each for each in key if each not in {column.name for column in relation.columns}]
+        if not gone:
+            self._explain_key(relation)
+            return key
+        if not set(relation.unreadable).isdisjoint(key):
+            self._lines.append(f"! the role may no longer read the key ({', '.join(key)}): grant SELECT")
+            return None
+        if self._fresh is None:
+            self._lines.append(f"! {relation.place} has no key any more, or no column that can be shown")
+            return None
+        self._lines.append(f"! {', '.join(gone)} of its key is gone, so the ids of its records change")
+        self._is_proven = False
+        fresh = dict(_table_call(self._fresh).options)["key"]
+        return tuple(map(str, fresh)) if isinstance(fresh, tuple) else (str(fresh),)
 
     def _explain_key(self, relation: Relation) -> None:
         """Say that no unique index covers the key of a table that has changed."""
@@ -532,10 +468,14 @@ def _with_column_name(field: FieldText) -> str:
     return field.name if columns == field.name else f"{field.name} ({columns})"
 
 
-def _fingerprint(relation: Relation, key: Value) -> str:
-    """Return the fingerprint of the relation for the key, which is a column or several."""
-    columns = key if isinstance(key, tuple) else (key,)
-    return "" if relation.definition is None else relation.definition.fingerprint(tuple(map(str, columns)))
+def _with_choices(call: Call, known: Sequence[str], allowed: Sequence[str], added: Sequence[str]) -> Call:
+    """Return a select with more options, and with the values of all if one is not the name of its option."""
+    choices, values = draft.choices(added, known)
+    options = call.options
+    if any(label != option for label, option in values):
+        named: list[tuple[Value, Value]] = [(each, each) for each in known if each in allowed]
+        options = (("values", Dictionary((*named, *values))), *options)
+    return replace(call, arguments=(*call.arguments, *choices), options=options)
 
 
 def _option_name(argument: Value) -> str:

@@ -1,10 +1,11 @@
 """What a table was like when its fingerprint was written. A fingerprint is a hash, so earlier definitions are guessed
-and proven: columns that were renamed, and columns that have exchanged their names."""
+and proven: columns that were renamed, columns that have exchanged their names, and columns with other numbers."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import chain, combinations, islice, permutations, product
+from typing import Any
 
 from countersign.kernel.database.table_fingerprints import TableDefinition
 
@@ -13,6 +14,12 @@ MAX_COLUMNS = 60
 MAX_RENAMED = 4
 """The largest number of renamed columns that is guessed."""
 MAX_GUESSES = 5_000
+
+_TYPES = (
+    *("int4", "int8", "text", "varchar", "bpchar", "bool", "date", "timestamp", "timestamptz", "numeric", "int2"),
+    *("float4", "float8", "uuid", "json", "jsonb", "bytea", "inet", "time", "interval"),
+)
+"""Types that a column can have had."""
 
 
 def last_number(fingerprint: str) -> int:
@@ -59,25 +66,94 @@ def recreated_columns(definition: TableDefinition, fingerprint: str, key: Collec
     return frozenset()
 
 
-def explanation(definition: TableDefinition, fingerprint: str, key: Collection[str]) -> str:
-    """Return what alone has changed in a table of PostgreSQL besides its columns, or an empty text: its row-level
-    security, or a new foreign key."""
+def restored_number(definition: TableDefinition, fingerprint: str, key: Collection[str]) -> int:
+    """Return how many columns the fingerprint covers if they alone explain it with other numbers in the same order, or
+    0. That is so after a dump of the table is restored: the numbers of dropped columns are given again."""
+    last, columns = last_number(fingerprint), definition.columns
+    if [int(each[0]) for each in columns] != list(range(1, len(columns) + 1)):
+        return 0
+    for numbers_before in islice(_numberings(min(len(columns), last - 1), last), MAX_GUESSES):
+        before = tuple((number, *each[1:]) for number, each in zip(numbers_before, columns, strict=False))
+        if replace(definition, columns=before).fits(fingerprint, key):
+            return len(numbers_before)
+    return 0
+
+
+def _numberings(count: int, last: int) -> Iterator[tuple[int, ...]]:
+    """Yield the numbers that columns can have had, `count` of them or fewer, the highest of which is `last`."""
+    for each in range(count, 0, -1):
+        yield from ((*numbers_before, last) for numbers_before in combinations(range(1, last), each - 1))
+
+
+def explanation(
+    definition: TableDefinition, fingerprint: str, key: Collection[str], gone: Collection[str]
+) -> str:
+    """Return what alone has changed in a table of PostgreSQL besides its names, or an empty text: its row-level
+    security, a foreign key, the primary key, the type of one column, or one of the columns that are gone."""
     parts = json.loads(definition.others)
     if not isinstance(parts[1], bool):
         return ""
+    guesses = chain(
+        _other_parts(definition, parts, key), _other_types(definition), _dropped(definition, gone, fingerprint)
+    )
+    for words, before in islice(guesses, MAX_GUESSES):
+        if before.fits(fingerprint, key):
+            return words
+    return ""
 
-    def is_before(changed: list[object]) -> bool:
-        others = json.dumps(changed, ensure_ascii=False)
-        return replace(definition, others=others).fits(fingerprint, key)
 
-    if is_before([parts[0], not parts[1], *parts[2:]]):
-        return f"row-level security is now {'on' if parts[1] else 'off'}"
+def facts(definition: TableDefinition) -> str:
+    """Describe what the fingerprint of a table of PostgreSQL covers besides its columns."""
+    parts = json.loads(definition.others)
+    if not isinstance(parts[1], bool):
+        return ""
+    references = [f"{', '.join(each[2])} refers to {each[0]}.{each[1]}" for each in parts[3] or []]
+    kind = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}.get(str(parts[0]), "a table")
+    primary = [f"its primary key is ({', '.join(parts[2])})"] if parts[2] else []
+    row_rules = f"row-level security is {'on' if parts[1] else 'off'}"
+    return "; ".join([f"it is {kind}", row_rules, *primary, *references])
+
+
+def _other_parts(
+    definition: TableDefinition, parts: list[Any], key: Collection[str]
+) -> Iterator[tuple[str, TableDefinition]]:
+    """Yield definitions with one other part besides the columns, each with the change in words."""
+
+    def before(at: int, part: object) -> TableDefinition:
+        others = [*parts[:at], part, *parts[at + 1 :]]
+        return replace(definition, others=json.dumps(others, ensure_ascii=False))
+
+    yield f"row-level security is now {'on' if parts[1] else 'off'}", before(1, not parts[1])
     references: list[list[object]] = parts[3] or []
     for each in references:
         left = [other for other in references if other is not each] or None
-        if is_before([*parts[:3], left, *parts[4:]]):
-            return f"a foreign key to {each[0]}.{each[1]} is new"
-    return ""
+        yield f"a foreign key to {each[0]}.{each[1]} is new", before(3, left)
+    primary = f"({', '.join(parts[2])})" if parts[2] else "gone"
+    for columns in (None, list(key), *([name] for name in numbers(definition))):
+        if columns != parts[2]:
+            was = f"({', '.join(columns)})" if columns else "none"
+            yield f"the primary key is now {primary}, and was {was}", before(2, columns)
+
+
+def _other_types(definition: TableDefinition) -> Iterator[tuple[str, TableDefinition]]:
+    """Yield definitions in which one column has another type, each with the change in words."""
+    columns = definition.columns
+    for at, (number, name, _, type_name, *_) in enumerate(columns):
+        for other in _TYPES:
+            before = (*columns[:at], (number, name, "pg_catalog", other), *columns[at + 1 :])
+            words = f"the type of {name} is now {type_name}, and was {other}"
+            yield words, replace(definition, columns=before)
+
+
+def _dropped(
+    definition: TableDefinition, gone: Collection[str], fingerprint: str
+) -> Iterator[tuple[str, TableDefinition]]:
+    """Yield definitions with one of the columns that are gone, each with the change in words."""
+    present = {int(each[0]) for each in definition.columns}
+    free = [each for each in range(1, last_number(fingerprint) + 1) if each not in present]
+    for name, number, type_name in product(sorted(gone), free, _TYPES):
+        columns = sorted((*definition.columns, (number, name, "pg_catalog", type_name)), key=lambda each: int(each[0]))
+        yield f"the column {name} is gone, and the others are as they were", replace(definition, columns=tuple(columns))
 
 
 def _guesses(missing: list[str], present: list[str]) -> Iterator[dict[str, str]]:
