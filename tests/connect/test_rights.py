@@ -11,6 +11,7 @@ from countersign.connect.draft import Draft
 from countersign.connect.schema import Database
 from countersign.declare import Declared, text
 from countersign.declare.registry import Registry
+from countersign.declare.table import quoted
 from countersign.records import base_models
 from tests.connect.conftest import SCHEMAS, DatabaseFactory, drafted
 from tests.connect.test_try import serve_and_read
@@ -166,7 +167,7 @@ def test_the_owner_of_the_tables_can_run_the_sql_again(
     role, database = role_of(url), url.rpartition("/")[2]
     granted(postgres_cluster, url, found, role)
     owner = f"owner_of_{database}"
-    places = [each.table.relation for each in models_of(found).values() if each.table is not None]
+    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found))]
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}", database=database
@@ -244,3 +245,87 @@ def test_a_view_is_granted_like_a_table(
 
     with psycopg.connect(theirs) as connection:
         assert connection.execute("SELECT count(first_name) FROM customer_list").fetchall() == [(40,)]
+
+
+def noticed(url: str, found: Draft, role: str) -> list[str]:
+    """Run the SQL for the role as the superuser, and return the notices and warnings of the server."""
+    notices: list[str] = []
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+        connection.execute(rights.grants(models_of(found), role, "module.py").encode())
+    return notices
+
+
+def test_what_policies_and_views_need_besides_is_named(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop", tables=("store", "customer"))
+    role, database = role_of(url), url.rpartition("/")[2]
+    assert noticed(url, found, role) == []
+
+    for statement in (
+        "CREATE TABLE member (store_id integer, usr name)",
+        "CREATE FUNCTION is_open() RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "REVOKE EXECUTE ON FUNCTION is_open() FROM PUBLIC",
+        "ALTER TABLE store ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY own ON store USING (is_open() AND store_id IN (SELECT m.store_id FROM member AS m))",
+        "ALTER TABLE customer ENABLE ROW LEVEL SECURITY",
+    ):
+        postgres_cluster.sql(statement, database=database)
+
+    assert sorted(noticed(url, found, role)) == [
+        f"customer has row-level security and no policy for {role}, which reads no row of it",
+        f"store uses function is_open(), on which {role} has no rights: grant them by hand, or it cannot be read",
+        f"store uses table member, on which {role} has no rights: grant them by hand, or it cannot be read",
+    ]
+
+
+def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("codes")
+    found = drafted(url, "codes")
+    role, database = role_of(url), url.rpartition("/")[2]
+    granted(postgres_cluster, url, found, role)
+    owner = f"owner_of_{database}"
+    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found))]
+    tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
+    postgres_cluster.sql(
+        f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}",
+        f"CREATE TABLE of_another (a int); GRANT SELECT ON of_another TO {role}",
+        database=database,
+    )
+
+    said = noticed(url.replace("postgres@", f"{owner}@"), found, role)
+
+    assert f"the rights of {role} on public.of_another stay: its owner has to revoke them" in said
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT has_any_column_privilege(%s, %s, 'SELECT')", [role, places[0]]).fetchall()
+    assert rows == [(True,)]
+
+
+def test_rights_of_other_roles_stay(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("codes")
+    found = drafted(url, "codes")
+    database = url.rpartition("/")[2]
+    other = f"other_of_{database}"
+    place = ".".join(map(quoted, next(iter(rights.named_columns(models_of(found))))))
+    postgres_cluster.sql(f"CREATE ROLE {other} LOGIN; GRANT SELECT, INSERT ON {place} TO {other}", database=database)
+
+    granted(postgres_cluster, url, found, role_of(url))
+
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT has_table_privilege(%s, %s, 'INSERT')", [other, place]).fetchall()
+    assert rows == [(True,)]
+
+
+def test_columns_that_public_may_read_are_counted(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, found, role_of(url))
+    postgres_cluster.sql("GRANT SELECT (password_hash) ON customer TO PUBLIC", database=url.rpartition("/")[2])
+
+    excess = excess_of(theirs, found)
+
+    assert (excess.columns, excess.public_count) == (("public.customer.password_hash",), 1)

@@ -120,6 +120,9 @@ def _of_fingerprint(model: Declared, table: Table, relation: Relation) -> Iterat
     later."""
     definition, key = relation.definition, table.key_columns
     used = {name for field in model.fields.values() for name in field.table_columns}
+    if definition is None and table.fingerprint:
+        text = f"{relation.place} cannot be compared with its fingerprint now, because a table is locked"
+        yield Misfit(model.name, text, "try again later")
     if definition is None or not table.fingerprint or definition.fits(table.fingerprint, key, used):
         return
     text = f"the table {relation.place} has changed since the file was written, so the model is hidden"

@@ -12,30 +12,33 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.security.encryption import MemoryCipher
 
 TIMEOUT_S = 5.0
-NOT_PERMITTED, TIMED_OUT = "42501", "57014"
-"""The SQLSTATE of a statement that the role may not run, and of one that takes too long."""
+NOT_PERMITTED, TIMED_OUT, NO_EQUALITY = "42501", "57014", "42883"
+"""The SQLSTATE of a statement that the role may not run, that takes too long, and that compares values of a type
+without equality."""
 
 # Rows with an empty value in the key are not records.
 _REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1"
+_FIRST_ROW = "SELECT {columns} FROM {table} LIMIT 1"
 
 
-async def has_repeated_key(url: str, relation: Relation, key: Sequence[str]) -> bool | None:
-    """Return whether two rows have the same key. Return None if the database does not answer within TIMEOUT_S.
+async def has_repeated_key(url: str, relation: Relation, key: Sequence[str]) -> bool | str:
+    """Return whether two rows have the same key, or the SQLSTATE of the statement if the database does not answer
+    within TIMEOUT_S. For SQLite that is TIMED_OUT.
 
     Raises:
         Unavailable: the database cannot be reached.
     """
     columns = [quoted(each) for each in key]
     statement = _REPEATED.format(
-        table=".".join(map(quoted, filter(None, relation.id))),
+        table=_table(relation),
         filled=" AND ".join(f"{each} IS NOT NULL" for each in columns),
         columns=", ".join(columns),
     )
     if url.startswith(sqlite.SQLITE):
         return await _in_sqlite(url, statement)
     async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
-        rows = await postgres_admin.fetch_within(connection, statement, [], timeout_ms=int(TIMEOUT_S * 1000))
-    return None if rows is None else bool(rows)
+        rows = await postgres_admin.fetch_or_code(connection, statement, [], timeout_ms=int(TIMEOUT_S * 1000))
+    return rows if isinstance(rows, str) else bool(rows)
 
 
 async def failures(url: str, tables: Mapping[str, tuple[Relation, Sequence[str]]]) -> dict[str, str]:
@@ -49,19 +52,22 @@ async def failures(url: str, tables: Mapping[str, tuple[Relation, Sequence[str]]
     found: dict[str, str] = {}
     async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
         for name, (relation, columns) in tables.items():
-            place = ".".join(map(quoted, relation.id))
-            statement = f"SELECT {', '.join(map(quoted, columns))} FROM {place} LIMIT 1"
+            statement = _FIRST_ROW.format(columns=", ".join(map(quoted, columns)), table=_table(relation))
             rows = await postgres_admin.fetch_or_code(connection, statement, [], timeout_ms=int(TIMEOUT_S * 1000))
             if isinstance(rows, str) and rows != TIMED_OUT:
                 found[name] = rows
     return found
 
 
-async def _in_sqlite(url: str, statement: str) -> bool | None:
+def _table(relation: Relation) -> str:
+    return ".".join(map(quoted, filter(None, relation.id)))
+
+
+async def _in_sqlite(url: str, statement: str) -> bool | str:
     database = await open_existing(url, pool=1, read_deadline_s=TIMEOUT_S, new_cipher=MemoryCipher)
     try:
         return bool(await database.scan(statement))
     except Refused:
-        return None
+        return TIMED_OUT
     finally:
         await database.close()

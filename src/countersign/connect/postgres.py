@@ -1,7 +1,7 @@
 """Reads the schema of a PostgreSQL database in one statement over its catalog, and samples of its text columns."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from countersign.connect.schema import (
@@ -18,9 +18,11 @@ from countersign.connect.schema import (
 )
 from countersign.kernel.database import postgres_admin, table_fingerprints
 from countersign.kernel.database.postgres_admin import AdminConnection
+from countersign.kernel.database.table_fingerprints import TableDefinition
 
 APPLICATION = "countersign connect"
 SAMPLE_TIMEOUT_MS = 300
+LOCK_TIMEOUT_MS = 1_000
 MAX_SAMPLE_LENGTH = 200
 
 # $1: the schemas, or an empty array for all schemas of applications. $2: the encoding of the answer.
@@ -191,8 +193,9 @@ _BEFORE, _INSTEAD = 2, 64
 _EVENTS = {4: "INSERT", 8: "DELETE", 16: "UPDATE", 32: "TRUNCATE"}
 
 
-async def read(url: str, schemas: Sequence[str]) -> Database:
-    """Return the schema of the database: the tables and views that the role may read.
+async def read(url: str, schemas: Sequence[str], compared: Collection[RelationId] | None = None) -> Database:
+    """Return the schema of the database: the tables and views that the role may read. `compared` are the only ones
+    whose definitions are read; without it, all are. A table that is locked, or a view over one, has no definition.
 
     Raises:
         Unavailable: the server cannot be reached.
@@ -205,7 +208,21 @@ async def read(url: str, schemas: Sequence[str]) -> Database:
         rows = await connection.fetch(_CATALOG, list(schemas), await _encoding(connection))
         database = _database(json.loads(_decoded(rows[0][0])))
         ids = [each.id for each in database.relations if each.is_decodable]
-        return database.with_definitions(await table_fingerprints.read("postgres", connection.fetch, ids))
+        ids = ids if compared is None else [each for each in ids if each in compared]
+        return database.with_definitions(await _definitions(connection, ids))
+
+
+async def _definitions(
+    connection: AdminConnection, ids: Sequence[RelationId]
+) -> Mapping[RelationId, TableDefinition]:
+    """Return the definitions of the relations. If one is locked, read each by itself, and leave out those that are."""
+    async with postgres_admin.skip_locked(connection, timeout_ms=LOCK_TIMEOUT_MS):
+        return await table_fingerprints.read("postgres", connection.fetch, ids)
+    found: dict[RelationId, TableDefinition] = {}
+    for each in ids:
+        async with postgres_admin.skip_locked(connection, timeout_ms=LOCK_TIMEOUT_MS):
+            found.update(await table_fingerprints.read("postgres", connection.fetch, [each]))
+    return found
 
 
 async def samples(url: str, relations: Sequence[Relation], limit: int) -> Samples:

@@ -51,6 +51,14 @@ SELECT r.rolsuper, r.rolbypassrls, r.rolcreaterole OR r.rolcreatedb OR r.rolrepl
 FROM pg_catalog.pg_roles AS r
 WHERE r.rolname = current_user
 """
+_PUBLIC = """
+SELECT n.nspname, c.relname, a.attname
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+    AND has_column_privilege('public', c.oid, a.attnum, 'SELECT')
+"""
 _REASONS = (
     "it is a superuser",
     "it bypasses row-level security",
@@ -125,7 +133,12 @@ BEGIN
             )
         )
     LOOP
-        EXECUTE format('REVOKE ALL ON TABLE %I.%I FROM %I', held.nspname, held.relname, {role});
+        BEGIN
+            EXECUTE format('REVOKE ALL ON TABLE %I.%I FROM %I', held.nspname, held.relname, {role});
+        EXCEPTION WHEN insufficient_privilege OR dependent_objects_still_exist THEN
+            RAISE WARNING 'the rights of % on %.% stay: its owner has to revoke them',
+                {role}, held.nspname, held.relname;
+        END;
     END LOOP;
     FOR held IN
         SELECT n.nspname
@@ -133,7 +146,11 @@ BEGIN
         JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
         WHERE EXISTS (SELECT FROM aclexplode(n.nspacl) AS a WHERE a.grantee = r.oid)
     LOOP
-        EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %I', held.nspname, {role});
+        BEGIN
+            EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %I', held.nspname, {role});
+        EXCEPTION WHEN insufficient_privilege OR dependent_objects_still_exist THEN
+            RAISE WARNING 'the rights of % on the schema % stay: its owner has to revoke them', {role}, held.nspname;
+        END;
     END LOOP;
     IF NOT has_database_privilege({role}, current_database(), 'CONNECT') THEN
         EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), {role});
@@ -141,14 +158,67 @@ BEGIN
 END
 """
 
+# Policies, and views that run with the rights of their reader, may read more tables and call functions.
+_NAME_MISSING = """
+DECLARE
+    place regclass;
+    missing record;
+BEGIN
+    FOR place IN
+        SELECT DISTINCT t.attrelid::regclass
+        FROM pg_catalog.pg_attribute AS t
+        CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+        JOIN pg_catalog.pg_roles AS r ON r.oid = a.grantee
+        WHERE r.rolname = {role}
+    LOOP
+        IF EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = place AND c.relrowsecurity)
+            AND NOT EXISTS (
+                SELECT FROM pg_catalog.pg_policy AS p
+                JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
+                WHERE p.polrelid = place AND p.polcmd IN ('r', '*') AND p.polroles && ARRAY[0::oid, r.oid]
+            )
+        THEN
+            RAISE NOTICE '% has row-level security and no policy for %, which reads no row of it', place, {role};
+        END IF;
+        FOR missing IN
+            SELECT pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) AS object
+            FROM pg_catalog.pg_depend AS d
+            WHERE d.refobjid <> place AND (
+                d.classid = 'pg_policy'::regclass AND d.objid IN (
+                    SELECT p.oid FROM pg_catalog.pg_policy AS p WHERE p.polrelid = place
+                )
+                OR d.classid = 'pg_rewrite'::regclass AND d.objid IN (
+                    SELECT w.oid
+                    FROM pg_catalog.pg_rewrite AS w
+                    JOIN pg_catalog.pg_class AS c ON c.oid = w.ev_class
+                    WHERE c.oid = place AND c.reloptions && ARRAY['security_invoker=true', 'security_invoker=on',
+                        'security_invoker=1', 'security_invoker=yes']
+                )
+            )
+            AND CASE d.refclassid
+                WHEN 'pg_class'::regclass THEN NOT has_any_column_privilege({role}, d.refobjid, 'SELECT')
+                WHEN 'pg_proc'::regclass THEN NOT has_function_privilege({role}, d.refobjid, 'EXECUTE')
+                ELSE false
+            END
+            GROUP BY d.refclassid, d.refobjid
+        LOOP
+            RAISE NOTICE '% uses %, on which % has no rights: grant them by hand, or it cannot be read',
+                place, missing.object, {role};
+        END LOOP;
+    END LOOP;
+END
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Excess:
     """What a role may do beyond reading what a module text names: reasons in words, and the columns that it may read
-    besides, as `schema.table.column`. A superuser has the first reason alone."""
+    besides, as `schema.table.column`, with the number of those that PUBLIC may read. A superuser has the first reason
+    alone."""
 
     reasons: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    public_count: int = 0
 
 
 def named_columns(models: Mapping[str, Declared]) -> dict[RelationId, tuple[str, ...]]:
@@ -198,6 +268,8 @@ def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str
     for (schema, table), names in sorted(columns.items()):
         place = f"{_identifier(schema)}.{_identifier(table)}"
         yield f"GRANT SELECT ({', '.join(map(_identifier, names))}) ON TABLE {place} TO {name};"
+    yield "-- Notices name what the policies of a table, or a view with security_invoker, need besides."
+    yield f"DO {_literal(_NAME_MISSING.format(role=literal))};"
     yield "COMMIT;"
     yield ""
 
@@ -225,14 +297,16 @@ async def excess(url: str, models: Mapping[str, Declared], database: Database) -
     needed = named_columns(models)
     async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
         (held,) = await connection.fetch(_HELD)
+        public = {(str(schema), str(table), str(column)) for schema, table, column in await connection.fetch(_PUBLIC)}
     reasons = tuple(reason for reason, is_held in zip(_REASONS, held, strict=True) if is_held)
     if database.is_superuser:
         return Excess(reasons[:1])
-    columns = tuple(
-        f"{relation.place}.{column.name}"
+    more = [
+        (relation, column.name)
         for relation in database.relations
         if relation.kind != "extension"
         for column in relation.columns
         if column.name not in needed.get(relation.id, ())
-    )
-    return Excess(reasons, columns)
+    ]
+    public_count = sum((*relation.id, name) in public for relation, name in more)
+    return Excess(reasons, tuple(f"{relation.place}.{name}" for relation, name in more), public_count)

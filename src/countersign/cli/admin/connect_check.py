@@ -15,9 +15,13 @@ from countersign.connect import rights as role_rights
 from countersign.connect.fit import Misfit
 from countersign.connect.review import undecided_columns
 from countersign.connect.rights import Excess
-from countersign.connect.schema import Database
+from countersign.connect.schema import Database, Relation
 from countersign.declare.text import printable
+from countersign.kernel import clock
 from countersign.kernel.errors import Refused
+
+KEYS_TIMEOUT_S = 30.0
+"""The time after which no further key is compared."""
 
 
 @click.command()
@@ -33,24 +37,34 @@ def check(*, module: str, url: str | None, url_file: str | None) -> int:
     """
     file = module_text_file.load(module)
     address = address_of(url, url_file)
-    database = module_text_file.read_database(address)
+    database = module_text_file.read_database(address, file.models)
     try:
-        found = [*fit.misfits(file.models, database), *asyncio.run(_unreadable(address, file, database))]
-        found += asyncio.run(_repeated_keys(address, file, database, {each.model for each in found}))
-        excess = None if database.is_sqlite else asyncio.run(role_rights.excess(address, file.models, database))
+        found, excess = asyncio.run(_compare(address, file, database))
     except Refused as refused:
         raise refusal_failure(CANNOT_CONNECT, refused) from refused
     look = [each.place for each in undecided_columns(file.text)]
-    fitting = len(file.models) - len({each.model for each in found})
     output.answer(_as_json(file, found, look, database.role, excess))
     for each in found:
         output.say(printable(f"{each.place}: {each.text}: {each.remedy}"))
-    count = len(file.models)
-    models = f"{fitting} of {count}" if found else str(count)
-    verb = "model fits" if models == "1" else "models fit"
     role = "" if excess is None else f" Role {database.role}: {_role(excess, found)}."
-    output.say(printable(f"{module}: {models} {verb} the database. {len(look)} to look at.{role}"))
+    output.say(printable(f"{module}: {_models(file, found)} the database. {len(look)} to look at.{role}"))
     return Exit.FAILED if found else Exit.OK
+
+
+def _models(file: ModuleFile, found: Sequence[Misfit]) -> str:
+    """Return how many models fit, with the verb."""
+    count = len(file.models)
+    models = f"{count - len({each.model for each in found})} of {count}" if found else str(count)
+    return f"{models} {'model fits' if models == '1' else 'models fit'}"
+
+
+async def _compare(
+    address: str, file: ModuleFile, database: Database
+) -> tuple[list[Misfit], Excess | None]:
+    """Return what does not fit, and what the role may do beyond that."""
+    found = [*fit.misfits(file.models, database), *await _unreadable(address, file, database)]
+    found += await _repeated_keys(address, file, database, {each.model for each in found})
+    return found, None if database.is_sqlite else await role_rights.excess(address, file.models, database)
 
 
 async def _unreadable(address: str, file: ModuleFile, database: Database) -> list[Misfit]:
@@ -71,17 +85,32 @@ async def _repeated_keys(
     """Return the models with a key that two rows share, or that cannot be compared in time, without those that are
     known not to fit."""
     found: list[Misfit] = []
+    started_s = clock.monotonic_s()
     for name, (relation, key) in fit.unproven_keys(file.models, database).items():
         if name in known:
             continue
+        if clock.monotonic_s() - started_s > KEYS_TIMEOUT_S:
+            text = f"no unique index covers the key, and it was not compared within {KEYS_TIMEOUT_S:.0f} s with others"
+            found.append(Misfit(f"{name}.table", text, "check it in a module text with fewer models"))
+            continue
         is_repeated = await key_check.has_repeated_key(address, relation, key)
-        if is_repeated is None:
-            text = f"no unique index covers the key, and its rows cannot be compared in {key_check.TIMEOUT_S:.0f} s"
-            found.append(Misfit(f"{name}.table", text, "add a unique index, or name another key"))
+        if isinstance(is_repeated, str):
+            found.append(Misfit(f"{name}.table", *_uncompared(relation, key, is_repeated)))
         elif is_repeated:
             text = f"several rows of {relation.place} have the same {', '.join(key)}"
             found.append(Misfit(f"{name}.table", text, "name another key"))
     return found
+
+
+def _uncompared(relation: Relation, key: Sequence[str], code: str) -> tuple[str, str]:
+    """Return why the rows cannot be compared by their key, and the remedy."""
+    if code == key_check.NO_EQUALITY:
+        return f"values of the type of the key ({', '.join(key)}) cannot be compared", "name another key"
+    if code != key_check.TIMED_OUT:
+        return f"its rows cannot be read (SQLSTATE {code})", "read them with psql as this role, and correct the database"
+    text = f"no unique index covers the key, and its rows cannot be compared in {key_check.TIMEOUT_S:.0f} s"
+    is_view = relation.kind in ("view", "materialized")
+    return text, "name another key" if is_view else "add a unique index, or name another key"
 
 
 def _role(excess: Excess, found: Sequence[Misfit]) -> str:
@@ -93,6 +122,8 @@ def _role(excess: Excess, found: Sequence[Misfit]) -> str:
         shown = ", ".join([*excess.columns[:SHOWN], *(["…"] if count > SHOWN else [])])
         noun = "column that the file does not name" if count == 1 else "columns that the file does not name"
         more.append(f"it may read {count} {noun} ({shown})")
+    if excess.public_count:
+        more.append(f"{excess.public_count} of them by rights of PUBLIC, which only REVOKE … FROM PUBLIC takes back")
     if more:
         return f"{needed or 'has all it needs'}, and more: {'; '.join(more)}; see connect rights"
     return f"{needed or 'has all it needs'}, and nothing more"

@@ -24,6 +24,7 @@ _CONNECTION_ERRORS = (
 )
 """The errors after which the connection is of no use."""
 _SET_TIMEOUT = "SELECT set_config('statement_timeout', $1, true)"
+_SET_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', $1, true)"
 
 
 ByteSink: TypeAlias = Callable[[bytes], Awaitable[None]]
@@ -142,6 +143,18 @@ async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
     """
     async with admin_session(url) as connection:
         return [await privileges(connection, schema) for schema in schemas]
+
+
+@asynccontextmanager
+async def skip_locked(connection: AdminConnection, *, timeout_ms: int) -> AsyncGenerator[None]:
+    """Run the block, inside a transaction of the isolation `repeatable_read`, in a savepoint. If one of its statements
+    waits longer for a lock, the rest of the block is left out."""
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            await connection.fetch(_SET_LOCK_TIMEOUT, str(timeout_ms))
+            yield
+    except asyncpg.LockNotAvailableError:
+        pass
 
 
 async def fetch_within(
