@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -14,6 +15,9 @@ from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 from tests.servers.countersign import COMMAND, environment
 
+ASK = ("connect", "review", "shop.py", "--ask")
+QUESTION = re.compile(rb"\[[^\]]*\]: $")
+"""The end of a question, with the answer that an empty line gives."""
 TABLE = "CREATE TABLE customer (id INTEGER PRIMARY KEY, hobby TEXT, remark TEXT, born DATE)"
 
 
@@ -91,19 +95,24 @@ def test_a_wrong_decision_changes_nothing(
     assert file.read_text() == before
 
 
-def typed(folder: Path, home: dict[str, str], answers: str, *arguments: str) -> str:
-    """Run the command on a terminal where a person types the answers, and return what the terminal shows."""
+def typed(folder: Path, home: dict[str, str], answers: list[str], *arguments: str, early: str = "") -> str:
+    """Run the command on a terminal where a person types each answer after a question, and return what the terminal
+    shows. `early` is typed before the first question."""
     ours, theirs = pty.openpty()
     command = [*COMMAND, *arguments]
     with subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**home), cwd=folder
     ) as process:
         os.close(theirs)
-        os.write(ours, answers.encode())
-        shown = b""
+        os.write(ours, early.encode())
+        shown, unseen = b"", b""
         try:
             while part := os.read(ours, 4096):
                 shown += part
+                unseen += part
+                if answers and QUESTION.search(unseen):
+                    os.write(ours, answers.pop(0).encode())
+                    unseen = b""
         except OSError:
             # Linux reports the end of the terminal as an error.
             process.wait()
@@ -112,7 +121,7 @@ def typed(folder: Path, home: dict[str, str], answers: str, *arguments: str) -> 
 
 
 def test_a_person_at_a_terminal_is_asked_about_each_column(home: dict[str, str], file: Path) -> None:
-    shown = typed(file.parent, home, "l\nREMARK\nc\nh\n", "connect", "review", "shop.py")
+    shown = typed(file.parent, home, ["l\n", "REMARK\n", "c\n", "h\n"], *ASK)
 
     assert "customer.remark  agents see TEXT_" in shown
     assert "[h]ide [s]kip [q]uit" in shown
@@ -126,7 +135,7 @@ def test_a_person_at_a_terminal_is_asked_about_each_column(home: dict[str, str],
 def test_a_person_can_leave_columns_for_later(home: dict[str, str], file: Path) -> None:
     before = file.read_text()
 
-    shown = typed(file.parent, home, "s\nq\n", "connect", "review", "shop.py")
+    shown = typed(file.parent, home, ["s\n", "q\n"], *ASK)
 
     assert "3 to look at." in shown
     assert file.read_text() == before
@@ -140,7 +149,7 @@ def test_decisions_on_one_model_are_written_before_the_next_one(
     file.unlink()
     assert run("connect", "sqlite:///shop.db").returncode == Exit.OK
 
-    typed(tmp_path, home, "c\nl\nbad label\nREMARK\ns\n\x04", "connect", "review", "shop.py")
+    typed(tmp_path, home, ["c\n", "l\n", "bad label\n", "REMARK\n", "s\n", "\x04"], *ASK)
 
     written = file.read_text()
     assert "hobby = Text()\n" in written

@@ -251,11 +251,13 @@ class _Drafter:
     def _field(self, relation: Relation, column: TableColumn, fields: "_FieldNames") -> FieldText | Comment:
         verdict = self._guess(relation, column)
         declared = self._declared(relation, column)
-        self._count(f"{self._models[relation.id]}.{column.name}", verdict, declared)
+        model = self._models[relation.id]
         if isinstance(declared, str):
+            self._count(f"{model}.{column.name}", verdict, declared)
             return Comment(printable(f"{column.name}: left out: {declared}"))
         suffix = "_minor" if declared.word == "Money" else ""
         name = fields.add(column.name, suffix, fallback=f"column_{column.number}")
+        self._count(f"{model}.{name}", verdict, declared)
         shown = names.label(column.name, name)
         options: list[tuple[str, Value]] = [("column", column.name)] if name != column.name else []
         options += [("label", shown)] if shown else []
@@ -264,7 +266,7 @@ class _Drafter:
         )
 
     def _count(self, place: str, verdict: Guess, declared: Call | str) -> None:
-        """Add the column to the report."""
+        """Add the field, or the column that is left out, to the report."""
         if verdict.verdict == "secret":
             self._report.secret.append(place)
         elif isinstance(declared, str):

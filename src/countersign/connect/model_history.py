@@ -87,15 +87,16 @@ def _changed(
     """Return the history of a table that has changed, and in which one of these sets of columns may be gone."""
     last = table_history.last_number(fingerprint)
     found = (table_history.renamed_columns(definition, fingerprint, key, each) for each in gone)
-    renamed = next((each for each in found if each is not None), None)
-    present_key = tuple((renamed or {}).get(each, each) for each in key)
+    explained = next((each for each in found if each is not None), None)
+    renamed = explained or {}
+    present_key = tuple(renamed.get(each, each) for each in key)
     if not is_sqlite:
-        note = "" if renamed is not None else table_history.explanation(definition, fingerprint, key, gone[-1])
-        return History(present_key, last, False, renamed is not None, renamed or {}, note=note)
+        note = "" if explained is not None else table_history.explanation(definition, fingerprint, key, gone[-1])
+        return History(present_key, last, False, explained is not None, renamed, note=note)
     # SQLite numbers its columns anew when one is dropped. The next one gets the number, and looks like a renamed one.
-    last -= len(gone[0] - (renamed or {}).keys())
+    last -= len(gone[0] - renamed.keys())
     recreated = table_history.recreated_columns(definition, fingerprint, key)
-    return History(present_key, last, False, False, renamed or {}, recreated)
+    return History(present_key, last, False, False, renamed, recreated)
 
 
 def new_columns(text: ModelText, model: Declared, relation: Relation, history: History) -> list[TableColumn]:

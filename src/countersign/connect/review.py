@@ -2,7 +2,7 @@
 decisions on them, each of which is a change of the module text."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -29,7 +29,8 @@ Decision: TypeAlias = Literal["clear", "hide"] | TokenLabel
 @dataclass(frozen=True, slots=True)
 class UndecidedColumn:
     """A column to look at. `label` is the label of its tokens; a column that is left out has none, nor has one whose
-    values agents read. `is_left_out` says which, and `is_text` whether tokens can stand for its values."""
+    values agents read. `is_left_out` says which, and `is_text` whether tokens can stand for its values. The name of a
+    column that is left out is in quotes if a field has the same name."""
 
     model: str
     name: str
@@ -62,18 +63,24 @@ def model_name(model: ModelText) -> str:
 
 
 def _of_model(model: ModelText) -> Iterator[UndecidedColumn]:
+    fields = _field_names(model)
     for each in model.body:
-        yield from _of_item(model_name(model), each)
+        yield from _of_item(model_name(model), each, fields)
 
 
-def _of_item(model: str, item: FieldText | Comment) -> Iterator[UndecidedColumn]:
+def _field_names(model: ModelText) -> frozenset[str]:
+    return frozenset(each.name for each in model.body if isinstance(each, FieldText))
+
+
+def _of_item(model: str, item: FieldText | Comment, fields: Collection[str]) -> Iterator[UndecidedColumn]:
     if isinstance(item, FieldText) and item.comment.startswith(LOOK):
         label = dict(item.call.options).get("personal")
         is_text = item.call.word in ("Text", "LongText")
         yield UndecidedColumn(model, item.name, str(label or ""), item.comment.removeprefix(LOOK), is_text=is_text)
     elif isinstance(item, Comment) and f"{LEFT_OUT}{LOOK}" in item.text:
         column, _, reason = item.text.partition(f"{LEFT_OUT}{LOOK}")
-        yield UndecidedColumn(model, column, "", reason, is_left_out=True, is_text=False)
+        name = f'"{column}"' if column in fields else column
+        yield UndecidedColumn(model, name, "", reason, is_left_out=True, is_text=False)
 
 
 def decided(module: ModuleText, decisions: Mapping[str, Decision]) -> ModuleText:
@@ -91,10 +98,10 @@ def _with_count(summary: str, count: int) -> str:
 
 
 def _decided_model(model: ModelText, decisions: Mapping[str, Decision]) -> ModelText:
-    name = model_name(model)
+    name, fields = model_name(model), _field_names(model)
     body: list[FieldText | Comment] = []
     for each in model.body:
-        column = next(_of_item(name, each), None)
+        column = next(_of_item(name, each, fields), None)
         decision = None if column is None else decisions.get(column.place)
         body.append(each if decision is None else _decided_item(each, decision))
     return replace(model, body=tuple(body))
@@ -106,10 +113,16 @@ def _decided_item(item: FieldText | Comment, decision: Decision) -> FieldText | 
     if decision == "hide":
         column = dict(item.call.options).get("column") or item.name
         return Comment(printable(f"{column}{LEFT_OUT}hidden; it was {source_line(item)}"))
-    options = tuple((name, value) for name, value in item.call.options if name not in ("personal", "linked"))
-    if isinstance(decision, TokenLabel):
-        options = (*options, *label_options(item.call.word, decision.name))
+    kept = [(name, value) for name, value in item.call.options if name not in ("personal", "linked")]
+    options = (*kept, *_label_options(item, decision.name)) if isinstance(decision, TokenLabel) else tuple(kept)
     return replace(item, call=replace(item.call, options=options), comment="")
+
+
+def _label_options(item: FieldText, label: str) -> tuple[tuple[str, Value], ...]:
+    """Return the options for another label of a field. Tokens that a person has not linked stay so."""
+    options = label_options(item.call.word, label)
+    is_unlinked = dict(item.call.options).get("linked") is False
+    return (("personal", label), ("linked", False)) if is_unlinked else options
 
 
 def label_options(word: str, label: str) -> tuple[tuple[str, Value], ...]:

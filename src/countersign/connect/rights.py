@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from countersign.connect import postgres
-from countersign.connect.schema import Database, RelationId, relation_id
+from countersign.connect.schema import Database, Relation, RelationId, relation_id
 from countersign.declare import Declared
 from countersign.declare.table import quoted
 from countersign.declare.text import printable
@@ -287,6 +287,15 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _more_columns(
+    needed: Mapping[RelationId, tuple[str, ...]], database: Database
+) -> Iterator[tuple[Relation, str]]:
+    """Yield the columns that the role may read and that are not needed, without those of extensions."""
+    for relation in database.relations:
+        names = [each.name for each in relation.columns if each.name not in needed.get(relation.id, ())]
+        yield from ((relation, each) for each in names if relation.kind != "extension")
+
+
 async def excess(url: str, models: Mapping[str, Declared], database: Database) -> Excess:
     """Return what the role of a PostgreSQL database may do beyond reading what the models name. Tables of extensions do
     not count.
@@ -294,19 +303,12 @@ async def excess(url: str, models: Mapping[str, Declared], database: Database) -
     Raises:
         Unavailable: the server cannot be reached.
     """
-    needed = named_columns(models)
     async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
         (held,) = await connection.fetch(_HELD)
         public = {(str(schema), str(table), str(column)) for schema, table, column in await connection.fetch(_PUBLIC)}
     reasons = tuple(reason for reason, is_held in zip(_REASONS, held, strict=True) if is_held)
     if database.is_superuser:
         return Excess(reasons[:1])
-    more = [
-        (relation, column.name)
-        for relation in database.relations
-        if relation.kind != "extension"
-        for column in relation.columns
-        if column.name not in needed.get(relation.id, ())
-    ]
+    more = list(_more_columns(named_columns(models), database))
     public_count = sum((*relation.id, name) in public for relation, name in more)
     return Excess(reasons, tuple(f"{relation.place}.{name}" for relation, name in more), public_count)

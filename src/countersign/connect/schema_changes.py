@@ -260,12 +260,17 @@ class _Comparison:
             self._explain_new(item, columns)
         if field.kind == "ref" or not columns:
             return moved
-        column = relation.column(columns[0])
-        if self._needs_look(item, moved, column):
-            self._is_proven = False
-            moved = self._masked(moved, column)
-        is_of_kind = isinstance(moved, FieldText) and moved.call.word == item.call.word
-        return self._of_type(moved, field, column) if is_of_kind else moved
+        return self._of_column(item, moved, field, relation.column(columns[0]))
+
+    def _of_column(self, item: FieldText, moved: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
+        """Return what becomes of a field whose column exists. `moved` names its present column."""
+        if not self._needs_look(item, moved, column):
+            return self._of_type(moved, field, column)
+        self._is_proven = False
+        masked = self._masked(moved, column)
+        if isinstance(masked, Comment) or masked.call.word != item.call.word:
+            return masked
+        return self._of_type(masked, field, column)
 
     def _without_columns(
         self, item: FieldText, moved: FieldText, gone: Sequence[str], relation: Relation

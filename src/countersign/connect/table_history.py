@@ -2,7 +2,7 @@
 and proven: columns that were renamed, columns that have exchanged their names, and columns with other numbers."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, islice, permutations, product
 from typing import Any
@@ -104,10 +104,11 @@ def explanation(
 
 def facts(definition: TableDefinition) -> str:
     """Describe what the fingerprint of a table of PostgreSQL covers besides its columns."""
-    parts = json.loads(definition.others)
+    parts: list[Any] = json.loads(definition.others)
     if not isinstance(parts[1], bool):
         return ""
-    references = [f"{', '.join(each[2])} refers to {each[0]}.{each[1]}" for each in parts[3] or []]
+    found: list[tuple[str, str, list[str], list[str]]] = parts[3] or []
+    references = [f"{', '.join(each[2])} refers to {each[0]}.{each[1]}" for each in found]
     kind = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}.get(str(parts[0]), "a table")
     primary = [f"its primary key is ({', '.join(parts[2])})"] if parts[2] else []
     row_rules = f"row-level security is {'on' if parts[1] else 'off'}"
@@ -125,14 +126,15 @@ def _other_parts(
 
     yield f"row-level security is now {'on' if parts[1] else 'off'}", before(1, not parts[1])
     references: list[list[object]] = parts[3] or []
-    for each in references:
-        left = [other for other in references if other is not each] or None
-        yield f"a foreign key to {each[0]}.{each[1]} is new", before(3, left)
-    primary = f"({', '.join(parts[2])})" if parts[2] else "gone"
+    for at, each in enumerate(references):
+        yield f"a foreign key to {each[0]}.{each[1]} is new", before(3, references[:at] + references[at + 1 :] or None)
     for columns in (None, list(key), *([name] for name in numbers(definition))):
-        if columns != parts[2]:
-            was = f"({', '.join(columns)})" if columns else "none"
-            yield f"the primary key is now {primary}, and was {was}", before(2, columns)
+        yield f"the primary key is now {_list(parts[2])}, and was {_list(columns)}", before(2, columns)
+
+
+def _list(columns: Sequence[str] | None) -> str:
+    """Return the columns of a key in words."""
+    return f"({', '.join(columns)})" if columns else "none"
 
 
 def _other_types(definition: TableDefinition) -> Iterator[tuple[str, TableDefinition]]:

@@ -71,8 +71,8 @@ def connect(
     """Write a module text for the tables of the database at URL: postgresql://… or sqlite:///FILE.
 
     The command only reads, except with --demo-database. Without URL and --url-file, the URL is the setting
-    COUNTERSIGN_EXISTING_URL. Text that may be personal is masked, and secrets are left out; the file says why. The file
-    contains no password, and an existing file is never overwritten.
+    COUNTERSIGN_EXISTING_URL, or else COUNTERSIGN_DATABASE_URL. Text that may be personal is masked, and secrets are
+    left out; the file says why. The file contains no password, and an existing file is never overwritten.
     """
     if is_demo:
         _require_url(url, url_file)

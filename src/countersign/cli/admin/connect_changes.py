@@ -2,6 +2,7 @@
 module text with these changes."""
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Collection, Sequence
 
@@ -17,6 +18,7 @@ from countersign.connect.schema import Database, Samples
 from countersign.connect.schema_changes import ModelChange
 from countersign.declare import DeclarationError
 from countersign.declare.text import printable
+from countersign.kernel import connection_urls
 from countersign.kernel.errors import Refused
 
 CANNOT_ACCEPT = "cannot accept the changes"
@@ -25,9 +27,10 @@ CANNOT_ACCEPT = "cannot accept the changes"
 @click.command()
 @click.argument("module")
 @click.argument("url", required=False)
+@click.option("--exit-code", "is_exit_code", is_flag=True, help="End with exit code 1 if something has changed.")
 @url_file_option
 @output.json_option
-def diff(*, module: str, url: str | None, url_file: str | None) -> None:
+def diff(*, module: str, url: str | None, url_file: str | None, is_exit_code: bool) -> int:
     """Show what has changed in the database at URL since the module text MODULE was written.
 
     A line begins with + for what is new, - for what is gone, ~ for what has another name, and ! for what hides the
@@ -36,13 +39,30 @@ def diff(*, module: str, url: str | None, url_file: str | None) -> None:
     """
     file = module_text_file.load(module)
     address = address_of(url, url_file)
-    changes, tables = _changes(file, address, module_text_file.read_database(address))
+    changes, tables = _changes(file, address, module_text_file.read_database(address, file.models))
     output.answer({"file": module, "changes": [_as_json(each) for each in changes], "tables": tables})
     _show(changes, tables)
     if not changes and not tables:
         output.say(f"{module}: nothing has changed.")
-    elif changes:
-        output.say(f"countersign connect accept {module} takes the changes over.")
+    for line in _next_steps(changes, module, url, url_file):
+        output.say(line)
+    return Exit.FAILED if is_exit_code and (changes or tables) else Exit.OK
+
+
+def _next_steps(changes: Sequence[ModelChange], module: str, url: str | None, url_file: str | None) -> list[str]:
+    """Return the command that takes the changes over, and which models it does not take over by itself."""
+    possible = [each for each in changes if each.changed is not None]
+    if not possible:
+        return []
+    words = ["countersign", "connect", "accept", module]
+    if url_file is not None:
+        words += ["--url-file", url_file]
+    elif url is not None:
+        words.append("URL" if _has_password(url) else url)
+    found = [f"To take the changes over: {shlex.join(words)}"]
+    if unproven := [each.model for each in possible if not each.is_proven]:
+        found.append(f"Look first at the fields of {', '.join(unproven)}. Without a terminal, --model names each.")
+    return found
 
 
 @click.command()
@@ -63,20 +83,30 @@ def accept(*, module: str, url: str | None, models: tuple[str, ...], yes: bool, 
     file = module_text_file.load(module)
     _require_known(file, models)
     address = address_of(url, url_file)
-    database = module_text_file.read_database(address)
+    database = module_text_file.read_database(address, file.models)
     changes, tables = _changes(file, address, database)
     _show(changes, tables)
-    possible = [each for each in changes if each.changed is not None]
-    chosen = [each for each in possible if _is_accepted(each, models, is_confirmed=yes)]
+    chosen = _chosen(changes, models, is_confirmed=yes)
     chosen = _without_repeated_keys(file, chosen, address, database)
-    left = [each.model for each in changes if each not in chosen]
     if chosen:
         module_text_file.save(file, schema_changes.accepted(file.text, chosen))
         output.say(f"Wrote {module}. Look at the new fields, and start the server again.")
-    output.answer(
-        {"file": module, "accepted": [each.model for each in chosen], "left": left}, _conclusion(module, changes, left)
-    )
+    return _conclude(module, changes, chosen)
+
+
+def _conclude(module: str, changes: Sequence[ModelChange], chosen: Sequence[ModelChange]) -> Exit:
+    """Print which changes were taken over, and return the exit code."""
+    left = [each.model for each in changes if each not in chosen]
+    shown = [_as_json(each) for each in changes]
+    found = {"file": module, "changes": shown, "accepted": [each.model for each in chosen], "left": left}
+    output.answer(found, _conclusion(module, changes, left))
     return Exit.CONFLICT if left else Exit.OK
+
+
+def _has_password(url: str) -> bool:
+    """Return whether the URL of a database has a password, which is not printed."""
+    is_postgres = url.startswith(connection_urls.POSTGRES_SCHEMES)
+    return is_postgres and bool(connection_urls.require_readable(url, "the URL").password)
 
 
 def _conclusion(module: str, changes: Sequence[ModelChange], left: Sequence[str]) -> str:
@@ -91,6 +121,14 @@ def _require_known(file: ModuleFile, models: Collection[str]) -> None:
     if unknown is not None:
         why = f"{file.path} has no model {unknown} with a table"
         raise Failure(CANNOT_ACCEPT, why=why, remedy="Correct --model.", exit_code=Exit.NOT_FOUND)
+
+
+def _chosen(
+    changes: Sequence[ModelChange], models: Collection[str], *, is_confirmed: bool
+) -> list[ModelChange]:
+    """Return the changes that can be taken over and that the person accepts."""
+    possible = [each for each in changes if each.changed is not None]
+    return [each for each in possible if _is_accepted(each, models, is_confirmed=is_confirmed)]
 
 
 def _is_accepted(change: ModelChange, models: Collection[str], *, is_confirmed: bool) -> bool:
@@ -114,7 +152,9 @@ def _show(changes: Sequence[ModelChange], tables: Sequence[str]) -> None:
         for line in each.lines:
             output.say(f"{each.model}: {line}")
     for table in tables:
-        output.say(printable(f"{table}: + the table is not in the file: write its model with connect --table"))
+        option = f"--table {shlex.quote(table)} --out FILE"
+        remedy = f"write its model with connect {option}, and move the class into this file"
+        output.say(printable(f"{table}: + the table is not in the file: {remedy}"))
 
 
 def _as_json(change: ModelChange) -> dict[str, object]:
@@ -142,10 +182,10 @@ def _without_repeated_keys(
     for each in chosen:
         relation, key = unproven.get(each.model, (None, ()))
         try:
-            is_repeated = relation and asyncio.run(key_check.has_repeated_key(address, relation, key))
+            is_repeated = relation is not None and asyncio.run(key_check.has_repeated_key(address, relation, key))
         except Refused as refused:
             raise refusal_failure(CANNOT_CONNECT, refused) from refused
-        if relation and is_repeated:
+        if relation and is_repeated is True:
             rows = f"several rows of {relation.place} have the same {', '.join(key)}"
             output.note(printable(f"{each.model}: {rows}: write another key into its Table(…)."))
         else:

@@ -16,10 +16,12 @@ from countersign.connect.fit import Misfit
 from countersign.connect.review import undecided_columns
 from countersign.connect.rights import Excess
 from countersign.connect.schema import Database, Relation
+from countersign.declare.table import relation_names
 from countersign.declare.text import printable
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
 
+READ_THEM = "read its rows with psql as this role, and correct the database"
 KEYS_TIMEOUT_S = 30.0
 """The time after which no further key is compared."""
 
@@ -72,7 +74,7 @@ async def _unreadable(address: str, file: ModuleFile, database: Database) -> lis
     found: list[Misfit] = []
     failures = {} if database.is_sqlite else await key_check.failures(address, fit.readable(file.models, database))
     for name, code in failures.items():
-        remedy = "read it with psql as this role, and correct the database"
+        remedy = READ_THEM
         if code == key_check.NOT_PERMITTED:
             remedy = "GRANT to the role what the view, or the policies of the table, read and execute"
         found.append(Misfit(name, f"its table cannot be read (SQLSTATE {code})", remedy))
@@ -107,7 +109,7 @@ def _uncompared(relation: Relation, key: Sequence[str], code: str) -> tuple[str,
     if code == key_check.NO_EQUALITY:
         return f"values of the type of the key ({', '.join(key)}) cannot be compared", "name another key"
     if code != key_check.TIMED_OUT:
-        return f"its rows cannot be read (SQLSTATE {code})", "read them with psql as this role, and correct the database"
+        return f"its rows cannot be read (SQLSTATE {code})", READ_THEM
     text = f"no unique index covers the key, and its rows cannot be compared in {key_check.TIMEOUT_S:.0f} s"
     is_view = relation.kind in ("view", "materialized")
     return text, "name another key" if is_view else "add a unique index, or name another key"
@@ -157,5 +159,8 @@ def rights(*, module: str, role: str) -> None:
     if not role_rights.is_role_name(role):
         raise click.UsageError(f"{role!r} is not a name for a role: at most 63 bytes, without backslash and pg_")
     file = module_text_file.load(module)
+    tables = [each.table.relation for each in file.models.values() if each.table is not None]
+    if all(len(relation_names(each)) == 1 for each in tables):
+        output.note("No table of the file has a schema: the SQL takes public. A SQLite file has no roles.")
     statements = role_rights.grants(file.models, role, file.path.name)
     output.answer({"file": module, "role": role, "sql": statements}, statements.rstrip())

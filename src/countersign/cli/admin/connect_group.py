@@ -23,7 +23,15 @@ class ConnectGroup(click.Group):
         """Parse the arguments of the group, or those of `default`."""
         if args and args[0] in self.commands:
             return super().make_context(info_name, args, parent, **extra)
-        return self.default.make_context(info_name, args, parent, **extra)
+        known = ", ".join(self.commands)
+        if args and "://" not in args[0] and not args[0].startswith("-"):
+            raise click.UsageError(f"{args[0]!r} is neither a URL nor a command for a module text: {known}")
+        try:
+            return self.default.make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            if not self.commands.keys().isdisjoint(args):
+                raise click.UsageError(f"{error.message}. Write the command first: {known}", error.ctx) from None
+            raise
 
 
 connect = ConnectGroup(

@@ -1,6 +1,7 @@
 """`countersign connect review`: the columns that no person has decided on yet, and the decisions."""
 
 import sys
+import termios
 from collections.abc import Sequence
 
 import click
@@ -24,24 +25,32 @@ _WORDS = ("clear", "label", "hide", "skip", "quit")
 @click.option("--clear", multiple=True, metavar="MODEL.FIELD", help="Agents read the values of this field.")
 @click.option("--label", multiple=True, metavar="MODEL.FIELD=LABEL", help="Agents see tokens with this label.")
 @click.option("--hide", multiple=True, metavar="MODEL.FIELD", help="No one sees this field.")
+@click.option("--ask", is_flag=True, help="Ask on the terminal for a decision on each column.")
 @output.json_option
-def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Sequence[str]) -> None:
+def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Sequence[str], ask: bool) -> None:
     """Decide what agents see of the columns that the module text MODULE marks with `look`.
 
-    Without options the command lists these columns, with what agents see of each, and asks on a terminal. Each decision
-    is a change of the file. The command needs no database, and shows no value of one.
+    Without options the command lists these columns, with what agents see of each, and changes nothing. Each decision is
+    a change of the file. The command needs no database, and shows no value of one.
     """
+    if ask:
+        _require_terminal([*clear, *label, *hide])
     file = module_text_file.load(module)
     undecided = columns.undecided_columns(file.text)
-    decisions = _given(undecided, clear, label, hide)
-    is_list = not decisions and not (sys.stdin.isatty() and output.is_terminal())
-    if is_list:
-        _list(module, undecided)
-        return
-    if decisions:
+    if ask:
+        _ask(module, file, undecided)
+    elif decisions := _given(undecided, clear, label, hide):
         _save(module, file, decisions)
     else:
-        _ask(module, file, undecided)
+        _list(module, undecided)
+
+
+def _require_terminal(decisions: Sequence[str]) -> None:
+    """Require a terminal to ask on, and no decisions besides."""
+    if decisions or output.wants_json():
+        raise click.UsageError("--ask asks for all decisions: leave the other options out")
+    if not (sys.stdin.isatty() and output.is_terminal()):
+        raise click.UsageError("--ask needs a terminal: decide with --clear, --label and --hide")
 
 
 def _list(module: str, undecided: Sequence[UndecidedColumn]) -> None:
@@ -135,9 +144,7 @@ def _ask_model(undecided: Sequence[UndecidedColumn], decisions: dict[str, Decisi
     """Ask for a decision on each column, and add it to the decisions. Return whether to go on."""
     for each in undecided:
         output.say(printable(f"{each.place}  agents see {each.shown}  {each.reason}"))
-        letters = "".join(("" if each.is_left_out else "c", "l" if each.is_text else "", "hsq"))
-        words = " ".join(f"[{word[0]}]{word[1:]}" for word in _WORDS if word[0] in letters)
-        letter = str(click.prompt(words, type=click.Choice(list(letters)), show_choices=False, default="s"))
+        letter = _ask_letter(each)
         if letter == "q":
             return False
         if letter == "l":
@@ -148,11 +155,20 @@ def _ask_model(undecided: Sequence[UndecidedColumn], decisions: dict[str, Decisi
     return True
 
 
+def _ask_letter(column: UndecidedColumn) -> str:
+    """Ask for one of the possible decisions, and return its first letter. What was typed before the question, such as
+    the rest of a text that was pasted, is no answer."""
+    letters = "".join(("" if column.is_left_out else "c", "l" if column.is_text else "", "hsq"))
+    words = " ".join(f"[{word[0]}]{word[1:]}" for word in _WORDS if word[0] in letters)
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    return str(click.prompt(words, type=click.Choice(list(letters)), show_choices=False, default="s"))
+
+
 def _label(text: str) -> str:
     """Return the label that a person typed.
 
     Raises:
-        BadParameter: it is none.
+        BadParameter: it is not a label.
     """
     if not is_label(text):
         raise click.BadParameter("a label has capitals and digits, and begins with a capital")

@@ -2,22 +2,23 @@
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from countersign.cli import configuration
 from countersign.cli.admin.connect import require_database
 from countersign.cli.output import Exit, Failure, refusal_failure
 from countersign.connect import postgres, sqlite
-from countersign.connect.schema import Database
-from countersign.declare import DeclarationError, Declared, text
+from countersign.connect.schema import Database, relation_id
+from countersign.declare import DeclarationError, Declared, Module, text
 from countersign.declare.registry import Registry
 from countersign.declare.text import ModuleText, TextError
-from countersign.kernel import ids
-from countersign.kernel.errors import Refused
-from countersign.records import base_models
+from countersign.kernel.errors import Refused, is_disk_full
+from countersign.records import base_models, modules
 
 CANNOT_READ, CANNOT_WRITE = "cannot read the module", "cannot write the module"
 CANNOT_CONNECT = "cannot read the database"
@@ -61,13 +62,39 @@ def adopted_models(found: ModuleText, name: str) -> Mapping[str, Declared]:
     Raises:
         DeclarationError: a rule is violated.
     """
-    registry = Registry((base_models.MODULE, text.build(found, name)))
-    return {name: each for name, each in registry.models.items() if each.table is not None}
+    module = text.build(found, name)
+    try:
+        registry = Registry((base_models.MODULE, module))
+    except DeclarationError:
+        # The module may need others, which the setting names.
+        others = _other_modules(Path(name))
+        if not others:
+            raise
+        registry = Registry((*others, module))
+    own = {each.declared.name for each in module.models}
+    return {name: each for name, each in registry.models.items() if each.table is not None and name in own}
+
+
+def _other_modules(path: Path) -> tuple[Module, ...]:
+    """Return the modules of COUNTERSIGN_MODULES without the module text at the path, or none if one is wrong.
+
+    Raises:
+        Failure: a setting cannot be used.
+    """
+    named = modules.names(configuration.load_unchecked().modules)
+    others = [each for each in named if Path(each).absolute() != path.absolute()]
+    try:
+        return modules.found(others).modules if others else ()
+    except DeclarationError:
+        return ()
 
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as opened:
+        # A pipe must not be waited for.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise _unreadable(f"{path}: it is not a file", "Correct the path.")
             content = opened.read(text.MAX_BYTES + 1)
         if len(content) > text.MAX_BYTES:
             why = f"{path}: it has more than {text.MAX_BYTES} bytes"
@@ -98,39 +125,62 @@ def save(file: ModuleFile, changed: ModuleText) -> None:
     except (DeclarationError, TextError) as error:
         remedy = "Nothing is written. Edit the file so that it also fits afterwards, then run the command again."
         raise Failure(CANNOT_WRITE, why=str(error), remedy=remedy, exit_code=Exit.CONFLICT) from error
-    if _read(file.path) != file.content:
-        why = f"{file.path} has changed since it was read"
-        raise Failure(CANNOT_WRITE, why=why, remedy="Run the command again.", exit_code=Exit.CONFLICT)
     if "\r\n" in file.content:
         content = content.replace("\n", "\r\n")
     # The file may be a symbolic link, which stays.
     path = file.path.resolve()
-    temporary_path = path.with_name(f".{path.name}.{ids.new_uuid()}")
     try:
-        found = path.stat()
+        # Another command that writes the file waits here, and then sees that it has changed.
+        with path.open("rb") as locked:
+            fcntl.flock(locked, fcntl.LOCK_EX)
+            if _read(file.path) != file.content:
+                why = f"{file.path} has changed since it was read"
+                raise Failure(CANNOT_WRITE, why=why, remedy="Run the command again.", exit_code=Exit.CONFLICT)
+            _replace(path, content.encode())
+    except OSError as error:
+        why, is_full = f"{file.path}: {error.strerror}", is_disk_full(error)
+        remedy = "Free space on the disk." if is_full else "Make the file and its folder writable."
+        code = Exit.STORAGE_FULL if is_full else Exit.FAILED
+        raise Failure(CANNOT_WRITE, why=why, remedy=remedy, exit_code=code) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Replace a file that is locked by one with this content and the same owner, mode and attributes."""
+    temporary_path = path.with_name(f".{path.name}.unfinished")
+    found = path.stat()
+    # A process that was killed may have left one.
+    temporary_path.unlink(missing_ok=True)
+    try:
         with open(os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as created:
             with contextlib.suppress(PermissionError):
                 os.fchown(created.fileno(), found.st_uid, found.st_gid)
             os.fchmod(created.fileno(), stat.S_IMODE(found.st_mode))
-            created.write(content.encode())
+            _copy_attributes(path, temporary_path)
+            created.write(content)
             created.flush()
             os.fsync(created.fileno())
         os.replace(temporary_path, path)
-    except OSError as error:
-        why = f"{file.path}: {error.strerror}"
-        raise Failure(CANNOT_WRITE, why=why, remedy="Make the file writable.") from error
     finally:
         temporary_path.unlink(missing_ok=True)
 
 
-def read_database(address: str) -> Database:
-    """Read the schema of the database at the address.
+def _copy_attributes(path: Path, other: Path) -> None:
+    """Copy the extended attributes, such as the list of those who may read the file, as far as the system has them."""
+    with contextlib.suppress(OSError, AttributeError):
+        for name in os.listxattr(path):
+            with contextlib.suppress(OSError):
+                os.setxattr(other, name, os.getxattr(path, name))
+
+
+def read_database(address: str, models: Mapping[str, Declared]) -> Database:
+    """Read the schema of the database at the address, with the definitions of the tables of these models.
 
     Raises:
         Failure: the database does not exist, or cannot be reached.
     """
     require_database(address)
-    work = sqlite.read(address) if address.startswith(sqlite.SQLITE) else postgres.read(address, [])
+    compared = {relation_id(each.table.relation) for each in models.values() if each.table is not None}
+    work = sqlite.read(address) if address.startswith(sqlite.SQLITE) else postgres.read(address, [], compared)
     try:
         return asyncio.run(work)
     except Refused as refused:

@@ -149,12 +149,10 @@ async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
 async def skip_locked(connection: AdminConnection, *, timeout_ms: int) -> AsyncGenerator[None]:
     """Run the block, inside a transaction of the isolation `repeatable_read`, in a savepoint. If one of its statements
     waits longer for a lock, the rest of the block is left out."""
-    try:
+    with suppress(asyncpg.LockNotAvailableError):
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.fetch(_SET_LOCK_TIMEOUT, str(timeout_ms))
             yield
-    except asyncpg.LockNotAvailableError:
-        pass
 
 
 async def fetch_within(
