@@ -11,7 +11,8 @@ import pytest
 from countersign.cli.output import Exit
 from countersign.declare import text
 from tests.cli.conftest import Run
-from tests.cli.test_connect import shop_file
+from tests.cli.test_connect import shop_file, shop_url
+from tests.servers.postgres import Cluster
 
 
 @pytest.fixture
@@ -45,7 +46,10 @@ def test_a_new_column_is_taken_over(run: Run, url: str, tmp_path: Path) -> None:
     file.chmod(0o640)
     change(url, "ALTER TABLE customer ADD COLUMN phone TEXT; CREATE TABLE invoice (id INTEGER PRIMARY KEY, title TEXT)")
     line = 'customer: + phone TEXT: not in the file, so agents do not see it: phone = Text(personal="PHONE")'
-    table = "invoice: + the table is not in the file: write its model with connect --table"
+    table = (
+        "invoice: + the table is not in the file: write its model with connect --table invoice --out FILE, and move "
+        "the class into this file"
+    )
 
     shown = run("connect", "diff", "shop.py", url)
     as_json = json.loads(run("connect", "diff", "--json", "shop.py", url).stdout)
@@ -53,7 +57,8 @@ def test_a_new_column_is_taken_over(run: Run, url: str, tmp_path: Path) -> None:
     written_before = file.read_text()
     accepted = run("connect", "accept", "shop.py", url, "--yes")
 
-    assert shown.stdout.splitlines() == [line, table, "countersign connect accept shop.py takes the changes over."]
+    command = f"To take the changes over: countersign connect accept shop.py {url}"
+    assert shown.stdout.splitlines() == [line, table, command]
     assert (as_json["changes"][0]["model"], as_json["tables"]) == ("customer", ["invoice"])
     assert unconfirmed.returncode == Exit.CONFLICT
     assert "customer: not confirmed: look at its fields, and pass --yes." in unconfirmed.stderr
@@ -114,3 +119,68 @@ def test_a_key_that_two_rows_have_is_not_taken_over(run: Run, url: str, tmp_path
     assert ended.returncode == Exit.CONFLICT
     assert "several rows of customer have the same code" in ended.stderr
     assert file.read_text() == before
+
+
+def test_the_exit_code_says_whether_something_has_changed_if_it_is_asked_for(run: Run, url: str) -> None:
+    assert run("connect", "diff", "shop.py", url, "--exit-code").returncode == Exit.OK
+    change(url, "ALTER TABLE customer ADD COLUMN phone TEXT")
+
+    assert run("connect", "diff", "shop.py", url).returncode == Exit.OK
+    assert run("connect", "diff", "shop.py", url, "--exit-code").returncode == Exit.FAILED
+
+
+def test_the_json_of_accept_contains_the_lines_of_the_changes(run: Run, url: str) -> None:
+    change(url, "ALTER TABLE customer ADD COLUMN phone TEXT")
+
+    found = json.loads(run("connect", "accept", "--json", "shop.py", url, "--yes").stdout)
+
+    assert found["accepted"] == ["customer"]
+    assert [line.partition(":")[0] for line in found["changes"][0]["lines"]] == ["+ phone TEXT"]
+
+
+def test_the_command_to_go_on_with_contains_the_url_file_but_no_password(
+    run: Run, tmp_path: Path, postgres_url: str, postgres_cluster: Cluster
+) -> None:
+    address = shop_url(postgres_url, postgres_cluster)
+    (tmp_path / "url file").write_text(address)
+    assert run("connect", "--url-file", "url file", "--name", "garden").returncode == Exit.OK
+    database = postgres_url.rpartition("/")[2]
+    postgres_cluster.sql("ALTER TABLE store ADD COLUMN colour text", database=database)
+    postgres_cluster.sql(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader_{database}", database=database)
+
+    by_file = run("connect", "diff", "garden.py", "--url-file", "url file").stdout.splitlines()
+    by_argument = run("connect", "diff", "garden.py", address)
+
+    command = "To take the changes over: countersign connect accept garden.py"
+    assert f"{command} --url-file 'url file'" in by_file
+    assert f"{command} URL" in by_argument.stdout.splitlines()
+    assert "hunter2" not in by_argument.stdout + by_argument.stderr
+
+
+def test_a_model_that_needs_a_look_is_named_with_the_command(run: Run, url: str) -> None:
+    change(url, "ALTER TABLE customer ADD COLUMN title TEXT; ALTER TABLE customer DROP COLUMN password")
+
+    said = run("connect", "diff", "shop.py", url).stdout.splitlines()[-1]
+
+    assert said == "Look first at the fields of customer. Without a terminal, --model names each."
+
+
+def test_a_word_that_is_no_command_is_said_to_be_none(run: Run, url: str) -> None:
+    mistyped = run("connect", "chek", "shop.py")
+    late = run("connect", "--json", "check", "shop.py", url)
+
+    assert (mistyped.returncode, late.returncode) == (Exit.USAGE, Exit.USAGE)
+    known = "review, check, rights, diff, accept"
+    assert f"'chek' is neither a URL nor a command for a module text: {known}" in " ".join(mistyped.stderr.split())
+    assert f"Write the command first: {known}" in " ".join(late.stderr.split())
+
+
+def test_a_field_is_to_look_at_under_its_own_name(run: Run, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "odd.db")) as connection:
+        connection.executescript('CREATE TABLE person (id INTEGER PRIMARY KEY, "spare 1" TEXT, spare2 TEXT)')
+
+    found = json.loads(run("connect", "--json", "sqlite:///odd.db").stdout)
+    reviewed = json.loads(run("connect", "review", "--json", "odd.py").stdout)
+
+    assert found["look"] == [each["column"] for each in reviewed["look"]]
+    assert "person.spare_1" in found["look"]

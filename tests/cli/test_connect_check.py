@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from countersign.cli.output import Exit
@@ -114,3 +115,56 @@ def test_what_cannot_be_read_is_said_with_a_remedy(
     assert ended.returncode == code, ended.stderr
     assert said in ended.stderr
     assert not marker.exists()
+
+
+def test_a_module_text_may_need_modules_of_the_setting(run: Run, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    module = 'Module(\n    "shop",\n    version="1.0.0",\n'
+    assert module in file.read_text()
+    file.write_text(file.read_text().replace(module, f'{module}    needs=("party",),\n'))
+
+    alone = run("connect", "check", "shop.py", url, COUNTERSIGN_MODULES="crm")
+    served = run("connect", "check", "shop.py", url, COUNTERSIGN_MODULES="party,./shop.py")
+
+    assert alone.returncode == Exit.USAGE
+    assert served.returncode == Exit.OK, served.stderr
+    assert served.stdout == "shop.py: 1 model fits the database. 0 to look at.\n"
+
+
+def test_rights_for_tables_without_a_schema_are_noted(run: Run, url: str) -> None:
+    ended = run("connect", "rights", "shop.py")
+
+    assert ended.returncode == Exit.OK
+    assert "A SQLite file has no roles." in ended.stderr
+
+
+def test_a_locked_table_concerns_its_model_alone(
+    run: Run, tmp_path: Path, postgres_url: str, postgres_cluster: Cluster
+) -> None:
+    (tmp_path / "url").write_text(shop_url(postgres_url, postgres_cluster))
+    assert run("connect", "--url-file", "url", "--name", "shop").returncode == Exit.OK
+    database = postgres_url.rpartition("/")[2]
+    postgres_cluster.sql(
+        "CREATE TABLE busy (id int PRIMARY KEY, title text)",
+        "CREATE VIEW busy_view AS SELECT id, title FROM busy",
+        f"GRANT SELECT ON busy_view TO reader_{database}",
+        database=database,
+    )
+    table = 'Table("public.busy_view", key="id", fingerprint="0002aaaaaaaaaaaa")'
+    declared = f'class Busy(Model, table={table}):\n    title = Text(personal="TEXT")\n'
+    (tmp_path / "busy.py").write_text(
+        "from countersign.declare import Model, Module, Table, Text\n\n\n"
+        f'{declared}\n\nmodule = Module("busy", version="1.0.0", models=(Busy,))\n'
+    )
+
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("LOCK TABLE busy IN ACCESS EXCLUSIVE MODE")
+        others = run("connect", "check", "shop.py", "--url-file", "url")
+        locked = run("connect", "diff", "busy.py", "--url-file", "url")
+        accepted = run("connect", "accept", "busy.py", "--url-file", "url", "--model", "busy")
+
+    assert others.returncode == Exit.OK, others.stdout + others.stderr
+    line = "busy: ! public.busy_view cannot be compared now, because a table is locked: try again later"
+    assert locked.stdout.splitlines()[0] == line
+    assert accepted.returncode == Exit.CONFLICT
+    assert 'fingerprint="0002aaaaaaaaaaaa"' in (tmp_path / "busy.py").read_text()

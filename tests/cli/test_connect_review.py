@@ -1,17 +1,21 @@
 """`countersign connect review` lists the columns to look at, and writes the decisions into the module text."""
 
+import fcntl
 import json
 import os
 import pty
 import re
 import sqlite3
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from countersign.cli.output import Exit
+from countersign.cli.admin import module_text_file
+from countersign.cli.output import Exit, Failure
+from countersign.connect.review import decided
 from tests.cli.conftest import Run
 from tests.servers.countersign import COMMAND, environment
 
@@ -187,3 +191,109 @@ def test_a_file_that_is_too_long_is_said_to_be(run: Run, file: Path) -> None:
     ended = run("connect", "review", "shop.py")
 
     assert (ended.returncode, "has more than 1048576 bytes" in ended.stderr) == (Exit.USAGE, True), ended.stderr
+
+
+def test_on_a_terminal_the_columns_are_listed_without_a_question(home: dict[str, str], file: Path) -> None:
+    before = file.read_text()
+
+    shown = typed(file.parent, home, [], "connect", "review", "shop.py", early="c\nc\nc\n")
+
+    assert "customer.remark" in shown
+    assert "[h]ide" not in shown
+    assert file.read_text() == before
+
+
+def test_what_is_typed_before_a_question_is_no_answer(home: dict[str, str], file: Path) -> None:
+    before = file.read_text()
+
+    shown = typed(file.parent, home, ["q\n"], *ASK, early="c\nc\nc\n")
+
+    assert "3 to look at." in shown
+    assert file.read_text() == before
+
+
+def test_questions_need_a_terminal_and_no_other_option(run: Run, file: Path) -> None:
+    before = file.read_text()
+
+    piped = run(*ASK)
+    both = run(*ASK, "--clear", "customer.remark")
+
+    assert (piped.returncode, "--ask needs a terminal" in piped.stderr) == (Exit.USAGE, True)
+    assert (both.returncode, "leave the other options out" in both.stderr) == (Exit.USAGE, True)
+    assert file.read_text() == before
+
+
+def test_a_label_does_not_link_tokens_that_a_person_has_not_linked(run: Run, file: Path) -> None:
+    written = file.read_text()
+    line = next(each for each in written.splitlines() if each.startswith("    hobby = "))
+    unlinked = '    hobby = Text(personal="EMAIL", linked=False)  # look: text that no one has looked at'
+    file.write_text(written.replace(line, unlinked))
+
+    ended = run("connect", "review", "shop.py", "--label", "customer.hobby=PHONE")
+
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert '    hobby = Text(personal="PHONE", linked=False)\n' in file.read_text()
+
+
+def test_a_field_and_a_column_with_the_same_name_are_decided_on_one_by_one(run: Run, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "twins.db")) as connection:
+        columns = '"birth date" TEXT, birth_date DATE'
+        connection.executescript(f"CREATE TABLE person (id INTEGER PRIMARY KEY, {columns})")
+    assert run("connect", "sqlite:///twins.db").returncode == Exit.OK
+    listed = [each["column"] for each in json.loads(run("connect", "review", "--json", "twins.py").stdout)["look"]]
+
+    ended = run("connect", "review", "twins.py", "--hide", 'person."birth_date"')
+
+    assert listed == ["person.birth_date", 'person."birth_date"']
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert "    # birth_date: left out: hidden: " in (tmp_path / "twins.py").read_text()
+    left = [each["column"] for each in json.loads(run("connect", "review", "--json", "twins.py").stdout)["look"]]
+    assert left == ["person.birth_date"]
+
+
+def test_a_pipe_is_refused(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+
+    ended = run("connect", "review", "pipe.py")
+
+    assert (ended.returncode, "pipe.py: it is not a file" in ended.stderr) == (Exit.USAGE, True), ended.stderr
+
+
+def test_a_file_that_another_command_has_left_unfinished_stops_nothing(run: Run, file: Path) -> None:
+    (file.parent / ".shop.py.unfinished").write_text("half")
+
+    ended = run("connect", "review", "shop.py", "--clear", "customer.remark")
+
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert not (file.parent / ".shop.py.unfinished").exists()
+
+
+def test_a_command_waits_for_another_one_and_then_says_that_the_file_has_changed(file: Path) -> None:
+    loaded = module_text_file.load(str(file))
+    changed = decided(loaded.text, {"customer.remark": "clear"})
+    with file.open("rb") as locked, ThreadPoolExecutor(1) as threads:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        waiting = threads.submit(module_text_file.save, loaded, changed)
+        other = file.with_name("other.py")
+        other.write_text(file.read_text() + "\n# The decision of another person.\n")
+        os.replace(other, file)
+        assert not waiting.done()
+        fcntl.flock(locked, fcntl.LOCK_UN)
+
+        with pytest.raises(Failure) as raised:
+            waiting.result(timeout=30)
+
+    assert "has changed since it was read" in raised.value.why
+    assert "# The decision of another person." in file.read_text()
+
+
+def test_the_attributes_of_the_file_stay(run: Run, file: Path) -> None:
+    try:
+        os.setxattr(file, "user.note", b"theirs")
+    except OSError:
+        pytest.skip("the file system has no extended attributes")
+
+    ended = run("connect", "review", "shop.py", "--clear", "customer.remark")
+
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert os.getxattr(file, "user.note") == b"theirs"

@@ -265,3 +265,14 @@ def test_the_columns_to_look_at_are_those_of_the_report(schema_url: DatabaseFact
     assert sorted(each.place for each in undecided) == sorted(written.report.look)
     assert {each.label for each in undecided} == {"", "TEXT"}
     assert draft.LOOK not in "".join(each.reason for each in undecided)
+
+
+def test_a_key_whose_values_cannot_be_compared_is_no_key(changing_database: ChangingDatabase) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite compares all values")
+    changing_database.change(TABLES)
+    changing_database.change("ALTER TABLE visit RENAME TO visits")
+    changing_database.change("CREATE VIEW visit AS SELECT id::text::json AS id, person, note FROM visits")
+    (relation, key) = fit.unproven_keys(models_of(), changing_database.read())["visit"]
+
+    assert asyncio.run(key_check.has_repeated_key(changing_database.url, relation, key)) == key_check.NO_EQUALITY

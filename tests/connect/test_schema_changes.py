@@ -604,3 +604,73 @@ def test_a_change_besides_the_columns_is_named(shop: Shop) -> None:
     assert [each.lines for each in switched] == [("! row-level security is now on, so the model is hidden",)]
     assert "! a foreign key to public.shelf is new, so the model is hidden" in referring[0].lines
     assert not is_proven([*switched, *referring])
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        ("ALTER TABLE person ALTER COLUMN quantity TYPE bigint", "the type of quantity is now int8, and was int4"),
+        ("ALTER TABLE person DROP COLUMN email", "the column email is gone, and the others are as they were"),
+        ("ALTER TABLE shelf DROP CONSTRAINT shelf_pkey", "the primary key is now none, and was (id)"),
+    ],
+)
+def test_a_single_change_of_a_table_is_named(shop: Shop, statement: str, line: str) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite changes neither the type nor the key of a table, and numbers its columns anew")
+
+    shop.database.change(statement)
+    found = shop.changes()
+
+    assert f"! {line}, so the model is hidden" in found[0].lines
+    assert not is_proven(found)
+    assert not any("exchanged" in each for each in found[0].lines)
+
+
+def test_an_unknown_change_is_shown_with_what_the_table_is_now(shop: Shop) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite has no row-level security")
+    shop.database.change("ALTER TABLE visit ENABLE ROW LEVEL SECURITY")
+    shop.database.change("ALTER TABLE visit ALTER COLUMN title TYPE text")
+
+    lines = shop.changes()[0].lines
+
+    assert any("is no longer the table that was reviewed" in each for each in lines)
+    facts = "row-level security is on; its primary key is (number); guest refers to public.person"
+    assert f"! it is a table; {facts}" in lines
+
+
+def restore(shop: Shop, columns: str) -> None:
+    """Replace the table `visit` by one with these columns, as restoring a dump of it does."""
+    shop.database.change(f"DROP TABLE visit; CREATE TABLE visit ({columns})")
+
+
+def test_a_restored_dump_is_recognized_by_the_order_of_its_columns(shop: Shop) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite numbers its columns anew when one is dropped")
+    shop.database.change("ALTER TABLE visit DROP COLUMN password")
+    shop.database.change("ALTER TABLE visit ADD COLUMN colour text")
+    shop.accept()
+    shop.edit(("colour = Text(", "shade = Text(column=\"colour\", "))
+
+    columns = "number integer PRIMARY KEY, guest integer REFERENCES person (id), title varchar(20), colour text"
+    restore(shop, f"{columns}, phone varchar(20)")
+    found = shop.changes()
+    shop.accept()
+
+    assert is_proven(found)
+    note = "~ the columns have other numbers, in the same order, as after a restored dump"
+    assert found[0].lines[0] == note
+    assert found[0].lines[1].startswith("+ phone ")
+    assert "shade = Text(column=\"colour\", " in shop.written
+
+
+def test_a_restored_table_with_other_columns_is_no_proof(shop: Shop) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite numbers its columns anew when one is dropped")
+    shop.database.change("ALTER TABLE visit DROP COLUMN password")
+    shop.database.change("ALTER TABLE visit ADD COLUMN colour varchar(20)")
+    shop.accept()
+
+    restore(shop, "number integer PRIMARY KEY, guest integer REFERENCES person (id), colour text, title varchar(20)")
+
+    assert not is_proven(shop.changes())

@@ -26,10 +26,12 @@ class ConnectGroup(click.Group):
         known = ", ".join(self.commands)
         if args and "://" not in args[0] and not args[0].startswith("-"):
             raise click.UsageError(f"{args[0]!r} is neither a URL nor a command for a module text: {known}")
+        # Parsing empties the list.
+        given = frozenset(args)
         try:
             return self.default.make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
-            if not self.commands.keys().isdisjoint(args):
+            if not given.isdisjoint(self.commands):
                 raise click.UsageError(f"{error.message}. Write the command first: {known}", error.ctx) from None
             raise
 
