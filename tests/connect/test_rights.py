@@ -1,6 +1,7 @@
 """The rights of a role: the SQL for it grants what the models need, and nothing else."""
 
 import asyncio
+import subprocess
 from pathlib import Path
 
 import psycopg
@@ -329,3 +330,38 @@ def test_columns_that_public_may_read_are_counted(schema_url: DatabaseFactory, p
     excess = excess_of(theirs, found)
 
     assert (excess.columns, excess.public_count) == (("public.customer.password_hash",), 1)
+
+
+@pytest.mark.parametrize("right", ["INSERT", "SELECT"])
+def test_a_role_that_others_use_keeps_its_rights_also_if_errors_are_ignored(
+    right: str, schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop", tables=("store",))
+    role, database = role_of(url), url.rpartition("/")[2]
+    postgres_cluster.sql(f"CREATE ROLE {role} LOGIN; GRANT {right} ON log TO {role}", database=database)
+
+    ended = subprocess.run(
+        [postgres_cluster.programs / "psql", "-Xq", "-d", postgres_cluster.url(database)],
+        input=rights.grants(models_of(found), role, "module.py"), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert ended.stderr.count("has a comment or rights of others, which it keeps: name another one") == 2
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT has_table_privilege(%s, 'log', %s), has_any_column_privilege(%s, 'store', 'SELECT')",
+            [role, right, role],
+        ).fetchall()
+    assert rows == [(True, False)]
+
+
+def test_a_role_without_rights_is_taken_over(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("codes")
+    found = drafted(url, "codes")
+    role = role_of(url)
+    postgres_cluster.sql(f"CREATE ROLE {role} LOGIN")
+
+    for _ in range(2):
+        theirs = granted(postgres_cluster, url, found, role)
+
+    assert excess_of(theirs, found) == rights.Excess()

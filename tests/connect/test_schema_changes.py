@@ -674,3 +674,51 @@ def test_a_restored_table_with_other_columns_is_no_proof(shop: Shop) -> None:
     restore(shop, "number integer PRIMARY KEY, guest integer REFERENCES person (id), colour text, title varchar(20)")
 
     assert not is_proven(shop.changes())
+
+
+def test_a_new_column_that_agents_would_read_in_clear_needs_a_look(shop: Shop) -> None:
+    shop.database.change("ALTER TABLE shelf ADD COLUMN remark VARCHAR(20)")
+    masked = shop.changes()
+    shop.database.change("ALTER TABLE shelf ADD COLUMN pieces INTEGER")
+    clear = shop.changes()
+
+    assert is_proven(masked)
+    assert not is_proven(clear)
+    assert clear[0].clear == ("pieces",)
+
+
+def test_a_clear_number_whose_column_gets_a_personal_name_is_left_out(shop: Shop) -> None:
+    shop.database.change("ALTER TABLE visit ADD COLUMN quantity INTEGER")
+    shop.accept()
+    assert shop.field(shop.database.place("visit"), "quantity") == "quantity = Number()"
+    shop.database.change("ALTER TABLE visit RENAME COLUMN quantity TO salary")
+
+    found = shop.changes()
+    shop.accept()
+
+    assert not is_proven(found)
+    assert "    # salary: left out: look: " in shop.written
+    assert "it was quantity = Number(" in shop.written
+
+
+def test_a_number_that_a_person_has_cleared_stays_clear_under_a_name_of_the_same_sort(shop: Shop) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite proves nothing")
+    shop.database.change("ALTER TABLE person RENAME COLUMN quantity TO pieces")
+
+    found = shop.changes()
+    shop.accept()
+
+    assert is_proven(found)
+    assert shop.field("public.person", "quantity") == 'quantity = Number(column="pieces")'
+
+
+def test_a_renamed_column_of_a_table_that_has_changed_otherwise_is_named(shop: Shop) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite does not change the type of a column")
+    shop.database.change("ALTER TABLE person RENAME COLUMN email TO contact")
+    shop.database.change("ALTER TABLE person ALTER COLUMN quantity TYPE bigint")
+
+    lines = shop.changes()[0].lines
+
+    assert "! the file does not name contact character varying(50): agents do not see it" in lines

@@ -77,6 +77,9 @@ _SETTINGS: Mapping[str, str] = {
     "idle_in_transaction_session_timeout": "15s",
 }
 
+_MARK = "Reads tables for Countersign. SQL of countersign connect rights changes what it may read."
+"""The comment on a role that the SQL may change."""
+
 # The settings hold in this database alone. What is as it should be is left alone, so that a later run needs no right to
 # change roles.
 _CREATE = """
@@ -87,19 +90,11 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {role}) THEN
         CREATE ROLE {name} {attributes};
     END IF;
-    IF EXISTS (
-        SELECT FROM pg_catalog.pg_roles AS r
-        WHERE r.rolname = {role} AND (
-            r.rolsuper OR r.rolcreatedb OR r.rolcreaterole OR r.rolreplication OR r.rolbypassrls
-            OR EXISTS (SELECT FROM pg_catalog.pg_auth_members AS m WHERE m.member = r.oid)
-            OR EXISTS (
-                SELECT FROM pg_catalog.pg_shdepend AS d
-                WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND d.deptype = 'o'
-            )
-        )
-    ) THEN
-        RAISE EXCEPTION 'the role % owns something, is a member of a role, or may do more than read: name another one',
-            {role};
+{check}
+    IF (
+        SELECT shobj_description(r.oid, 'pg_authid') FROM pg_catalog.pg_roles AS r WHERE r.rolname = {role}
+    ) IS NULL THEN
+        EXECUTE format('COMMENT ON ROLE %I IS %L', {role}, {mark});
     END IF;
     FOREACH setting IN ARRAY ARRAY[{settings}] LOOP
         IF NOT EXISTS (
@@ -115,10 +110,41 @@ BEGIN
     END LOOP;
 END
 """
+# Both parts of the SQL check the role, because psql goes on after an error.
+_CHECK = """
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_roles AS r
+        WHERE r.rolname = {role} AND (
+            r.rolsuper OR r.rolcreatedb OR r.rolcreaterole OR r.rolreplication OR r.rolbypassrls
+            OR EXISTS (SELECT FROM pg_catalog.pg_auth_members AS m WHERE m.member = r.oid)
+            OR EXISTS (
+                SELECT FROM pg_catalog.pg_shdepend AS d
+                WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND d.deptype = 'o'
+            )
+        )
+    ) THEN
+        RAISE EXCEPTION 'the role % owns something, is a member of a role, or may do more than read: name another one',
+            {role};
+    END IF;
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_roles AS r
+        WHERE r.rolname = {role} AND shobj_description(r.oid, 'pg_authid') IS DISTINCT FROM {mark} AND (
+            shobj_description(r.oid, 'pg_authid') IS NOT NULL
+            OR EXISTS (
+                SELECT FROM pg_catalog.pg_shdepend AS d
+                JOIN pg_catalog.pg_database AS b ON b.oid = d.dbid AND b.datname = current_database()
+                WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND d.deptype = 'a'
+            )
+        )
+    ) THEN
+        RAISE EXCEPTION 'the role % has a comment or rights of others, which it keeps: name another one', {role};
+    END IF;
+"""
 _TAKE_BACK = """
 DECLARE
     held record;
 BEGIN
+{check}
     FOR held IN
         SELECT n.nspname, c.relname
         FROM pg_catalog.pg_class AS c
@@ -253,7 +279,10 @@ def is_role_name(name: str) -> bool:
 def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str) -> Iterator[str]:
     name, literal = _identifier(role), _literal(role)
     settings = ", ".join(_literal(f"{setting}={value}") for setting, value in _SETTINGS.items())
-    create = _CREATE.format(role=literal, name=name, attributes=_ATTRIBUTES, settings=settings)
+    check = _CHECK.format(role=literal, mark=_literal(_MARK))
+    create = _CREATE.format(
+        role=literal, name=name, attributes=_ATTRIBUTES, settings=settings, check=check, mark=_literal(_MARK)
+    )
     yield f"-- The role {role} reads what {source} names, and nothing else. Set its password in psql: \\password {name}"
     yield "SET client_encoding = 'UTF8';"
     yield "-- The first part needs a role with CREATEROLE. Run again, it changes nothing."
@@ -262,7 +291,7 @@ def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str
     yield "COMMIT;"
     yield f"-- The second part needs the owner of the tables. Run it again after each change of {source}."
     yield "BEGIN;"
-    yield f"DO {_literal(_TAKE_BACK.format(role=literal))};"
+    yield f"DO {_literal(_TAKE_BACK.format(role=literal, check=check))};"
     for schema in sorted({schema for schema, _ in columns}):
         yield f"GRANT USAGE ON SCHEMA {_identifier(schema)} TO {name};"
     for (schema, table), names in sorted(columns.items()):

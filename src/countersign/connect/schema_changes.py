@@ -4,7 +4,7 @@ has written stays: a field keeps its name and its label, and a field without a c
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from countersign.connect import draft, fit, names, review, table_history
+from countersign.connect import draft, fit, guess, names, review, table_history
 from countersign.connect.model_history import (
     GONE,
     History,
@@ -237,6 +237,11 @@ class _Comparison:
         )
         facts = "" if relation.definition is None else table_history.facts(relation.definition)
         self._lines += [f"! {facts}"] if facts else []
+        left_out = LeftOut(self._text.body)
+        named = declared_columns(self._model)
+        others = [each for each in relation.columns if each.name not in named and not left_out.contains(each.name)]
+        if unnamed := [f"{each.name} {each.type_name}" for each in others if not self._is_new(each.name)]:
+            self._lines.append(f"! the file does not name {', '.join(unnamed)}: agents do not see it")
 
     def _is_new(self, column: str) -> bool:
         """Return whether the fingerprint does not cover the column."""
@@ -305,9 +310,22 @@ class _Comparison:
         it in clear. The fingerprint proves that it is the same column, and not that it has the same content."""
         drafted = self._drafted(column.name)
         if isinstance(drafted, Comment):
-            return drafted.text == printable(f"{column.name}{LEFT_OUT}secret")
+            is_secret = drafted.text == printable(f"{column.name}{LEFT_OUT}secret")
+            return is_secret or (not _is_personal(item) and self._has_another_verdict(column))
         is_undecided = drafted.comment.startswith(draft.LOOK)
         return not _is_personal(item) and _is_personal(drafted) and not is_undecided
+
+    def _has_another_verdict(self, column: TableColumn) -> bool:
+        """Return whether the column has a name that a person has to look at, for another reason than at its former
+        name."""
+        former = next((old for old, new in self._history.renamed.items() if new == column.name), column.name)
+        facts = guess.facts_of_tables(self._database.relations)
+        if self._relation is None:
+            return False
+        now, before = (
+            guess.guess(replace(column, name=name), (), facts[self._relation.id]) for name in (column.name, former)
+        )
+        return now.verdict != "clear" and now != before
 
     def _masked(self, item: FieldText, column: TableColumn) -> FieldText | Comment:
         """Return the field of a column that may not be the one that was reviewed, so that agents see no more of it than
@@ -398,6 +416,8 @@ class _Comparison:
                 taken.add(added.name)
                 types = ", ".join(f"{each} {new[each].type_name}" for each in columns_of(item))
                 self._lines.append(f"+ {types}: not in the file, so agents do not see it: {source_line(added)}")
+                # A person has to look at a column before agents read it in clear.
+                self._is_proven = self._is_proven and (added.call.word in _NO_VALUES or _is_personal(added))
                 found.append(added)
         return found
 
