@@ -7,7 +7,7 @@ import pty
 import re
 import sqlite3
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
 
@@ -100,8 +100,8 @@ def test_a_wrong_decision_changes_nothing(
 
 
 def typed(folder: Path, home: dict[str, str], answers: list[str], *arguments: str, early: str = "") -> str:
-    """Run the command on a terminal where a person types each answer after a question, and return what the terminal
-    shows. `early` is typed before the first question."""
+    """Run the command on a terminal where a person types each answer after a question, and ends the input after the
+    last one. Return what the terminal shows. `early` is typed before the first question."""
     ours, theirs = pty.openpty()
     command = [*COMMAND, *arguments]
     with subprocess.Popen(
@@ -114,8 +114,8 @@ def typed(folder: Path, home: dict[str, str], answers: list[str], *arguments: st
             while part := os.read(ours, 4096):
                 shown += part
                 unseen += part
-                if answers and QUESTION.search(unseen):
-                    os.write(ours, answers.pop(0).encode())
+                if QUESTION.search(unseen):
+                    os.write(ours, (answers.pop(0) if answers else "\x04").encode())
                     unseen = b""
         except OSError:
             # Linux reports the end of the terminal as an error.
@@ -277,7 +277,7 @@ def test_a_command_waits_for_another_one_and_then_says_that_the_file_has_changed
         other = file.with_name("other.py")
         other.write_text(file.read_text() + "\n# The decision of another person.\n")
         os.replace(other, file)
-        assert not waiting.done()
+        assert not wait([waiting], timeout=0.5).done
         fcntl.flock(locked, fcntl.LOCK_UN)
 
         with pytest.raises(Failure) as raised:
