@@ -131,6 +131,28 @@ def test_a_module_text_may_need_modules_of_the_setting(run: Run, url: str, tmp_p
     assert served.stdout == "shop.py: 1 model fits the database. 0 to look at.\n"
 
 
+def test_a_ref_may_name_a_model_of_another_module_text(run: Run, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "two.db")) as connection:
+        connection.executescript("CREATE TABLE person (id INTEGER PRIMARY KEY);")
+        connection.executescript("CREATE TABLE deal (id INTEGER PRIMARY KEY, who INTEGER);")
+    begin = "from countersign.declare import Model, Module, Number, Ref, Table\n\n\n"
+    (tmp_path / "first.py").write_text(
+        f'{begin}class Client(Model, table=Table("person", key="id")):\n    code = Number(column="id")\n\n\n'
+        'module = Module("first", version="1.0.0", models=(Client,))\n'
+    )
+    (tmp_path / "second.py").write_text(
+        f'{begin}class Deal(Model, table=Table("deal", key="id")):\n    client = Ref("client", columns="who")\n\n\n'
+        'module = Module("second", version="1.0.0", models=(Deal,), needs=("first",))\n'
+    )
+    modules = "./first.py,./second.py"
+
+    checked = run("connect", "check", "second.py", "sqlite:///two.db", COUNTERSIGN_MODULES=modules)
+    changed = run("connect", "diff", "second.py", "sqlite:///two.db", COUNTERSIGN_MODULES=modules)
+
+    assert checked.stdout == "second.py: 1 model fits the database. 0 to look at.\n", checked.stderr
+    assert changed.returncode == Exit.OK, changed.stderr
+
+
 def test_rights_for_tables_without_a_schema_are_noted(run: Run, url: str) -> None:
     ended = run("connect", "rights", "shop.py")
 

@@ -161,7 +161,10 @@ def _of_kind(model: Declared, field: Field, relation: Relation, database: Databa
 def _of_ref(
     model: Declared, ref: Ref, relation: Relation, models: Mapping[str, Declared], database: Database
 ) -> Iterator[Misfit]:
-    """Yield a misfit if the columns of a ref have other types than the key of its target."""
+    """Yield a misfit if the columns of a ref have other types than the key of its target. The target may be a model of
+    another module, which is not checked."""
+    if ref.target not in models:
+        return
     for name, key in zip(ref.table_columns, _key_of(models[ref.target], database), strict=False):
         column = relation.column(name)
         if not database.is_sqlite and _family(column) != _family(key):

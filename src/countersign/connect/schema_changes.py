@@ -57,8 +57,8 @@ class ModelChange:
 
     lines      the changes in words, each with a sign: `+` new, `-` gone, `~` renamed, `!` needs a look
     changed    the class with the changes, or None if the changes cannot be taken over
-    is_proven  the table is the one that was reviewed, apart from the lines, and neither the key nor the kind of a field
-               changes. Otherwise a person has to look at the fields
+    is_proven  the table is the one that was reviewed, apart from the lines, neither the key nor the kind of a field
+               changes, and agents read no new column in clear. Otherwise a person has to look at the fields
     clear      the fields that agents read in clear, with the changes, each with its column if that has another name
     """
 
@@ -69,13 +69,26 @@ class ModelChange:
     clear: tuple[str, ...]
 
 
+def histories_of(module: ModuleText, models: Mapping[str, Declared], database: Database) -> dict[str, History]:
+    """Return how the tables of these models became what they are. Guesses of former definitions take time, so the
+    histories are computed once."""
+    return {
+        name: history_of(each, models[name], database) for each in module.models if (name := model_name(each)) in models
+    }
+
+
 def changes(
-    module: ModuleText, models: Mapping[str, Declared], database: Database, samples: Samples
+    module: ModuleText,
+    models: Mapping[str, Declared],
+    database: Database,
+    samples: Samples,
+    histories: Mapping[str, History] | None = None,
 ) -> list[ModelChange]:
     """Return the changes of the tables of these models, which are those of the module text that have a table.
-    `samples` are values of new columns, for the guess."""
+    `samples` are values of new columns, for the guess. Without histories they are computed."""
     texts = {name: each for each in module.models if (name := model_name(each)) in models}
-    histories = {name: history_of(each, models[name], database) for name, each in texts.items()}
+    if histories is None:
+        histories = histories_of(module, models, database)
     fresh = _fresh_models(models, database, samples, histories)
     found = [
         _Comparison(each, models[name], database, fresh, histories[name]).change() for name, each in texts.items()
@@ -93,7 +106,7 @@ def new_tables(module: ModuleText, models: Mapping[str, Declared], database: Dat
 
 
 def relations_with_new_columns(
-    module: ModuleText, models: Mapping[str, Declared], database: Database
+    module: ModuleText, models: Mapping[str, Declared], database: Database, histories: Mapping[str, History]
 ) -> list[Relation]:
     """Return the tables of the models that have columns which were added after the module text was written."""
     relations = _relations(models, database)
@@ -101,7 +114,7 @@ def relations_with_new_columns(
         relations[name]
         for each in module.models
         if (name := model_name(each)) in relations
-        and new_columns(each, models[name], relations[name], history_of(each, models[name], database))
+        and new_columns(each, models[name], relations[name], histories[name])
     ]
 
 

@@ -14,6 +14,8 @@ MAX_COLUMNS = 60
 MAX_RENAMED = 4
 """The largest number of renamed columns that is guessed."""
 MAX_GUESSES = 5_000
+MAX_NUMBERINGS = 1_000
+"""The largest number of guesses of the numbers that the columns of a restored table had."""
 
 _TYPES = (
     *("int4", "int8", "text", "varchar", "bpchar", "bool", "date", "timestamp", "timestamptz", "numeric", "int2"),
@@ -72,7 +74,7 @@ def restored_number(definition: TableDefinition, fingerprint: str, key: Collecti
     last, columns = last_number(fingerprint), definition.columns
     if [int(each[0]) for each in columns] != list(range(1, len(columns) + 1)):
         return 0
-    for numbers_before in islice(_numberings(min(len(columns), last - 1), last), MAX_GUESSES):
+    for numbers_before in islice(_numberings(min(len(columns), last - 1), last), MAX_NUMBERINGS):
         before = tuple((number, *each[1:]) for number, each in zip(numbers_before, columns, strict=False))
         if replace(definition, columns=before).fits(fingerprint, key):
             return len(numbers_before)

@@ -14,7 +14,7 @@ from countersign.cli.admin.connect import SAMPLE_SIZE, address_of, url_file_opti
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
 from countersign.cli.output import Exit, Failure, refusal_failure
 from countersign.connect import fit, key_check, postgres, schema_changes, sqlite
-from countersign.connect.schema import Database, Samples
+from countersign.connect.schema import Database, Relation, Samples
 from countersign.connect.schema_changes import ModelChange
 from countersign.declare import DeclarationError
 from countersign.declare.text import printable
@@ -199,16 +199,17 @@ def _changes(file: ModuleFile, address: str, database: Database) -> tuple[list[M
     Raises:
         Failure: the database cannot be reached.
     """
+    histories = schema_changes.histories_of(file.text, file.models, database)
+    relations = schema_changes.relations_with_new_columns(file.text, file.models, database, histories)
     try:
-        samples = asyncio.run(_samples(file, database, address))
+        samples = asyncio.run(_samples(relations, database, address))
     except Refused as refused:
         raise refusal_failure(CANNOT_CONNECT, refused) from refused
-    changes = schema_changes.changes(file.text, file.models, database, samples)
+    changes = schema_changes.changes(file.text, file.models, database, samples, histories)
     return changes, schema_changes.new_tables(file.text, file.models, database)
 
 
-async def _samples(file: ModuleFile, database: Database, address: str) -> Samples:
-    """Return values of the tables that have new columns."""
-    relations = schema_changes.relations_with_new_columns(file.text, file.models, database)
+async def _samples(relations: Sequence[Relation], database: Database, address: str) -> Samples:
+    """Return values of these tables."""
     engine = sqlite if database.is_sqlite else postgres
     return await engine.samples(address, relations, SAMPLE_SIZE) if relations else {}
