@@ -274,10 +274,10 @@ def test_a_command_waits_for_another_one_and_then_says_that_the_file_has_changed
     with file.open("rb") as locked, ThreadPoolExecutor(1) as threads:
         fcntl.flock(locked, fcntl.LOCK_EX)
         waiting = threads.submit(module_text_file.save, loaded, changed)
+        assert not wait([waiting], timeout=0.5).done
         other = file.with_name("other.py")
         other.write_text(file.read_text() + "\n# The decision of another person.\n")
         os.replace(other, file)
-        assert not wait([waiting], timeout=0.5).done
         fcntl.flock(locked, fcntl.LOCK_UN)
 
         with pytest.raises(Failure) as raised:

@@ -8,15 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from countersign.connect import draft, postgres, sqlite
+from countersign.connect import draft, fit, postgres, schema_changes, sqlite
 from countersign.connect.draft import Draft
 from countersign.connect.schema import Database, Samples
+from countersign.connect.schema_changes import ModelChange
+from countersign.declare import Declared, text
+from countersign.declare.registry import Registry
+from countersign.declare.text import ModuleText
 from countersign.records import base_models
 from tests.servers.postgres import Cluster, PostgresFactory
 
 SCHEMAS = Path(__file__).parent / "schemas"
 RESERVED = tuple(model.declared.name for model in base_models.MODULE.models)
 ORIGIN = "postgresql://db.example.com/shop"
+TABLES = """
+CREATE TABLE person (
+    id INTEGER PRIMARY KEY, name VARCHAR(45) NOT NULL, email VARCHAR(50), quantity INTEGER, due DATE, notes TEXT
+);
+CREATE TABLE visit (
+    number INTEGER PRIMARY KEY, guest INTEGER REFERENCES person (id), title VARCHAR(20), password VARCHAR(20)
+);
+CREATE TABLE shelf (id INTEGER PRIMARY KEY, title VARCHAR(20));
+CREATE TABLE log (message TEXT);
+"""
+EDITS = (
+    ('email = Text(max_length=50, personal="EMAIL")', 'mail = Text(column="email", label="Mail", personal="EMAIL")'),
+    ("# quantity: left out: look: a value in a table about people", "quantity = Number()"),
+    ("class Visit(Model, ", 'class Call(Model, name="call", '),
+    ("(Person, Shelf, Visit)", "(Person, Shelf, Call)"),
+    ('Grant(model="visit"', 'Grant(model="call"'),
+    ("module = Module(", "# The module of the shop.\nmodule = Module("),
+)
 
 DatabaseFactory = Callable[[str], str]
 """Creates a database with the schema of this name, and returns its address."""
@@ -99,3 +121,55 @@ def changing_database(request: pytest.FixtureRequest, tmp_path: Path) -> Changin
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
     url: str = request.getfixturevalue("postgres_url")
     return ChangingDatabase(url, lambda statement: cluster.sql(statement, database=url.rpartition("/")[2]))
+
+
+def models_of(module: ModuleText) -> dict[str, Declared]:
+    """Return the models of a module text, which is written and read again."""
+    assert text.read(text.write(module)) == module
+    registry = Registry((base_models.MODULE, text.build(module, "shop.py")))
+    return {name: each for name, each in registry.models.items() if each.table is not None}
+
+
+class Shop:
+    """A database, and the module text for it that a person has edited."""
+
+    def __init__(self, database: ChangingDatabase) -> None:
+        self.database = database
+        database.change(TABLES)
+        drafted = draft.draft(database.read(), {}, name="shop", origin="a test")
+        self.written = text.write(drafted.text)
+        self.edit(*EDITS)
+
+    def edit(self, *edits: tuple[str, str]) -> None:
+        """Replace texts of the module text, each of which it must contain."""
+        for old, new in edits:
+            assert old in self.written, self.written
+            self.written = self.written.replace(old, new)
+
+    def changes(self) -> list[ModelChange]:
+        """Return the changes since the text was written."""
+        module = text.read(self.written)
+        return schema_changes.changes(module, models_of(module), self.database.read(), {})
+
+    def lines(self) -> list[str]:
+        """Return the changes in words."""
+        return [f"{each.model}: {line}" for each in self.changes() for line in each.lines]
+
+    def accept(self) -> None:
+        """Take all changes over, after which the module text fits its database and shows no change."""
+        module = schema_changes.accepted(text.read(self.written), self.changes())
+        models = models_of(module)
+        self.written = text.write(module)
+        assert fit.misfits(models, self.database.read()) == []
+        assert self.lines() == []
+
+    def field(self, model: str, name: str) -> str:
+        """Return the line of a field, with its comment."""
+        lines = [line.strip() for line in self.written.splitlines()]
+        return next(line for line in lines[lines.index(f'"""A row of {model}."""') :] if line.startswith(f"{name} = "))
+
+
+@pytest.fixture
+def shop(changing_database: ChangingDatabase) -> Shop:
+    """Return a shop, in each engine."""
+    return Shop(changing_database)
