@@ -320,11 +320,11 @@ def _ratios(measurements: Sequence[Measured]) -> dict[str, float]:
     """Return, for each contender whose name begins with "ours" and each other contender, the median over all rounds of
     the first's requests per second divided by the other's. Both run one after the other in each round."""
     ratios: dict[str, float] = {}
-    for own in (measurement for measurement in measurements if measurement.name.startswith("ours")):
-        for other in measurements:
-            if other is not own:
-                pairs = zip(own.rounds_req_s, other.rounds_req_s, strict=True)
-                ratios[f"{own.name}/{other.name}"] = round(statistics.median(a / b for a, b in pairs), 3)
+    for ours in (each for each in measurements if each.name.startswith("ours")):
+        for compared in measurements:
+            if compared is not ours:
+                pairs = zip(ours.rounds_req_s, compared.rounds_req_s, strict=True)
+                ratios[f"{ours.name}/{compared.name}"] = round(statistics.median(a / b for a, b in pairs), 3)
     return ratios
 
 

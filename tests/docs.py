@@ -42,22 +42,22 @@ class CommandOutput(NamedTuple):
 
 def commands(text: str) -> list[DocumentedCommand]:
     """Return every command in the `console` blocks of the document, in order."""
-    found: list[DocumentedCommand] = []
+    commands_found: list[DocumentedCommand] = []
     for block in _BLOCK.findall(text):
         for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             # As in the shell, a backslash at the end of a line continues the command in the next line.
-            line, _, shown = re.sub(r"\\\n", "\\\\\0", piece).partition("\n")
-            found.append(DocumentedCommand(line.replace("\0", "\n"), shown))
-    return found
+            line, _, shown_output = re.sub(r"\\\n", "\\\\\0", piece).partition("\n")
+            commands_found.append(DocumentedCommand(line.replace("\0", "\n"), shown_output))
+    return commands_found
 
 
-def matches(shown: str, printed: str) -> bool:
+def matches(shown_output: str, printed: str) -> bool:
     """Return whether the printed text is equal to the text in the document. In the document, … matches any text within
     a line.
 
     Lines of progress and the units of rates are ignored, because they depend on the speed of the machine.
     """
-    pattern = re.escape(_RATE.sub("B/s", shown).strip()).replace("…", "[^\n]*?")
+    pattern = re.escape(_RATE.sub("B/s", shown_output).strip()).replace("…", "[^\n]*?")
     return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed)).strip()) is not None
 
 
@@ -98,14 +98,14 @@ def run(
 def differences(tour: list[DocumentedCommand], printed: CommandOutput, port: int, records_port: int = 0) -> list[str]:
     """Return each command whose output differs from the output in the document, with its output. If there is such a
     command, the last item is the text from stderr."""
-    found = [
+    different_commands = [
         f"$ {command.line}\n{output}"
         for command, output in zip(tour, printed.outputs, strict=False)
         if not matches(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
     ]
     if len(printed.outputs) != len(tour) + 1:
-        found.append(f"{len(tour)} commands, {len(printed.outputs) - 1} ended")
-    return [*found, printed.errors] if found else []
+        different_commands.append(f"{len(tour)} commands, {len(printed.outputs) - 1} ended")
+    return [*different_commands, printed.errors] if different_commands else []
 
 
 def documents() -> list[Path]:

@@ -59,9 +59,9 @@ def sources() -> list[Source]:
     """Return the Python files of the product. The garbage collector ignores them from then on."""
     gc.collect()
     with without_garbage_collection():
-        found = list(python_files("src"))
+        source_files = list(python_files("src"))
         gc.freeze()
-    return found
+    return source_files
 
 
 def dotted(node: ast.expr) -> str:

@@ -85,8 +85,8 @@ def test_a_page_begins_in_a_folder_of_its_own_and_ends_what_it_starts(name: str)
 def test_a_page_says_that_the_port_is_taken_instead_of_waiting(name: str, tmp_path: Path) -> None:
     tour = docs.commands((docs.ROOT / name).read_text())
     wait = next(place for place, command in enumerate(tour) if "|| ! kill -0 $!" in command.line)
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken_socket:
+        port = taken_socket.getsockname()[1]
 
         printed = docs.run(tour[: wait + 1], tmp_path, port, port)
 
@@ -209,8 +209,8 @@ def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
     page = (reference.FOLDER / "problems.md").read_text()
     # The records service responds with {"error": …} without a code. Its error texts are documented with its commands.
     packages = ("countersign.declare", "countersign.store", "countersign.kernel")
-    own = [refusal for refusal in refusals(Refused) if refusal.__module__.startswith(packages)]
+    own_refusals = [refusal for refusal in refusals(Refused) if refusal.__module__.startswith(packages)]
 
-    missing = {refusal.code for refusal in own if f"| `{refusal.code}` |" not in page}
+    missing = {refusal.code for refusal in own_refusals if f"| `{refusal.code}` |" not in page}
 
     assert missing == NEVER_A_PROBLEM.keys()

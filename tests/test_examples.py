@@ -44,10 +44,10 @@ def test_the_script_for_build_machines_publishes_and_may_be_run_again(store: Run
     build.mkdir()
     (build / "run.sh").write_text("echo sailing\n")
 
-    first, second = push(store, build), push(store, build)
+    first_push, second_push = push(store, build), push(store, build)
 
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    digests = [json.loads(done.stdout.splitlines()[0])["sha256"] for done in (first, second)]
+    assert (first_push.returncode, second_push.returncode) == (0, 0), first_push.stderr + second_push.stderr
+    digests = [json.loads(done.stdout.splitlines()[0])["sha256"] for done in (first_push, second_push)]
     assert digests[0] == digests[1]
     (build / "run.sh").write_text("echo another\n")
     assert push(store, build).returncode == 5

@@ -104,24 +104,24 @@ Violations = dict[str, list[Complaint]]
 def violations_in_tests() -> dict[Rule, Violations]:
     """Return the violations of the rules for tests. The files are read one after the other, so that only one syntax
     tree is in memory."""
-    found: dict[Rule, Violations] = {rule: {} for rule in TEST_RULES}
+    violations: dict[Rule, Violations] = {rule: {} for rule in TEST_RULES}
     with without_garbage_collection():
         for source in python_files("tests"):
             for rule in TEST_RULES:
-                found[rule][source.path] = list(rule(source))
-    return found
+                violations[rule][source.path] = list(rule(source))
+    return violations
 
 
-def unexcused(rule: Rule, found: Violations) -> list[str]:
+def unexcused(rule: Rule, violations: Violations) -> list[str]:
     """Return the violations without an exception, and the exceptions without a violation."""
     excused = EXCEPTIONS.get(rule, {})
     new = [
         f"{path}:{line}: {text}"
-        for path, complaints in found.items()
+        for path, complaints in violations.items()
         if path not in excused
         for line, text in complaints
     ]
-    stale = [path for path in excused if path in found and not found[path]]
+    stale = [path for path in excused if path in violations and not violations[path]]
     return new + [f"{path}: remove its exception, which is no longer needed" for path in stale]
 
 
@@ -258,12 +258,12 @@ def test_every_rule_has_a_planted_offence() -> None:
 
 
 def test_a_table_of_two_writers_is_found() -> None:
-    first = Source.of("src/countersign/a/x/y.py", "a = 'INSERT INTO t (b) VALUES ($1)'")
-    second = Source.of("src/countersign/a/z/y.py", "a = 'UPDATE t SET b = $1'")
+    first_source = Source.of("src/countersign/a/x/y.py", "a = 'INSERT INTO t (b) VALUES ($1)'")
+    second_source = Source.of("src/countersign/a/z/y.py", "a = 'UPDATE t SET b = $1'")
     third = Source.of("src/countersign/b/z/y.py", "a = 'UPDATE t SET b = $1'")
 
-    assert shared_writes([first, second]) == {"a/t": {"src/countersign/a/x", "src/countersign/a/z"}}
-    assert not shared_writes([first, third, third]), "each service has a database of its own"
+    assert shared_writes([first_source, second_source]) == {"a/t": {"src/countersign/a/x", "src/countersign/a/z"}}
+    assert not shared_writes([first_source, third, third]), "each service has a database of its own"
 
 
 # The contracts ------------------------------------------------------------------------------------
@@ -359,13 +359,13 @@ def tracked() -> list[Path]:
 
 def addresses(text: str) -> list[str]:
     """Return the addresses in the text that are valid on only one machine or for only one package registry."""
-    return [f"{name}: {found[0]!r}" for name, pattern in LOCAL_ADDRESSES.items() if (found := pattern.search(text))]
+    return [f"{name}: {matched[0]!r}" for name, pattern in LOCAL_ADDRESSES.items() if (matched := pattern.search(text))]
 
 
 def test_tracked_files_name_no_machine_and_no_registry() -> None:
-    found = {str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked()}
+    addresses_by_path = {str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked()}
 
-    assert not {path: texts for path, texts in found.items() if texts}
+    assert not {path: texts for path, texts in addresses_by_path.items() if texts}
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,14 @@ def test_a_changed_output_is_noticed() -> None:
 
 
 def test_a_slow_transfer_is_no_difference() -> None:
-    shown = "a.whl: … KiB\na.whl: done, … KiB in …, … MiB/s\n"
+    documented = "a.whl: … KiB\na.whl: done, … KiB in …, … MiB/s\n"
     slow = "a.whl: 9.0 KiB\na.whl: 41% of 9.0 KiB, 700 B/s, 0:07 left\na.whl: 90% of 9.0 KiB, 0 B/s\n"
     end = "a.whl: done, 9.0 KiB in 0:12, 0.8 KiB/s\n"
 
-    assert docs.matches(shown, slow + end)
-    assert not docs.matches(shown, slow)
-    assert not docs.matches(shown, slow + end.replace("KiB in", "MiB in"))
-    assert not docs.matches(shown, "a.whl: 41% of the bytes\n" + slow + end)
+    assert docs.matches(documented, slow + end)
+    assert not docs.matches(documented, slow)
+    assert not docs.matches(documented, slow + end.replace("KiB in", "MiB in"))
+    assert not docs.matches(documented, "a.whl: 41% of the bytes\n" + slow + end)
 
 
 def test_a_command_that_ends_the_shell_is_noticed(tmp_path: Path) -> None:

@@ -130,9 +130,9 @@ def test_every_setting_is_explained_with_its_source_and_no_secret_is_shown() -> 
     assert lines["COUNTERSIGN_RATE_PERSON"].source == "environment"
     assert lines["COUNTERSIGN_RATE_TOKEN"].source == "default"
     assert all(line.meaning for line in lines.values())
-    shown = " ".join(line.shown for line in lines.values())
-    assert "very secret" not in shown
-    assert "hidden" not in shown
+    all_values = " ".join(line.shown for line in lines.values())
+    assert "very secret" not in all_values
+    assert "hidden" not in all_values
 
 
 def test_every_setting_has_an_effect() -> None:
@@ -156,11 +156,11 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
     file.write_text("postgresql://countersign:hush@db/countersign\n")
 
     loaded = load({"COUNTERSIGN_DATABASE_URL_FILE": str(file)}, data=str(tmp_path))
-    shown = {setting.variable: setting for setting in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
+    lines = {setting.variable: setting for setting in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
 
     assert loaded.database_url == "postgresql://countersign:hush@db/countersign"
-    assert shown["COUNTERSIGN_DATABASE_URL"].source == "environment's file"
-    assert "hush" not in shown["COUNTERSIGN_DATABASE_URL"].shown
+    assert lines["COUNTERSIGN_DATABASE_URL"].source == "environment's file"
+    assert "hush" not in lines["COUNTERSIGN_DATABASE_URL"].shown
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def schema() -> str:
             is_common = all(others.get((table, name)) == statement for others in by_engine.values())
             if is_common and engine != ENGINES[0]:
                 continue
-            shown = statement if is_common else f"-- only: {engine}\n{statement}-- end\n"
-            tables.setdefault(table, []).append(shown)
+            statement_text = statement if is_common else f"-- only: {engine}\n{statement}-- end\n"
+            tables.setdefault(table, []).append(statement_text)
     return HEAD + "".join("\n" + "".join(statements) for statements in tables.values())
 
 

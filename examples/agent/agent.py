@@ -48,8 +48,8 @@ async def carry_out(client: Client, step: Call) -> Result:
         return Result("unknown", error.error.message)
     if answer.is_error:
         return Result("refused", "".join(getattr(block, "text", "") for block in answer.content))
-    told: dict[str, Any] = answer.structured_content or {}
-    return Result(str(told["status"]), told)
+    tool_answer: dict[str, Any] = answer.structured_content or {}
+    return Result(str(tool_answer["status"]), tool_answer)
 
 
 def shortened(value: object) -> str:

@@ -93,12 +93,12 @@ def decision(plan_id: str, wait_s: int) -> Generator[Call, Any, str]:
 
 def of_one_contact(leads: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Two new leads of the same contact, known by equal tokens: nobody has to see the address for that."""
-    seen: dict[str, dict[str, Any]] = {}
+    contacts_by_email: dict[str, dict[str, Any]] = {}
     for lead in leads:
         email = lead["contact_email"]
         if lead["stage"] != "new" or email is None:
             continue
-        if email in seen:
-            return seen[email], lead
-        seen[email] = lead
+        if email in contacts_by_email:
+            return contacts_by_email[email], lead
+        contacts_by_email[email] = lead
     return None

@@ -196,9 +196,9 @@ OVERRIDE = [
 ]
 
 
-def desync(told: int, by_pax: int, behind: bytes) -> bytes:
+def desync(size_in_header: int, by_pax: int, behind: bytes) -> bytes:
     """A file with different sizes in ustar and PAX, and another archive in the bytes that only one of them skips."""
-    return archive(pax((b"size", b"%d" % by_pax)), header(b"f", told), behind, file(b"last"))
+    return archive(pax((b"size", b"%d" % by_pax)), header(b"f", size_in_header), behind, file(b"last"))
 
 
 DESYNC = [

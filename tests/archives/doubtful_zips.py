@@ -22,14 +22,14 @@ A, B, C = (ZipEntry(letter, letter.upper()) for letter in (b"a", b"b", b"c"))
 PACKED = ZipEntry(b"a", b"hello " * 20, DEFLATED)
 
 
-def zip_of_one(item: ZipEntry = A, **rest: object) -> bytes:
+def zip_of_one(item: ZipEntry = A, **options: object) -> bytes:
     """An archive of one entry, with some fields replaced."""
-    return archive(replace(item, **rest))
+    return archive(replace(item, **options))
 
 
-def whole(*items: ZipEntry, **rest: object) -> bytes:
+def whole(*items: ZipEntry, **options: object) -> bytes:
     """An archive of these items, with something unusual in the whole."""
-    return ZipArchive(items, **rest).written()
+    return ZipArchive(items, **options).written()
 
 
 MISMATCHES = [
@@ -102,10 +102,10 @@ TRUTH = DEFLATED_A.fields()
 
 
 def zip_with_descriptor(
-    crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **rest: bool
+    crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **options: bool
 ) -> bytes:
     """An entry whose descriptor has these numbers."""
-    return zip_of_one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **rest))
+    return zip_of_one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **options))
 
 
 DESCRIPTORS = [
@@ -166,9 +166,9 @@ DESCRIPTORS = [
 ]
 
 
-def wide(local: bytes = b"", central: bytes = b"", **rest: object) -> bytes:
+def wide(local: bytes = b"", central: bytes = b"", **options: object) -> bytes:
     """An entry with Zip64 extra fields in the local and the central header."""
-    return archive(replace(A, local_extra=local, extra=central, **rest))
+    return archive(replace(A, local_extra=local, extra=central, **options))
 
 
 FULL = {"size": FF32, "packed": FF32}

@@ -124,8 +124,8 @@ _TAR_PARTS: tuple[Callable[[random.Random, UniqueNames, Tree], bytes], ...] = (
 )
 
 
-def _two(first: bytes, second: bytes) -> Callable[[random.Random, UniqueNames, Tree], bytes]:
-    return lambda rng, names, tree: first + second + _file(rng, names, tree)
+def _two(data_before: bytes, data_after: bytes) -> Callable[[random.Random, UniqueNames, Tree], bytes]:
+    return lambda rng, names, tree: data_before + data_after + _file(rng, names, tree)
 
 
 _TAR_TRICKS: dict[str, Callable[[random.Random, UniqueNames, Tree], bytes]] = {

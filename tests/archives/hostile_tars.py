@@ -43,9 +43,9 @@ def fits(way: str, each: NamesCase) -> bool:
     )
 
 
-def tar_of_names(each: NamesCase, told: Told) -> bytes:
+def tar_of_names(each: NamesCase, write_member: Told) -> bytes:
     """Files with these names and different bytes."""
-    return archive(*(told(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
+    return archive(*(write_member(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
 
 
 BY_NAME = [
@@ -54,11 +54,11 @@ BY_NAME = [
             name.threat,
             f"{name.trick}, {way}",
             name.rules,
-            lambda each=name, told=told: tar_of_names(each, told),
+            lambda each=name, write=write_member: tar_of_names(each, write),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES
-        for way, told in WAYS.items()
+        for way, write_member in WAYS.items()
         if fits(way, name)
     ),
     *(

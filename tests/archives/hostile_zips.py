@@ -13,9 +13,9 @@ SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
 A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
-def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> bytes:
+def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **options: object) -> bytes:
     """An archive of one entry."""
-    return archive(ZipEntry(name, data, **rest))
+    return archive(ZipEntry(name, data, **options))
 
 
 def linked(target: bytes, *others: ZipEntry) -> bytes:

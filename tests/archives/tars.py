@@ -68,7 +68,7 @@ def header(
 ) -> bytes:
     """One header block; `raw` overrides fields, and the checksum is right unless `raw` has it."""
     block = bytearray(BLOCK)
-    told: dict[str, bytes] = {
+    fields: dict[str, bytes] = {
         "name": name,
         "mode": octal(mode, 8),
         "uid": octal(0, 8),
@@ -82,7 +82,7 @@ def header(
         "prefix": prefix,
         **(raw or {}),
     }
-    for key, value in told.items():
+    for key, value in fields.items():
         start, length = FIELDS[key]
         block[start : start + length] = value[:length].ljust(length, b"\x00")
     if "checksum" not in (raw or {}):
@@ -90,24 +90,24 @@ def header(
     return bytes(block)
 
 
-def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **rest: object) -> bytes:
+def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **options: object) -> bytes:
     """A file: header and bytes; its size can be false."""
-    return header(name, len(data) if size is None else size, **rest) + padded(data)
+    return header(name, len(data) if size is None else size, **options) + padded(data)
 
 
-def link(name: bytes, target: bytes, **rest: object) -> bytes:
+def link(name: bytes, target: bytes, **options: object) -> bytes:
     """A symbolic link."""
-    return header(name, kind=LINK, target=target, mode=0o777, **rest)
+    return header(name, kind=LINK, target=target, mode=0o777, **options)
 
 
-def hard(name: bytes, target: bytes, **rest: object) -> bytes:
+def hard(name: bytes, target: bytes, **options: object) -> bytes:
     """A hard link to an earlier entry."""
-    return header(name, kind=HARD, target=target, **rest)
+    return header(name, kind=HARD, target=target, **options)
 
 
-def folder(name: bytes, **rest: object) -> bytes:
+def folder(name: bytes, **options: object) -> bytes:
     """A folder."""
-    return header(name, kind=FOLDER, **{"mode": 0o755, **rest})
+    return header(name, kind=FOLDER, **{"mode": 0o755, **options})
 
 
 def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
@@ -138,8 +138,8 @@ def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
 
 def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real: int) -> bytes:
     """GNU's old sparse file: the offsets of its pieces, and its declared size."""
-    told = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
-    raw = {"sparse": told, "real_size": octal(real, 12)}
+    sparse_map = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
+    raw = {"sparse": sparse_map, "real_size": octal(real, 12)}
     return header(name, len(data), SPARSE, magic=GNU, raw=raw) + padded(data)
 
 

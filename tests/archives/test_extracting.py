@@ -133,11 +133,11 @@ def test_a_zip_file_is_unpacked_the_same_way(tmp_path: Path, extract: Extract) -
 
 
 def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0o077)
+    old_umask = os.umask(0o077)
     try:
         extraction.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
     finally:
-        os.umask(before)
+        os.umask(old_umask)
 
     assert stat.S_IMODE((tmp_path / "out/bin/tool").stat().st_mode) == 0o755
     assert stat.S_IMODE((tmp_path / "out/bin").stat().st_mode) == 0o755
@@ -190,12 +190,12 @@ def test_more_folders_than_are_held_open_are_no_trouble(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    old_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, old_limit[1]))
     try:
         with pytest.raises(StorageFull):
             extraction.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, old_limit)
 
     assert not list(tmp_path.iterdir())

@@ -60,9 +60,9 @@ def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path)
 def hold_alike(data: bytes, tree: Tree) -> Iterator[str]:
     """Every program that reads the format unpacks the same; returns their names."""
     for name in peers.PROGRAMS:
-        theirs = peers.by_program(name, data)
-        if theirs is not None:
-            assert peers.composed(theirs) == peers.composed(peers.with_implied(tree)), name
+        program_tree = peers.by_program(name, data)
+        if program_tree is not None:
+            assert peers.composed(program_tree) == peers.composed(peers.with_implied(tree)), name
             yield name
 
 

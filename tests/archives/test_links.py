@@ -109,14 +109,14 @@ def test_links_are_refused_where_a_walk_along_one_of_them_leads_out(links: dict[
 
 
 def test_each_name_is_looked_at_once_however_many_links_lead_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    monkeypatch.setattr(archive_links, "casefold_path", lambda name: seen.append(name) or name)
+    names_seen: list[str] = []
+    monkeypatch.setattr(archive_links, "casefold_path", lambda name: names_seen.append(name) or name)
     far = "d/../" * 200
     links = {f"l{n}": f"{far}l{n + 1}" for n in range(MAX_PASSED - 1)} | {f"m{n}": f"{far}l0" for n in range(200)}
 
     check_links(links, Budget(Limits(), 1))
 
-    assert len(seen) == sum(len(path.split("/")) + 201 for path in links)
+    assert len(names_seen) == sum(len(path.split("/")) + 201 for path in links)
 
 
 def test_a_link_may_lead_all_the_way_up_and_down_again() -> None:

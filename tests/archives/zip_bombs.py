@@ -12,9 +12,9 @@ SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
 A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
-def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> bytes:
+def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **options: object) -> bytes:
     """An archive of one entry."""
-    return archive(ZipEntry(name, data, **rest))
+    return archive(ZipEntry(name, data, **options))
 
 
 def quoted(count: int) -> bytes:
@@ -31,8 +31,8 @@ def quoted(count: int) -> bytes:
         places.append(place)
         header = len(item.written()) - len(item.payload())
         place += header + (5 if following else 0)
-    first = items[0].written()
-    return first + ZipArchive(listed=list(zip(items, places, strict=True)), shift=len(first)).written()
+    first_item = items[0].written()
+    return first_item + ZipArchive(listed=list(zip(items, places, strict=True)), shift=len(first_item)).written()
 
 
 def shared(names: Sequence[bytes]) -> bytes:

@@ -144,8 +144,8 @@ def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", commen
         _length(fields.extra_length, extra),
         _length(fields.comment_length, comment),
     )
-    rest = (fields.disk, fields.internal, fields.external, fields.offset)
-    return CENTRAL + struct.pack("<6H3I5H2I", *numbers, *sizes, *lengths, *rest) + name + extra + comment
+    trailing_fields = (fields.disk, fields.internal, fields.external, fields.offset)
+    return CENTRAL + struct.pack("<6H3I5H2I", *numbers, *sizes, *lengths, *trailing_fields) + name + extra + comment
 
 
 def descriptor(crc: int, packed: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
@@ -254,11 +254,11 @@ class ZipArchive:
 
     def offsets(self) -> list[int]:
         """The positions of the local headers."""
-        place, found = self.shift + len(self.prefix), list[int]()
+        place, item_offsets = self.shift + len(self.prefix), list[int]()
         for item in self.items:
-            found.append(place + len(item.before))
+            item_offsets.append(place + len(item.before))
             place += len(item.written())
-        return found
+        return item_offsets
 
     def directory(self) -> bytes:
         """The central directory alone."""

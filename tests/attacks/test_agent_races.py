@@ -48,10 +48,10 @@ async def known_subject(world: World, provider: IdentityProvider) -> str:
     """The id of a person whom the provider created, with an agent."""
     await provider.trust(world.store)
     believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
-    made = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))
-    assert not isinstance(made, PendingClaim)
-    assert made.person_id is not None
-    return made.person_id
+    registered_agent = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))
+    assert not isinstance(registered_agent, PendingClaim)
+    assert registered_agent.person_id is not None
+    return registered_agent.person_id
 
 
 async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(

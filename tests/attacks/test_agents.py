@@ -45,9 +45,9 @@ async def test_a_client_gets_no_more_than_it_asked_for(world: World, provider: I
     basic = await confidential(world)
     await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    asked = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]), scope="read:products")
+    exchange_answer = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]), scope="read:products")
 
-    assert asked.json()["scope"] == "read:products"
+    assert exchange_answer.json()["scope"] == "read:products"
 
 
 async def test_a_client_gets_no_scope_that_it_does_not_hold(world: World, provider: IdentityProvider) -> None:
@@ -63,8 +63,8 @@ async def test_a_client_gets_no_scope_that_it_does_not_hold(world: World, provid
 async def test_a_narrow_assertion_registers_no_wider_agent(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
-    agent, asked = await register(world, provider.mint(ROOT_URL), scope="read:products write:releases")
-    agent.answer = asked.json()
+    agent, registered = await register(world, provider.mint(ROOT_URL), scope="read:products write:releases")
+    agent.answer = registered.json()
     await ann.decide(agent.link, user_code=agent.code)
 
     later, answered = await register(world, provider.mint(ROOT_URL, scope="read:products"), scope="read:products")
@@ -173,12 +173,12 @@ async def test_pages_of_any_site_may_register(world: World) -> None:
     assert preflight.headers["access-control-allow-origin"] == "*"
 
 
-@pytest.mark.parametrize("other", ['consent={"ads": false}', "a b=c", "list[0]=1", 't="q'])
-async def test_a_cookie_of_a_neighbour_signs_no_user_out(world: World, other: str) -> None:
+@pytest.mark.parametrize("foreign_cookie", ['consent={"ads": false}', "a b=c", "list[0]=1", 't="q'])
+async def test_a_cookie_of_a_neighbour_signs_no_user_out(world: World, foreign_cookie: str) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
-    own = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
+    own_cookies = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
 
-    answer = await world.http.get("/auth/agents", headers={"Cookie": f"{other}; {own}"})
+    answer = await world.http.get("/auth/agents", headers={"Cookie": f"{foreign_cookie}; {own_cookies}"})
 
     assert answer.status_code == 200
 
@@ -245,12 +245,12 @@ async def test_t34_the_first_proof_of_an_address_ends_the_agents_that_a_provider
     agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
     assertion = answered.json()["identity_assertion"]
     token = (await agent.exchange(assertion)).json()["access_token"]
-    before = await agent.library(token)
+    library_before = await agent.library(token)
 
     visitor = Mailed(world.store, world.http)
     opened = await visitor.open_account("future@example.com")
 
-    assert (before.status_code, opened.status_code) == (200, 303)
+    assert (library_before.status_code, opened.status_code) == (200, 303)
     assert (await agent.library(token)).status_code == 401
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
     _, later = await register(world, provider.mint(ROOT_URL, email="future@example.com"))

@@ -43,18 +43,18 @@ async def test_t14_an_assertion_that_claimed_an_agent_is_used_up_everywhere(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    first, second, assertion = (
+    first_agent, second_agent, assertion = (
         await RegisteredAgent.anonymous(world),
         await RegisteredAgent.anonymous(world),
         provider.mint(ROOT_URL),
     )
 
-    claim = await claimed_by(world, first, assertion)
-    again = await claimed_by(world, second, assertion)
+    claim = await claimed_by(world, first_agent, assertion)
+    second_claim = await claimed_by(world, second_agent, assertion)
     _, registered = await register(world, assertion)
 
     assert claim["status"] == "claimed"
-    assert again["code"] == registered.json()["code"] == "replay_detected"
+    assert second_claim["code"] == registered.json()["code"] == "replay_detected"
 
 
 async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
@@ -62,9 +62,9 @@ async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
 ) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
-    first, asked = await register(world, provider.mint(ROOT_URL), scope="read:products")
-    first.answer = asked.json()
-    await ann.decide(first.link, user_code=first.code)
+    first_agent, registered = await register(world, provider.mint(ROOT_URL), scope="read:products")
+    first_agent.answer = registered.json()
+    await ann.decide(first_agent.link, user_code=first_agent.code)
     agent = RegisteredAgent(world.http)
     await agent.register({"type": "anonymous", "scope": "read:products write:releases"})
 

@@ -23,15 +23,15 @@ async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect
     padded = [get("/nothing/" + "\U0001f600" * 5_000) for _ in range(48)]
     operations = [post("/products", product("kept")), get("/nothing"), *padded]
     repeat = {"Idempotency-Key": str(uuid.uuid4())}
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
 
-    first = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
-    again = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
+    first_answer = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
+    repeated_answer = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
 
-    assert len(first.content) > 1 << 20
-    assert codes(again.json()["results"]) == codes(first.json()["results"])
+    assert len(first_answer.content) > 1 << 20
+    assert codes(repeated_answer.json()["results"]) == codes(first_answer.json()["results"])
     after = await batches.all_rows()
-    assert {**after, "idempotency": []} == {**before, "idempotency": []}
+    assert {**after, "idempotency": []} == {**rows_before, "idempotency": []}
 
 
 @pytest.mark.parametrize("who", ["community", "agent", "customer"])

@@ -69,17 +69,17 @@ def _unpacked(frame: bytes) -> bytes:
 
 async def upload_build(works: JobRunner, data: bytes) -> tuple[str, Build]:
     artifact_id = (await works.upload_and_process(data))["artifact_id"]
-    found = await builds.build(works.store.database, artifact_id)
-    assert found is not None
-    return artifact_id, found
+    stored_build = await builds.build(works.store.database, artifact_id)
+    assert stored_build is not None
+    return artifact_id, stored_build
 
 
 async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) -> None:
     """The repair that `artifact.verify` suggests succeeds."""
     artifact_id, lost = await upload_build(works, tar({"a": SHARED}))
     (await stored_file(works.store, lost.envelope_sha256)).unlink()
-    found = await works.run_job("artifact.verify", artifact_id)
-    assert "build.process" in found["findings"][0]["heal"]
+    verified = await works.run_job("artifact.verify", artifact_id)
+    assert "build.process" in verified["findings"][0]["heal"]
 
     await works.run_job("build.process", artifact_id, again=True)
 
@@ -89,15 +89,15 @@ async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) ->
 async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: JobRunner) -> None:
     """A job's result names the stored manifest; a job that finishes too late runs again and has the same result."""
     artifact_id = await works.upload(tar({"a": b"a"}))
-    one = await works.outcome("build.process", artifact_id)
-    other = await works.outcome("build.process", artifact_id)
-    await works.keep(one)
+    first_outcome = await works.outcome("build.process", artifact_id)
+    second_outcome = await works.outcome("build.process", artifact_id)
+    await works.keep(first_outcome)
 
     with pytest.raises(Unavailable):
-        await works.keep(other)
+        await works.keep(second_outcome)
 
-    again = await works.run_job("build.process", artifact_id)
-    assert again["manifest_sha256"] == msgspec.to_builtins(one.result)["manifest_sha256"]
+    third_result = await works.run_job("build.process", artifact_id)
+    assert third_result["manifest_sha256"] == msgspec.to_builtins(first_outcome.result)["manifest_sha256"]
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: 
 
 
 def _package(number: int, size: int) -> bytes:
-    said = b'{"name":"part%d","version":"1","text":"' % number
-    return said + b"a" * (size - len(said) - 2) + b'"}'
+    package_head = b'{"name":"part%d","version":"1","text":"' % number
+    return package_head + b"a" * (size - len(package_head) - 2) + b'"}'
 
 
 def test_no_more_parts_are_gathered_than_are_reported() -> None:
@@ -159,11 +159,11 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
     listed = await works.run_job("archive.extract", artifact_id, limit=10_000)
 
     assert len(json.dumps(listed)) < 2 << 20
-    rest: list[Any] = listed["entries"]
+    later_entries: list[Any] = listed["entries"]
     while listed["next_offset"] is not None:
         listed = await works.run_job("archive.extract", artifact_id, limit=10_000, offset=listed["next_offset"])
-        rest += listed["entries"]
-    assert [entry["path"] for entry in rest] == list(files)
+        later_entries += listed["entries"]
+    assert [entry["path"] for entry in later_entries] == list(files)
 
 
 async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobRunner) -> None:
@@ -198,20 +198,22 @@ async def channel_statement(works: JobRunner) -> dict[str, Any]:
     return json.loads(base64.b64decode(state["statement"]["payload"]))
 
 
-@pytest.mark.parametrize("part", ["channels/%00", "releases/%00/manifest", "releases/1.0.0/delta?from=%00"])
-async def test_a_name_with_a_zero_byte_is_only_unknown(works: JobRunner, part: str) -> None:
+@pytest.mark.parametrize("subpath", ["channels/%00", "releases/%00/manifest", "releases/1.0.0/delta?from=%00"])
+async def test_a_name_with_a_zero_byte_is_only_unknown(works: JobRunner, subpath: str) -> None:
     """PostgreSQL does not store text with a zero byte."""
-    answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{part}")
+    answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{subpath}")
 
     assert 400 <= answer.status_code < 500
 
 
 async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> None:
     """Packs, signed manifests and deltas are kept as long as a build refers to them, however old they are."""
-    first = await works.upload_and_process(tar({"a": SHARED}), "1.1.0")
+    first_build = await works.upload_and_process(tar({"a": SHARED}), "1.1.0")
     await works.publish("1.1.0")
-    second = await works.upload_and_process(tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0")
-    pair = {"from_artifact": first["artifact_id"], "to_artifact": second["artifact_id"]}
+    second_build = await works.upload_and_process(
+        tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0"
+    )
+    pair = {"from_artifact": first_build["artifact_id"], "to_artifact": second_build["artifact_id"]}
     assert (await works.run_job("delta.make", "", **pair))["deltas"] == 1
     database = works.store.database
     used = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
@@ -241,15 +243,15 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunn
     """The organisation's signature alone does not make it this build's manifest."""
     artifact_id, mine = await upload_build(works, tar({"a": b"mine"}))
     other_id = (await works.upload_and_process(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
-    other = await builds.build(works.store.database, other_id)
-    assert other is not None
+    other_build = await builds.build(works.store.database, other_id)
+    assert other_build is not None
     (await stored_file(works.store, mine.envelope_sha256)).write_bytes(
-        (await stored_file(works.store, other.envelope_sha256)).read_bytes()
+        (await stored_file(works.store, other_build.envelope_sha256)).read_bytes()
     )
 
-    found = await works.run_job("artifact.verify", artifact_id)
+    verified = await works.run_job("artifact.verify", artifact_id)
 
-    assert [finding["kind"] for finding in found["findings"]] == ["manifest"]
+    assert [finding["kind"] for finding in verified["findings"]] == ["manifest"]
 
 
 async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
@@ -265,8 +267,8 @@ async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
     buyer = await world.person_token("buyer@example.org", "read:library read:products")
 
     path = f"/products/{product_id}/releases/1.0.0"
-    for part in ("manifest", "chunks", "delta?from=1.0.0"):
-        answer = await world.call("GET", f"{path}/{part}", buyer)
+    for subpath in ("manifest", "chunks", "delta?from=1.0.0"):
+        answer = await world.call("GET", f"{path}/{subpath}", buyer)
         assert answer.status_code == 200
         assert "public" not in answer.headers.get("cache-control", "private")
 
@@ -278,11 +280,11 @@ async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_p
     assert artifact is not None
     product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
     owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")
-    seen = await draft_removal.builds_of(works.store, artifact.release_id)
+    builds_seen = await draft_removal.builds_of(works.store, artifact.release_id)
     await works.run_job("build.process", artifact_id)
 
     with pytest.raises(JustChanged):
         async with works.store.database.transaction() as transaction:
-            await draft_removal.remove(transaction, owned, seen)
+            await draft_removal.remove(transaction, owned, builds_seen)
 
     assert (await works.run_job("artifact.verify", artifact_id))["ok"]

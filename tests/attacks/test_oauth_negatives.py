@@ -81,14 +81,14 @@ async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world:
     sent: dict[str, Any] = {"data": forms.get(path, {"email": PAT} if path != "/auth/prove" else {"token": "none"})}
     if path == "/auth/session/token":
         sent = {"json": {"scope": "read:library"}}
-    before, signed_in = await all_rows(world.store), await sessions_of(world)
+    rows_before, signed_in = await all_rows(world.store), await sessions_of(world)
 
     for headers in FOREIGN:
         answer = await world.http.post(target, headers=[*headers, ("Cookie", cookie_of(person))], **sent)
         assert answer.status_code == 403, (headers, answer.text)
         assert "set-cookie" not in answer.headers
         assert "location" not in answer.headers
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
     assert await sessions_of(world) == signed_in
     ours = [("Sec-Fetch-Site", "same-origin"), ("Origin", ROOT_URL), ("Cookie", cookie_of(person))]
     assert (await world.http.post(target, headers=ours, **sent)).status_code != 403
@@ -102,19 +102,19 @@ async def test_csrf_an_attempt_is_untouched_by_a_form_without_its_token_and_work
     agent = await RegisteredAgent.by_email(world, PAT)
     link = agent.link if page == "typed" else agent.other_link
     of_eve = csrf_of(await eve.get((await RegisteredAgent.by_email(world, eve.email)).link))
-    before = await attempts_of(world)
+    attempts_before = await attempts_of(world)
 
     for decision in ({"confirm": "yes"}, {"decline": "yes"}):
         # More often than a code may be mistyped.
         for csrf in ("", "x", of_eve, csrf_of(await person.get(link))[:-2], "ä", "=" * 8):
             answer = await person.send(link, csrf=csrf, user_code=agent.code, **decision)
             assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
-            assert await attempts_of(world) == before
+            assert await attempts_of(world) == attempts_before
     assert (await agent.poll()).json()["status"] == "pending"
     allowed = await person.decide(link, user_code=agent.code)
 
     assert allowed.status_code == 200
-    assert await attempts_of(world) != before
+    assert await attempts_of(world) != attempts_before
 
 
 async def test_csrf_a_consent_is_not_given_by_a_form_without_its_token_and_is_asked_for_afterwards(
@@ -183,11 +183,11 @@ async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: Wor
     created_body = (await world.http.post("/auth/clients", json={"redirect_uris": [BACK]})).json()
     stranger, browser = Browser(world), await arrived(world)
     for client in (of_north, KnownClient(created_body["client_id"], created_body["client_secret"])):
-        asked = {**asking(client), "prompt": prompt}
+        authorization = {**asking(client), "prompt": prompt}
 
-        unknown = await stranger.get(ASK, asked)
-        known_response = await browser.get(ASK, asked)
-        posted_response = await browser.post(ASK, {**asked, "decision": "allow"})
+        unknown = await stranger.get(ASK, authorization)
+        known_response = await browser.get(ASK, authorization)
+        posted_response = await browser.post(ASK, {**authorization, "decision": "allow"})
 
         assert unknown.headers["location"].startswith("/auth/signin")
         assert BACK not in unknown.headers["location"].partition("?")[0]

@@ -74,9 +74,9 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
 def with_chunk_sizes(sample_build: SampleBuild, *sizes: int) -> SampleBuild:
     """The same build, whose first file claims chunks of these sizes."""
     listed = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
-    first = sample_build.manifest.files[0]
+    first_file = sample_build.manifest.files[0]
     places = [len(sample_build.manifest.chunks) + number for number in range(len(sizes))]
-    file = msgspec.structs.replace(first, size=sum(sizes), chunks=places)
+    file = msgspec.structs.replace(first_file, size=sum(sizes), chunks=places)
     changed = msgspec.structs.replace(
         sample_build.manifest, files=[file, *sample_build.manifest.files[1:]], chunks=listed
     )
@@ -95,8 +95,8 @@ def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Pa
 )
 def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     """It is refused before anything is downloaded or written."""
-    first, *others = NEW.manifest.files
-    changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first, **change), *others])
+    first_file, *others = NEW.manifest.files
+    changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first_file, **change), *others])
 
     with pytest.raises(ManifestRefused):
         pull(tmp_path / "app", BuildServer(SampleBuild("2.0", NEW.contents, changed, NEW.frames)))
@@ -235,9 +235,9 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
 
     release_trust.store_pin("http://store", "north", Pin(key, {"p/stable": 8}))
 
-    found = release_trust.load_pin("http://store", "north")
-    assert found is not None
-    assert found.counters == {"p/stable": 9, "q/stable": 3}
+    pinned = release_trust.load_pin("http://store", "north")
+    assert pinned is not None
+    assert pinned.counters == {"p/stable": 9, "q/stable": 3}
 
 
 def offered(script: ScriptedServer, sample_build: SampleBuild, state: ChannelState, by: SigningKey) -> None:
@@ -309,12 +309,12 @@ def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., s
 
 def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Callable[..., str]) -> None:
     """Builds are signed once, so the builds of a replaced key remain valid."""
-    first, second, third = (dsse.new_signing_key() for _ in range(3))
-    assert dry_pull(state_of([first, second], second), first) == ""
+    first_key, second_key, third = (dsse.new_signing_key() for _ in range(3))
+    assert dry_pull(state_of([first_key, second_key], second_key), first_key) == ""
 
-    assert dry_pull(state_of([first, second, third], third), first) == ""
-    assert dry_pull(state_of([first, second, third], third), second) == ""
-    assert dry_pull(state_of([first, second, third], third), third) == ""
+    assert dry_pull(state_of([first_key, second_key, third], third), first_key) == ""
+    assert dry_pull(state_of([first_key, second_key, third], third), second_key) == ""
+    assert dry_pull(state_of([first_key, second_key, third], third), third) == ""
 
 
 def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
@@ -340,10 +340,10 @@ def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
 
 def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
     """A delta with an impossible size is refused before anything is allocated."""
-    made = apply.contents(forged(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
+    unfolded = apply.contents(forged(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
 
     with pytest.raises(DeltaRefused, match="more bytes than the files have"):
-        next(made)
+        next(unfolded)
 
 
 def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ class TestModel:
     async def test_strangers_texts_and_questions_do_not_reach_the_operators_model(
         self, sandbox: SandboxCaller, stub: Stub
     ) -> None:
-        asked = await sandbox.call("POST", "/ask", json={"query": STRANGE})
+        ask_answer = await sandbox.call("POST", "/ask", json={"query": STRANGE})
         generated = await sandbox.call("POST", "/ask", json={"query": "How many games?", "mode": "generate"})
 
-        assert asked.status_code == 200
+        assert ask_answer.status_code == 200
         assert generated.json()["code"] == "not_supported"
         assert stub.seen == []
 

@@ -70,10 +70,10 @@ class Installation:
     def read(self) -> tuple[ArchiveReader, dict[str, str]]:
         """Read the archive to its end, and return the digests of its contents."""
         reading = ArchiveReader(AgeDecryptor(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for member in reading.members():
-            found[member.name] = hashlib.sha256(b"".join(member.chunks())).hexdigest()
-        return reading, found
+            digests[member.name] = hashlib.sha256(b"".join(member.chunks())).hexdigest()
+        return reading, digests
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_an_archive_contains_every_blob_at_its_path(installation: Installation) 
         return digests
 
     digests = asyncio.run(run())
-    reading, found = installation.read()
+    reading, digest_by_name = installation.read()
 
-    assert {blob_name(sha256): sha256 for sha256 in digests}.items() <= found.items()
-    assert found.keys() - {blob_name(sha256) for sha256 in digests} == {KEY, "distribution.sqlite"}
+    assert {blob_name(sha256): sha256 for sha256 in digests}.items() <= digest_by_name.items()
+    assert digest_by_name.keys() - {blob_name(sha256) for sha256 in digests} == {KEY, "distribution.sqlite"}
     assert reading.manifest is not None
     assert (reading.manifest.blobs, reading.manifest.unreadable) == (len(digests), ())
 
@@ -110,7 +110,7 @@ def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another
     installation: Installation,
 ) -> None:
     async def run() -> str:
-        kept = await installation.add(b"kept")
+        kept_sha256 = await installation.add(b"kept")
         backup = installation.begun()
         await backup.begin({})
         gone = await installation.add(b"gone")
@@ -119,14 +119,14 @@ def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another
             assert await backup.end(snapshot, is_last_try=False) is None
         async with installation.databases.snapshot() as snapshot:
             assert await backup.end(snapshot, is_last_try=False) is not None
-        return kept
+        return kept_sha256
 
-    kept = asyncio.run(run())
-    reading, found = installation.read()
+    kept_sha256 = asyncio.run(run())
+    reading, digests = installation.read()
 
     assert reading.manifest is not None
     assert (reading.manifest.blobs, reading.manifest.unreadable) == (1, ())
-    assert found.keys() == {blob_name(kept), "distribution.sqlite"}
+    assert digests.keys() == {blob_name(kept_sha256), "distribution.sqlite"}
 
 
 def test_a_blob_that_was_lost_before_is_named_and_everything_else_is_kept(installation: Installation) -> None:
@@ -201,11 +201,11 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     except WrongPassphrase:
         return [(0, HEADER_BYTES)]
     except Damaged as error:
-        found = [(error.start, error.stop)]
+        damaged_spans = [(error.start, error.stop)]
         with suppress(Damaged):
-            found = [damage[:2] for damage in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
+            damaged_spans = [damage[:2] for damage in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
         # The nonce comes before the first chunk, which cannot be decrypted without it.
-        return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
+        return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in damaged_spans]
     return []
 
 

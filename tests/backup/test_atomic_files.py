@@ -46,9 +46,9 @@ def test_leftover_files_are_deleted_and_files_in_progress_are_kept(tmp_path: Pat
     with (
         atomic_files.new_file(tmp_path) as file,
         atomic_files.new_folder(tmp_path / "name") as folder,
-        atomic_files.new_file(tmp_path) as other,
+        atomic_files.new_file(tmp_path) as other_file,
     ):
-        assert {path for path in tmp_path.iterdir()} == {file.path, folder.path, other.path}
+        assert {path for path in tmp_path.iterdir()} == {file.path, folder.path, other_file.path}
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "linked", "left"])

@@ -26,14 +26,14 @@ def test_a_name_shows_its_moment_to_the_microsecond(folder: Path) -> None:
 
 
 def test_the_newest_that_is_not_after_the_moment_is_chosen(folder: Path) -> None:
-    found = backup_folder.read_folder(folder)
+    backups = backup_folder.read_folder(folder)
 
-    assert backup_folder.newest(found, None).moment == LATER
-    assert backup_folder.newest(found, LATER).moment == LATER
-    assert backup_folder.newest(found, Instant(LATER - 1)).moment == FIRST
-    assert backup_folder.newest(found, backup_folder.parse_moment("2026-01-01T01:00:30+01:00")).moment == FIRST
+    assert backup_folder.newest(backups, None).moment == LATER
+    assert backup_folder.newest(backups, LATER).moment == LATER
+    assert backup_folder.newest(backups, Instant(LATER - 1)).moment == FIRST
+    assert backup_folder.newest(backups, backup_folder.parse_moment("2026-01-01T01:00:30+01:00")).moment == FIRST
     with pytest.raises(backup_folder.NoBackup):
-        backup_folder.newest(found, Instant(FIRST - 1))
+        backup_folder.newest(backups, Instant(FIRST - 1))
 
 
 def test_the_newest_are_kept_and_nothing_else_is_touched(folder: Path) -> None:
@@ -55,10 +55,10 @@ def test_a_name_of_no_moment_that_has_been_is_neither_believed_nor_removed(folde
     odd = folder / f"countersign-{stamp}.backup"
     odd.touch()
 
-    found = backup_folder.read_folder(folder)
-    removed = backup_folder.remove_old(found, 1, folder / backup_folder.backup_name(LATER))
+    backups = backup_folder.read_folder(folder)
+    removed = backup_folder.remove_old(backups, 1, folder / backup_folder.backup_name(LATER))
 
-    assert found.skipped == [odd]
-    assert backup_folder.newest(found, None).moment == LATER
+    assert backups.skipped == [odd]
+    assert backup_folder.newest(backups, None).moment == LATER
     assert [path.name for path in removed] == [backup_folder.backup_name(FIRST)]
     assert odd.exists()

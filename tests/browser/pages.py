@@ -26,11 +26,11 @@ async def opened(browser: Browser, store: Running, **options: Any) -> AsyncItera
     context = await browser.new_context(**options)
     context.set_default_timeout(ENOUGH_MS)
     page = await context.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested_urls: list[str] = []
+    page.on("request", lambda request: requested_urls.append(request.url))
     yield context, page
     await context.close()
-    assert not [url for url in asked if not url.startswith(store.url)]
+    assert not [url for url in requested_urls if not url.startswith(store.url)]
 
 
 @dataclass

@@ -31,8 +31,8 @@ async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]
     """The broken rules of the page in its current state, each with its elements. Without the source of axe-core only
     our own rules are checked; with `only`, of axe-core's rules only those."""
     await settle(page)
-    found = await _axe(page, axe, only) if axe else []
-    return [f"{page.url}: {violation}" for violation in (*found, *await _more(page))]
+    violations = await _axe(page, axe, only) if axe else []
+    return [f"{page.url}: {violation}" for violation in (*violations, *await _more(page))]
 
 
 async def settle(page: Page) -> None:
@@ -43,8 +43,8 @@ async def settle(page: Page) -> None:
 async def evaluated(page: Page, expression: str) -> Any:
     """The value of the expression, evaluated by the debugger, so that the policy of the page stays unchanged."""
     session = _SESSIONS.get(page) or _SESSIONS.setdefault(page, await page.context.new_cdp_session(page))
-    asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
-    answer = await session.send("Runtime.evaluate", asked)
+    evaluation = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+    answer = await session.send("Runtime.evaluate", evaluation)
     assert "exceptionDetails" not in answer, answer
     return answer["result"].get("value")
 
@@ -54,9 +54,9 @@ async def _axe(page: Page, axe: str, only: Sequence[str]) -> list[str]:
         await evaluated(page, f"{axe};undefined")
     rules = f"{{type: 'rule', values: {list(only)}}}" if only else f"{{type: 'tag', values: {TAGS}}}"
     options = f"{{runOnly: {rules}, resultTypes: ['violations']}}"
-    told = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
-    asked = f"axe.run(document, {options}).then(found => found.violations.map(each => {told}))"
-    return await evaluated(page, asked)
+    shown_violation = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
+    script = f"axe.run(document, {options}).then(found => found.violations.map(each => {shown_violation}))"
+    return await evaluated(page, script)
 
 
 async def _more(page: Page) -> list[str]:

@@ -55,8 +55,8 @@ def set_up(running: Running) -> Shop:
     command(running, "person", "create", OWNER, "--password-stdin", *role, stdin=PASSWORD)
     for customer in (CUSTOMER, STRANGER):
         command(running, "person", "create", customer, "--password-stdin", stdin=PASSWORD)
-    asked = ("--name", "Chart Room", "--scope", "read:products read:library", "--redirect-uri", RETURNS_TO)
-    shop = Shop(running, command(running, "client", "create", "paper-lantern", *asked)["client_id"])
+    client_options = ("--name", "Chart Room", "--scope", "read:products read:library", "--redirect-uri", RETURNS_TO)
+    shop = Shop(running, command(running, "client", "create", "paper-lantern", *client_options)["client_id"])
     owner = {"Authorization": f"Bearer {running.token(OWNER)}"}
     product = {"slug": "night-ferry", "title": "Night Ferry", "kind": "game", "platforms": ["linux"]}
     shop.api("POST", "/products", product, owner)

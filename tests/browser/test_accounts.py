@@ -50,9 +50,9 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
         await page.goto(f"{site.url}/auth/signin?return_to=/healthz")
         async with page.expect_navigation():
             await page.click("text=Forgot your password?")
-        before = mailed_link(site.running, ANN)
+        first_link = mailed_link(site.running, ANN)
         await send(page, email=ANN)
-        await page.goto(mailed_link(site.running, ANN, other_than=before))
+        await page.goto(mailed_link(site.running, ANN, other_than=first_link))
         await send(page, password="the second password")
         await expect(page).to_have_url(f"{site.url}/healthz")
 
@@ -64,7 +64,7 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
         await send(page, password="the second password")
         await expect(page).to_have_url(f"{site.url}/healthz")
         assert await is_signed_in(site, context)
-        await page.goto(before)
+        await page.goto(first_link)
         await expect(page.locator("h1")).to_have_text("This link does not work")
 
 

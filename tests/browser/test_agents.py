@@ -61,7 +61,11 @@ async def faults(
     looks = Looks(axe, bool(pytestconfig.getoption("--full")), no_faults())
     with served(tmp_path_factory.mktemp("agents") / "data") as running:
         shop = shops.set_up(running)
-        first, second, foreign = shop.register(), shop.register(), shop.register(method="service_auth", email=STRANGER)
+        first_agent, second_agent, foreign = (
+            shop.register(),
+            shop.register(),
+            shop.register(method="service_auth", email=STRANGER),
+        )
         async with opened(shared_browser, running) as (_, page):
 
             async def look(title: str, path: str = "") -> None:
@@ -70,7 +74,7 @@ async def faults(
                 await expect(page.locator("h1")).to_have_text(title)
                 await looks.add(page)
 
-            await page.goto(first["claim"]["verification_uri"])
+            await page.goto(first_agent["claim"]["verification_uri"])
             await send(page, email=CUSTOMER, password=PASSWORD)
             await page.wait_for_selector("#user_code")
             await look("Allow this agent?")
@@ -78,21 +82,21 @@ async def faults(
             await press(page, "Allow")
             await expect(page.locator("[role=alert]")).to_contain_text("not the code")
             await look("Allow this agent?")
-            await page.fill("#user_code", first["claim"]["user_code"])
+            await page.fill("#user_code", first_agent["claim"]["user_code"])
             await press(page, "Allow")
             await look("Connected")
-            await look("The link or code is used up", first["claim"]["verification_uri"])
-            await look("Allow this agent?", second["claim"]["attempt"]["verification_uri"])
+            await look("The link or code is used up", first_agent["claim"]["verification_uri"])
+            await look("Allow this agent?", second_agent["claim"]["attempt"]["verification_uri"])
             await press(page, "Allow")
             await look("Your code")
-            await page.goto(second["claim"]["attempt"]["verification_uri"])
+            await page.goto(second_agent["claim"]["attempt"]["verification_uri"])
             await press(page, "Decline")
             await look("Declined")
             await look("Wrong account", foreign["claim"]["verification_uri"])
             await look("Not found", f"{shop.url}/auth/claim?claim_attempt_token=none")
-            asked = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
-            asked += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
-            await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}")
+            query = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
+            query += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
+            await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{query}")
             await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
             await look("This link does not work", wrong_request(shop, await registered_itself(shop)))
             await look("Connected agents", f"{shop.url}/auth/agents")
@@ -126,12 +130,12 @@ async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browse
 async def test_a_wrong_request_of_an_unverified_client_leaves_the_store_by_a_click_alone(
     browser: Browser, shop: Shop
 ) -> None:
-    asked = wrong_request(shop, await registered_itself(shop))
+    wrong_url = wrong_request(shop, await registered_itself(shop))
     left: list[str] = []
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()
     page.on("request", lambda request: left.append(request.url) if request.url.startswith(RETURNS_TO) else None)
-    await page.goto(asked)
+    await page.goto(wrong_url)
     await send(page, email=CUSTOMER, password=PASSWORD)
     await page.wait_for_selector("h1:text-is('This link does not work')")
     stayed = list(left)

@@ -31,9 +31,9 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     """A store set up by its operator, which logs its requests."""
     settings = {"COUNTERSIGN_LOG_REQUESTS": "true", "COUNTERSIGN_POLL_INTERVAL_S": "1"}
     with served(tmp_path / "data", settings=settings) as running:
-        made = shops.set_up(running)
-        logged_until(made, ("POST", "/redeem"))
-        yield made
+        arrival_shop = shops.set_up(running)
+        logged_until(arrival_shop, ("POST", "/redeem"))
+        yield arrival_shop
 
 
 class Arriving:
@@ -69,10 +69,10 @@ class Arriving:
 
     def ends(self) -> tuple[int, str]:
         """Wait for its end, and return its exit code and its last output."""
-        rest, _ = self.process.communicate(timeout=300)
+        remaining_output, _ = self.process.communicate(timeout=300)
         self._watch.cancel()
         self._watch.join()
-        return self.process.returncode, rest
+        return self.process.returncode, remaining_output
 
 
 def logged(shop: Shop) -> list[tuple[str, str]]:
@@ -84,10 +84,10 @@ def logged(shop: Shop) -> list[tuple[str, str]]:
 def logged_until(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
     """The log after `last` is in it, because an answer is sent before its line is written."""
     until = time.monotonic() + 60
-    while (found := logged(shop))[-1:] != [last]:
-        assert time.monotonic() < until, f"the last request is {found[-1:]} instead of {last}"
+    while (requests := logged(shop))[-1:] != [last]:
+        assert time.monotonic() < until, f"the last request is {requests[-1:]} instead of {last}"
         time.sleep(0.1)
-    return found
+    return requests
 
 
 async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: str = "Allow") -> str:
@@ -102,13 +102,13 @@ async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: s
 
 
 async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(browser: Browser, shop: Shop) -> None:
-    before = len(logged(shop))
+    count_before = len(logged(shop))
     agent = Arriving(sys.executable, AGENT, shop.base, "--email", CUSTOMER, "--keep")
     prompt = agent.reads(r"(?s)calls itself (.*)\[y/N\] ")
     assert "Countersign" in prompt[1]
     assert "read:library" in prompt[1]
-    seen = logged_until(shop, ("GET", "/.well-known/oauth-authorization-server"))
-    assert len(seen) - before == 3, "nothing is sent while the person has not agreed"
+    logged_requests = logged_until(shop, ("GET", "/.well-known/oauth-authorization-server"))
+    assert len(logged_requests) - count_before == 3, "nothing is sent while the person has not agreed"
     agent.answer("y")
     link = agent.reads(r"open (\S+)\n")[1]
     code = agent.reads(r"the code (\S+)\n")[1]
@@ -117,9 +117,9 @@ async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(
 
     assert decided == "Connected"
     assert agent.ends() == (0, "night-ferry: Night Ferry\n")
-    seen = logged_until(shop, ("GET", "/library"))[before:]
-    pages = [request for request in seen if request[1] in ("/auth/claim", "/auth/signin")]
-    requests = [request for request in seen if request not in pages and request != POLL]
+    logged_requests = logged_until(shop, ("GET", "/library"))[count_before:]
+    pages = [request for request in logged_requests if request[1] in ("/auth/claim", "/auth/signin")]
+    requests = [request for request in logged_requests if request not in pages and request != POLL]
     assert len(requests) <= MOST_REQUESTS
     assert requests[-1] == ("GET", "/library")
 
@@ -176,8 +176,8 @@ async def test_login_keeps_a_token_once_the_person_has_confirmed(browser: Browse
     assert await decide(browser, shop, link, code) == "Connected"
 
     assert command.ends()[0] == 0
-    kept = tmp_path / "config/countersign/credentials.json"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    credentials_file = tmp_path / "config/countersign/credentials.json"
+    assert stat.S_IMODE(credentials_file.stat().st_mode) == 0o600
     known = environment(**variables(shop, tmp_path))
     for words, line in (("whoami", f"account: {CUSTOMER}"), ("library", "night-ferry")):
         done = subprocess.run([*COMMAND, words], env=known, capture_output=True, text=True, check=False, timeout=120)

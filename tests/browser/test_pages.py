@@ -56,8 +56,8 @@ async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser
 async def test_all_products_come_page_after_page(browser: Browser, demo: Running) -> None:
     async with watched(browser, store(demo)) as page:
         await page.goto("/browse")
-        for shown in (24, 48):
-            await expect(page.locator(".card")).to_have_count(shown)
+        for shown_count in (24, 48):
+            await expect(page.locator(".card")).to_have_count(shown_count)
             await page.click("text=/^Show .* more$/")
 
         await expect(page.locator(".card")).to_have_count(60)

@@ -107,17 +107,17 @@ async def walk(
     page: Page, axe: str, visitor: Visitor, pages: Chosen, ids: Mapping[str, str] | None = None
 ) -> tuple[int, list[str]]:
     """Check all of these pages, and return their number in all of their schemes and their faults."""
-    found: list[str] = []
+    violations: list[str] = []
     for number, (place, schemes) in enumerate(pages):
         turns = tuple(enumerate(schemes, number))
         try:
-            found += await look(page, axe, visitor, place, turns, ids or {})
+            violations += await look(page, axe, visitor, place, turns, ids or {})
         except TimeoutError:
             # Once in hundreds of runs Chromium stopped answering for one page. If the page hangs in another tab too, it
             # is a fault.
             page = await page.context.new_page()
-            found += await look(page, axe, visitor, place, turns, ids or {})
-    return sum(len(schemes) for _, schemes in pages), found
+            violations += await look(page, axe, visitor, place, turns, ids or {})
+    return sum(len(schemes) for _, schemes in pages), violations
 
 
 async def look(
@@ -133,7 +133,7 @@ async def look(
     Raises:
         TimeoutError: the browser did not answer for LOOK_S seconds.
     """
-    found: list[str] = []
+    violations: list[str] = []
     async with asyncio.timeout(LOOK_S):
         await arrive(page, visitor, place, ids)
         for turn, scheme in turns:
@@ -142,9 +142,11 @@ async def look(
                 await page.set_viewport_size({"width": width, "height": height})
                 # The slow visitor has every page in every scheme once, in alternating windows.
                 wrong = await broken(page, axe if turn % len(WINDOWS) == window else "")
-                found += [f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in wrong]
+                violations += [
+                    f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in wrong
+                ]
                 await picture(page, f"{place.name}-{visitor.name}-{scheme}-{width}")
-    return found
+    return violations
 
 
 async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, str]) -> None:
@@ -170,15 +172,15 @@ async def settled(page: Page, visitor: Visitor) -> None:
         await page.wait_for_selector(LOADING, state="detached")
 
 
-def counted(figures: Figures, cells: int, found: Sequence[str]) -> None:
+def counted(figures: Figures, cells: int, violations: Sequence[str]) -> None:
     """Record the figures, and require that there are no faults."""
-    figures.update({"pages_and_schemes": cells, "windows_each": len(WINDOWS), "violations": len(found)})
-    assert not found, "\n".join(found)
+    figures.update({"pages_and_schemes": cells, "windows_each": len(WINDOWS), "violations": len(violations)})
+    assert not violations, "\n".join(violations)
 
 
 def unvisited(entry: str, places: Sequence[Place]) -> list[str]:
     """The addresses of an entry's pages that no place visits."""
     templates: list[str] = json.loads((ROOT / f"frontend/{entry}/paths.json").read_text())
     routes = PageRoutes(templates)
-    visited = {found[0] for place in places if (found := routes.match(place.bare)) is not None}
+    visited = {matched[0] for place in places if (matched := routes.match(place.bare)) is not None}
     return sorted(set(templates) - visited)

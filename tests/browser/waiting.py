@@ -49,10 +49,10 @@ async def until_equal(page: Page, script: str, expected: object) -> None:
 
 async def box(locator: Locator) -> FloatRect:
     """The position and the size of a visible element."""
-    found = await locator.bounding_box()
-    if found is None:
+    bounds = await locator.bounding_box()
+    if bounds is None:
         raise AssertionError(f"{locator} is not visible")
-    return found
+    return bounds
 
 
 async def press(page: Page, *keys: str) -> None:

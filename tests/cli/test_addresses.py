@@ -65,9 +65,9 @@ def test_a_move_to_such_an_address_is_refused(run: Run, tmp_path: Path) -> None:
     require_told("--to", result.stdout + result.stderr)
 
 
-def require_told(name: str, said: str) -> None:
+def require_told(name: str, message: str) -> None:
     """Require the setting's name and the remedy in the output, and no part of the password."""
-    assert name in said, said
-    assert "percent-encode" in said
-    assert "abcde" not in said
-    assert "SecretTail" not in said
+    assert name in message, message
+    assert "percent-encode" in message
+    assert "abcde" not in message
+    assert "SecretTail" not in message

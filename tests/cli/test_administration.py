@@ -20,7 +20,7 @@ PASSWORD = "a long enough password"
 def tenant(run: Run, tmp_path: Path) -> Path:
     """A data directory with the organisation `acme` and its owner."""
     data = tmp_path / "data"
-    made = [
+    created_results = [
         run("org", "create", "acme", "--name", "Acme", "--data", data),
         run(
             *("person", "create", "Owner@Example.com", "--password-stdin"),
@@ -28,8 +28,10 @@ def tenant(run: Run, tmp_path: Path) -> Path:
             stdin=PASSWORD + "\n",
         ),
     ]
-    assert [result.returncode for result in made] == [Exit.OK, Exit.OK], [result.stderr for result in made]
-    assert PASSWORD not in "".join(result.stdout + result.stderr for result in made)
+    assert [result.returncode for result in created_results] == [Exit.OK, Exit.OK], [
+        result.stderr for result in created_results
+    ]
+    assert PASSWORD not in "".join(result.stdout + result.stderr for result in created_results)
     return data
 
 

@@ -64,13 +64,13 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
         COUNTERSIGN_TOKEN="secret",
     )
 
-    first, second = server.seen
+    first_request, second_request = server.seen
     assert (result.returncode, result.stdout) == (Exit.OK, '{"made": true}')
-    assert json.loads(second.body) == {"code": "1", "many": [1]}
-    assert second.headers["authorization"] == "Bearer secret"
-    assert second.headers["x-extra"] == "a"
+    assert json.loads(second_request.body) == {"code": "1", "many": [1]}
+    assert second_request.headers["authorization"] == "Bearer secret"
+    assert second_request.headers["x-extra"] == "a"
     # The client repeats it as the same call.
-    assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+    assert first_request.headers["idempotency-key"] == second_request.headers["idempotency-key"]
 
 
 def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted: Callable[[], ScriptedServer]) -> None:

@@ -132,13 +132,13 @@ def test_the_passphrase_comes_from_a_file_or_the_environment_and_has_a_length(
 
 def test_nothing_is_written_over(run: Run, data: Path, tmp_path: Path) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
-    before = (tmp_path / "one.backup").read_bytes()
+    bytes_before = (tmp_path / "one.backup").read_bytes()
 
     created_result = run("backup", "one.backup", "--data", data, **PASSPHRASE)
     restored = run("restore", "one.backup", "--to", data, **PASSPHRASE)
 
     assert created_result.returncode == restored.returncode == Exit.CONFLICT
-    assert (tmp_path / "one.backup").read_bytes() == before
+    assert (tmp_path / "one.backup").read_bytes() == bytes_before
 
 
 def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: Path, tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
         command = [*COMMAND, *words]
         return subprocess.run(command, env=environment(**PASSPHRASE), input=stdin, capture_output=True, check=False)
 
-    made = piped("backup", "-", "--data", data)
-    archive = made.stdout
+    backup_result = piped("backup", "-", "--data", data)
+    archive = backup_result.stdout
     changed = bytearray(archive)
     for place in (100_000, 400_000):
         changed[place] ^= 1
@@ -191,7 +191,7 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
     cut = piped("verify", "-", stdin=archive[:-100])
     nothing = piped("verify", "-")
 
-    assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in made.stderr.decode()
+    assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in backup_result.stderr.decode()
     assert whole.returncode == Exit.OK
     assert whole.stdout.startswith(b"stdin is intact: 0 files")
     assert [result.returncode for result in (damaged, cut, nothing)] == [Exit.CHECKSUM] * 3
@@ -200,13 +200,13 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
     assert b"save the backup to a file" in damaged.stderr
 
 
-@pytest.mark.parametrize("kept", ["header", "some", "most"])
+@pytest.mark.parametrize("kept_part", ["header", "some", "most"])
 def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
-    run: Run, data: Path, tmp_path: Path, kept: str
+    run: Run, data: Path, tmp_path: Path, kept_part: str
 ) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
     whole = (tmp_path / "one.backup").read_bytes()
-    length = {"header": 40, "some": 200_000, "most": len(whole) - 1}[kept]
+    length = {"header": 40, "some": 200_000, "most": len(whole) - 1}[kept_part]
     (tmp_path / "cut.backup").write_bytes(whole[:length])
 
     verified = run("verify", "cut.backup", **PASSPHRASE)

@@ -104,7 +104,7 @@ def test_named_tables_alone_are_read(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ((), Exit.USAGE, "no URL is given"),
         (("mysql://db.example.com/shop",), Exit.USAGE, "begins with postgresql:// or sqlite:///"),
@@ -118,13 +118,13 @@ def test_named_tables_alone_are_read(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_said_with_a_remedy(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], code: Exit, said: str
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], code: Exit, message: str
 ) -> None:
     (tmp_path / "noise.db").write_bytes(b"no database at all" * 100)
 
     ended = run("connect", *arguments)
 
     assert ended.returncode == code
-    assert said in ended.stderr
+    assert message in ended.stderr
     assert "hunter2" not in ended.stderr
     assert not list(tmp_path.glob("*.py"))

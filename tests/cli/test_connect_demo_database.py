@@ -26,11 +26,11 @@ def test_the_shop_is_created_and_connected(
     ended = run("connect", url, "--demo-database", "--try", "--name", "shop", "--json")
 
     assert ended.returncode == Exit.OK, ended.stderr
-    found = json.loads(ended.stdout)
-    assert sorted(found["models"]) == TABLES
-    assert found["left_out"] == []
-    assert found["secret"] == ["customer.password_hash"]
-    assert set(found["personal"]) == {"PERSON", "ADDRESS", "EMAIL", "PHONE", "BANK"}
+    connected = json.loads(ended.stdout)
+    assert sorted(connected["models"]) == TABLES
+    assert connected["left_out"] == []
+    assert connected["secret"] == ["customer.password_hash"]
+    assert set(connected["personal"]) == {"PERSON", "ADDRESS", "EMAIL", "PHONE", "BANK"}
     assert len(text.read((tmp_path / "shop.py").read_text()).models) == len(TABLES)
 
 

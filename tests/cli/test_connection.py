@@ -39,7 +39,7 @@ def test_a_redemption_whose_answer_is_lost_is_repeated_with_the_same_key(run: Ru
 
     assert result.returncode == Exit.OK
     assert json.loads(result.stdout) == {**REDEEMED, "redeemed_before": False}
-    assert len({seen.headers["idempotency-key"] for seen in server.seen}) == 1
+    assert len({sent_request.headers["idempotency-key"] for sent_request in server.seen}) == 1
     assert len(server.seen) == 4
 
 
@@ -100,14 +100,16 @@ def test_a_server_that_is_busy_for_ever_ends_as_rate_limited(run: Run, scripted:
     assert result.returncode == Exit.RATE_LIMITED
 
 
-@pytest.mark.parametrize(("asked", "told"), [("61", "61 seconds"), ("3600", "60 minutes")])
-def test_the_wait_is_reported_and_not_the_header_that_holds_it(run: Run, scripted: Make, asked: str, told: str) -> None:
+@pytest.mark.parametrize(("retry_after", "wait_text"), [("61", "61 seconds"), ("3600", "60 minutes")])
+def test_the_wait_is_reported_and_not_the_header_that_holds_it(
+    run: Run, scripted: Make, retry_after: str, wait_text: str
+) -> None:
     server = scripted()
-    server.say(503, problem(503, "unavailable", resolution=Unavailable.resolution), Retry_After=asked)
+    server.say(503, problem(503, "unavailable", resolution=Unavailable.resolution), Retry_After=retry_after)
 
     result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert f"Next:  Try again in {told}." in result.stderr
+    assert f"Next:  Try again in {wait_text}." in result.stderr
     assert "Retry-After" not in result.stderr
 
 
@@ -159,7 +161,7 @@ def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
     """All problem types of both services."""
     assert distribution.ROUTES
     assert records.SCHEMA
-    return [of, *(found for subclass in of.__subclasses__() for found in known_refusals(subclass))]
+    return [of, *(refusal for subclass in of.__subclasses__() for refusal in known_refusals(subclass))]
 
 
 def test_no_server_at_all_is_unreachable(run: Run) -> None:
@@ -209,8 +211,8 @@ def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Ru
     server = scripted()
     server.say(200, [PRODUCT], Link='<https://public.example/api/v1/library?limit=100&cursor=abc>; rel="next"')
     server.say(200, [{**PRODUCT, "slug": "other"}])
-    shown = {"status": 200, "body": {**PRODUCT, "org": "toolsmith"}}
-    server.say(200, {"results": [shown, {"status": 404, "body": problem(404, NotFound.code)}]})
+    product_result = {"status": 200, "body": {**PRODUCT, "org": "toolsmith"}}
+    server.say(200, {"results": [product_result, {"status": 404, "body": problem(404, NotFound.code)}]})
 
     result = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
 

@@ -35,22 +35,22 @@ def packed(root: Path, form: Format) -> bytes:
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
 def test_times_modes_and_place_do_not_change_the_archive(build: Path, form: Format) -> None:
-    first = packed(build, form)
+    first_archive = packed(build, form)
 
     os.utime(build / "notes.txt", (1, 1))
     (build / "notes.txt").chmod(0o664)
     moved = build.rename(build.with_name("elsewhere"))
 
-    assert packed(moved, form) == first
+    assert packed(moved, form) == first_archive
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
 def test_another_byte_changes_the_archive(build: Path, form: Format) -> None:
-    first = packed(build, form)
+    first_archive = packed(build, form)
 
     (build / "notes.txt").write_text("ö")
 
-    assert packed(build, form) != first
+    assert packed(build, form) != first_archive
 
 
 def test_a_tar_contains_all_files_with_plain_modes_and_no_owner(build: Path) -> None:

@@ -53,13 +53,13 @@ def run_doctor(run: Run, data: Path, *options: str, **settings: str) -> CheckRes
     result = run("doctor", *options, "--json", "--data", data, **settings)
     assert PASSWORD not in result.stdout + result.stderr
     checks = json.loads(result.stdout)["checks"]
-    said = CheckResults(
+    check_results = CheckResults(
         *({check["check"]: check[member] for check in checks} for member in ("standing", "detail", "remedy"))
     )
-    assert result.returncode == (Exit.FAILED if said.failed else Exit.OK), result.stderr
-    assert all(said.remedy[name] for name in said.failed)
+    assert result.returncode == (Exit.FAILED if check_results.failed else Exit.OK), result.stderr
+    assert all(check_results.remedy[name] for name in check_results.failed)
     assert not CLASS_NAME.findall(result.stdout + result.stderr), "names of classes say nothing to an operator"
-    return said
+    return check_results
 
 
 def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Path) -> None:
@@ -91,22 +91,22 @@ def test_proxy_settings_that_the_services_refuse_are_reported(run: Run, data: Pa
 def test_a_master_key_that_is_not_the_databases_opens_neither(run: Run, data: Path) -> None:
     created_result = run("org", "create", "acme", "--name", "Acme", "--data", data)
 
-    found = run_doctor(run, data, *FREE, COUNTERSIGN_MASTER_KEY=MASTER_KEY)
+    results = run_doctor(run, data, *FREE, COUNTERSIGN_MASTER_KEY=MASTER_KEY)
 
     assert created_result.returncode == Exit.OK
-    assert found.failed == ["distribution database", "records database"]
+    assert results.failed == ["distribution database", "records database"]
 
 
 def test_a_port_that_is_taken_is_named_for_each_service_and_the_operator(run: Run, data: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        found = run_doctor(
+    with socket.create_server(("127.0.0.1", 0)) as taken_socket:
+        port = str(taken_socket.getsockname()[1])
+        results = run_doctor(
             run, data, "--distribution-port", port, "--records-port", port, COUNTERSIGN_OPERATOR_PORT=port
         )
     elsewhere = run_doctor(run, data, *FREE, "--host", "192.0.2.1")
 
-    assert found.failed == ["distribution port", "records port", "operator port"]
-    assert f"127.0.0.1:{port}: address already in use" in found.detail["records port"]
+    assert results.failed == ["distribution port", "records port", "operator port"]
+    assert f"127.0.0.1:{port}: address already in use" in results.detail["records port"]
     assert elsewhere.failed == ["distribution port", "records port"]
 
 
@@ -128,8 +128,8 @@ def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int)
     place = f"127.0.0.1:{guarded_redis}"
 
     def counters(url: str) -> tuple[str, str]:
-        found = run_doctor(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
-        return found.standing["counters"], found.detail["counters"]
+        results = run_doctor(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
+        return results.standing["counters"], results.detail["counters"]
 
     assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit server works")
     for url in (
@@ -182,7 +182,7 @@ def test_a_right_that_is_missing_is_found_before_it_is_needed(
 ) -> None:
     databases = ["distribution database", "records database"]
 
-    before = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
+    results_before = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
     refused = [
         run(*command, "--data", tmp_path, **unprivileged_role.settings)
         for command in (("db", "upgrade", "--dry-run"), ("db", "upgrade"), ("serve", *FREE))
@@ -190,20 +190,22 @@ def test_a_right_that_is_missing_is_found_before_it_is_needed(
     grant = f"GRANT CREATE ON DATABASE {unprivileged_role.name} TO {unprivileged_role.role};"
     unprivileged_role.sql(grant)
     granted = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
-    made = unprivileged_role.sql("SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')")
+    schema_count = unprivileged_role.sql(
+        "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"
+    )
     upgraded = run("db", "upgrade", "--data", tmp_path, **unprivileged_role.settings)
     whole = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
     unprivileged_role.sql(f"REVOKE ALL ON records.lead FROM {unprivileged_role.role}")
     less = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
 
-    assert before.failed == databases
-    assert all(grant in before.remedy[name] for name in databases)
+    assert results_before.failed == databases
+    assert all(grant in results_before.remedy[name] for name in databases)
     for result in refused:
         assert result.returncode == Exit.FAILED
         assert grant in result.stderr
         assert "Traceback" not in result.stderr
     assert granted.failed == []
-    assert made == "0\n", "nothing is made by asking"
+    assert schema_count == "0\n", "nothing is made by asking"
     assert upgraded.returncode == Exit.OK, upgraded.stderr
     assert whole.failed == []
     assert less.failed == ["records database"]

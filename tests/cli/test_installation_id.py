@@ -46,9 +46,9 @@ def shown_ids(result: Result) -> set[str | None]:
 
 def test_places_of_different_installations_are_shown_and_adopted_on_purpose(command: Command, data: Path) -> None:
     assert command("org", "create", "acme", "--name", "Acme", "--data", data).exit_code == Exit.OK
-    before = command("installation", "show", "--json", "--data", data)
-    (own,) = shown_ids(before)
-    assert own is not None
+    shown_before = command("installation", "show", "--json", "--data", data)
+    (own_id,) = shown_ids(shown_before)
+    assert own_id is not None
     installation_id.write_directory(data, OTHER, ("distribution",))
 
     refused = failure(command("org", "create", "zenith", "--name", "Zenith", "--data", data))
@@ -59,14 +59,14 @@ def test_places_of_different_installations_are_shown_and_adopted_on_purpose(comm
 
     for result in (refused, backup):
         assert result.exit_code == Exit.CONFLICT
-        assert own in result.why
+        assert own_id in result.why
         assert OTHER in result.why
         assert str(data) in result.why
         assert "countersign installation adopt" in result.remedy
-    assert (conflict.exit_code, shown_ids(conflict)) == (Exit.CONFLICT, {own, OTHER})
-    found = {check["check"]: check for check in json.loads(doctor.stdout)["checks"]}
-    assert found["installation"]["standing"] == "fail"
-    assert OTHER in found["installation"]["detail"]
+    assert (conflict.exit_code, shown_ids(conflict)) == (Exit.CONFLICT, {own_id, OTHER})
+    checks = {check["check"]: check for check in json.loads(doctor.stdout)["checks"]}
+    assert checks["installation"]["standing"] == "fail"
+    assert OTHER in checks["installation"]["detail"]
     assert unconfirmed.exit_code == Exit.USAGE
     assert installation_id.directory_id(data) == DirectoryId(OTHER, is_settled=True, services=("distribution",))
 
@@ -75,10 +75,10 @@ def test_places_of_different_installations_are_shown_and_adopted_on_purpose(comm
     after = command("installation", "show", "--json", "--data", data)
     renewed = command("installation", "adopt", "--yes", "--new-id", "--json", "--data", data)
 
-    assert json.loads(adopted.stdout)["id"] == own
+    assert json.loads(adopted.stdout)["id"] == own_id
     assert json.loads(collected.stdout)["removed"] == 0
-    assert (after.exit_code, shown_ids(after)) == (Exit.OK, {own})
-    assert json.loads(renewed.stdout)["id"] not in (own, OTHER)
+    assert (after.exit_code, shown_ids(after)) == (Exit.OK, {own_id})
+    assert json.loads(renewed.stdout)["id"] not in (own_id, OTHER)
     assert command("org", "create", "zenith", "--name", "Zenith", "--data", data).exit_code == Exit.OK
 
 
@@ -88,8 +88,8 @@ def test_a_typo_in_the_databases_name_is_refused_by_every_command(
     right = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
     wrong = {**right, "COUNTERSIGN_DATABASE_URL": new_postgres_url()}
     ports = ("--distribution-port", "0", "--records-port", "0")
-    for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
-        assert command(*made, "--data", data, **right).exit_code == Exit.OK
+    for create_arguments in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
+        assert command(*create_arguments, "--data", data, **right).exit_code == Exit.OK
 
     served_result = run("serve", *ports, "--data", data, **wrong)
     doctor = command("doctor", "--json", *ports, "--data", data, **wrong)
@@ -99,8 +99,8 @@ def test_a_typo_in_the_databases_name_is_refused_by_every_command(
     assert served_result.returncode == org.exit_code == worker.exit_code == Exit.CONFLICT, served_result.stderr
     assert "setup" not in served_result.stdout + served_result.stderr
     assert "has no id of an installation" in served_result.stderr
-    found = {check["check"]: check["standing"] for check in json.loads(doctor.stdout)["checks"]}
-    assert found["installation"] == "fail"
+    standings = {check["check"]: check["standing"] for check in json.loads(doctor.stdout)["checks"]}
+    assert standings["installation"] == "fail"
     assert command("doctor", "--json", *ports, "--data", data, **right).exit_code == Exit.OK
 
 
@@ -115,8 +115,8 @@ def test_both_services_of_an_installation_have_one_id(command: Command, data: Pa
 
 
 def test_a_lost_database_of_one_service_is_not_created_again(command: Command, data: Path) -> None:
-    for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
-        assert command(*made, "--data", data).exit_code == Exit.OK
+    for create_arguments in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
+        assert command(*create_arguments, "--data", data).exit_code == Exit.OK
     (data / "records.sqlite").unlink()
 
     refused = failure(command("user", "create", "eve", "--data", data))

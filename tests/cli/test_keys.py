@@ -93,7 +93,7 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     write_encrypted_values(data, where)
     turning, after = {**where, KEY: BOTH}, {**where, KEY: NEW}
 
-    before = run("keys", "status", "--json", "--data", data, **turning)
+    status_before = run("keys", "status", "--json", "--data", data, **turning)
     too_early = run("keys", "status", "--data", data, **after)
     with served(data, service="both", settings=turning) as server, signing(run, server, turning) as signed:
         rotated = run("keys", "reencrypt", "--json", "--data", data, **turning)
@@ -104,8 +104,8 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     state = run("keys", "status", "--json", "--data", "copy", **{**elsewhere, KEY: NEW})
     verified = run("verify", "copy", **{**elsewhere, KEY: NEW})
 
-    assert keys_of(before) == {"new": ("seals", 0), "old": ("needed", 5)}
-    assert tables_of(before) == {table: ["old"] for table in TABLES}
+    assert keys_of(status_before) == {"new": ("seals", 0), "old": ("needed", 5)}
+    assert tables_of(status_before) == {table: ["old"] for table in TABLES}
     assert too_early.returncode == Exit.FAILED
     assert "Key old is missing: 5 values encrypted with it" in too_early.stdout
     assert rotated.returncode == second_result.returncode == Exit.OK, rotated.stderr + second_result.stderr
@@ -181,10 +181,10 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     result = run("verify", "--data", data, **given)
     put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})
 
-    found = {check["name"]: check["detail"] for check in ready["checks"] if check["state"] == "failed"}
-    assert found.keys() == {"distribution master key", "records master key"}
-    assert "the master key old, third, which" in found["distribution master key"]
-    assert "the master key old, which" in found["records master key"]
+    failures = {check["name"]: check["detail"] for check in ready["checks"] if check["state"] == "failed"}
+    assert failures.keys() == {"distribution master key", "records master key"}
+    assert "the master key old, third, which" in failures["distribution master key"]
+    assert "the master key old, which" in failures["records master key"]
     failed = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
     assert [check["check"] for check in failed] == ["distribution database", "records database"]
     assert "old, third" in failed[0]["detail"]
@@ -230,12 +230,12 @@ def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_p
     with closing(sqlite3.connect(data / "records.sqlite")) as database:
         database.execute("UPDATE webhook SET secrets = CAST(secrets || x'00' AS BLOB)")
         database.commit()
-    other = OLD.removeprefix("old:")
+    other_key = OLD.removeprefix("old:")
 
     damaged_result = run("verify", "--data", data, **{KEY: OLD})
     state = run("keys", "status", "--data", data, **{KEY: OLD})
     renamed_result = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
-    unnamed = run("verify", "--data", data, **{KEY: other})
+    unnamed = run("verify", "--data", data, **{KEY: other_key})
 
     assert [result.returncode for result in (damaged_result, renamed_result, unnamed)] == [Exit.CHECKSUM] * 3
     assert damaged_result.stdout == "records.webhook: 1 of 1 values cannot be decrypted with master key old\n"

@@ -37,17 +37,17 @@ def processes(root: int) -> list[int]:
     """The process and its descendants."""
     listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     parents = {int(pid): int(parent) for pid, parent in map(str.split, listed.splitlines())}
-    found = [root]
-    for line in found:
-        found += [pid for pid, parent in parents.items() if parent == line]
-    return found
+    pids = [root]
+    for line in pids:
+        pids += [pid for pid, parent in parents.items() if parent == line]
+    return pids
 
 
 def all_ignore(root: int) -> bool:
     """Whether the process has a child and all its processes ignore SIGHUP."""
-    found = processes(root)
-    masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in found]
-    return len(found) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)
+    pids = processes(root)
+    masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in pids]
+    return len(pids) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)
 
 
 def hang_up(pids: Iterable[int]) -> None:
@@ -110,9 +110,9 @@ def test_a_start_that_fails_is_logged_with_its_reason(run: Run, tmp_path: Path) 
 
 
 def test_no_password_of_the_database_is_logged() -> None:
-    shown = lifecycle.describe_database(Settings(database_url="postgresql://countersign:hush@db.example/store"))
+    description = lifecycle.describe_database(Settings(database_url="postgresql://countersign:hush@db.example/store"))
 
-    assert shown == {"kind": "postgresql", "name": "countersign@db.example:5432/store"}
+    assert description == {"kind": "postgresql", "name": "countersign@db.example:5432/store"}
     malformed = lifecycle.describe_database(Settings(database_url="postgresql://a:hush@[d/db"))
     assert malformed == {"kind": "postgresql", "name": ""}
 

@@ -138,7 +138,7 @@ def test_an_installation_moves_and_continues(
     to, blobs = new_postgres_url(), in_bucket(s3_url)
     target: list[str | Path] = ["--to", to, "--blobs-to", blobs]
     command: list[str | Path] = ["db", "migrate", *target, "--data", installation_copy.data, "--json"]
-    before = json_output(run("verify", installation_copy.data, "--tables", "--json"))["tables"]
+    tables_before = json_output(run("verify", installation_copy.data, "--tables", "--json"))["tables"]
     names = {path.name for path in installation_copy.data.iterdir()}
 
     planned_result = run(*command, "--dry-run", **KEYS)
@@ -172,7 +172,7 @@ def test_an_installation_moves_and_continues(
     assert "files are copied already" in refused_result.stderr
     assert json_output(planned_result)["blobs"] == json_output(result)["blobs"] > 0
     moved_tables = json_output(result)["tables"]
-    assert json_output(planned_result)["rows"].keys() == moved_tables.keys() == before.keys()
+    assert json_output(planned_result)["rows"].keys() == moved_tables.keys() == tables_before.keys()
     assert verified.returncode == Exit.OK, verified.stdout
     after = json_output(verified)["tables"]
     # The audit there has lanes that SQLite does not have, the modules have indexes, and the staging tables are empty.
@@ -199,7 +199,7 @@ def test_an_installation_moves_and_continues(
 def test_an_obstacle_is_named_and_nothing_is_moved(
     run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory
 ) -> None:
-    to, other = new_postgres_url(), new_postgres_url()
+    to, other_url = new_postgres_url(), new_postgres_url()
     command: list[str | Path] = ["db", "migrate", "--data", installation_copy.data, "--to"]
     run(
         "org",
@@ -209,24 +209,24 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
         "Acme",
         "--data",
         installation_copy.data.parent / "other",
-        **moved_settings(installation_copy.data, other),
+        **moved_settings(installation_copy.data, other_url),
     )
     text = "UPDATE product SET description = 'a' || char(0) || 'b' WHERE id = (SELECT min(id) FROM product)"
     database = apsw.Connection(str(installation_copy.data / "distribution.sqlite"))
-    first = database.execute("SELECT min(id) FROM product").fetchall()[0][0]
+    first_id = database.execute("SELECT min(id) FROM product").fetchall()[0][0]
     database.execute(text)
     database.close()
 
-    taken_result = run(*command, other)
+    taken_result = run(*command, other_url)
     planned_result = run(*command, to, "--dry-run")
     result = run(*command, to)
     still = run("org", "create", "acme", "--name", "Acme", "--data", installation_copy.data)
 
     assert taken_result.returncode == Exit.CONFLICT
     assert planned_result.returncode == result.returncode == Exit.FAILED
-    for said in (planned_result.stderr, result.stderr):
-        assert "product.description" in said
-        assert f"id='{first}'" in said
+    for error_text in (planned_result.stderr, result.stderr):
+        assert "product.description" in error_text
+        assert f"id='{first_id}'" in error_text
     assert still.returncode == Exit.OK
     assert not (installation_copy.data / migration_marker.FILE_NAME).exists()
 

@@ -65,8 +65,8 @@ def test_rights_are_tried_and_nothing_stays(run: Run, source_directory: Path, ta
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", source_directory]
 
     refused_result = run(*command, "--dry-run")
-    made = [f"CREATE SCHEMA {name} AUTHORIZATION {target.role}" for name in ("distribution", "records")]
-    target.sql(*made)
+    create_schemas = [f"CREATE SCHEMA {name} AUTHORIZATION {target.role}" for name in ("distribution", "records")]
+    target.sql(*create_schemas)
     beforehand = run(*command, "--dry-run")
     target.sql("DROP SCHEMA distribution; DROP SCHEMA records")
     target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")

@@ -67,8 +67,8 @@ class ObservedServer(NamedTuple):
 
     def sum(self, name: str, *labels: str) -> float:
         """The sum of the samples with this name and all these labels."""
-        found = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
-        return sum(value for key, value in found.items() if all(label in key for label in labels))
+        samples = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
+        return sum(value for key, value in samples.items() if all(label in key for label in labels))
 
     def parent(self) -> int:
         """The process that was started."""
@@ -146,7 +146,7 @@ def test_the_operators_port_is_closed_without_the_setting(demo_store: Running) -
 def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: ObservedServer) -> None:
     marker = "Zq7w"
     count = "countersign_http_request_seconds_count"
-    before = both_services.sum(count, 'service="distribution"')
+    count_before = both_services.sum(count, 'service="distribution"')
     with httpx.Client(base_url=both_services.server.url) as http:
         http.get("/api/v1/products/nothing")
         series = len(both_services.numbers())
@@ -155,7 +155,7 @@ def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: O
             http.get(f"/{marker}/{number}", params={marker: number})
             http.request("PROPFIND", "/api/v1/products", headers={marker: str(number)})
 
-    assert both_services.sum(count, 'service="distribution"') == before + 151
+    assert both_services.sum(count, 'service="distribution"') == count_before + 151
     assert both_services.sum(count, 'route="/products/{id}"', 'method="GET"', 'status="4xx"') >= 51
     assert both_services.sum(count, 'route="unmatched"', 'method="GET"', 'status="4xx"') >= 50
     assert both_services.sum(count, 'method="other"') == 50
@@ -266,11 +266,13 @@ def test_a_broken_dependency_is_named_until_it_recovers(
 def test_a_node_that_others_have_overtaken_says_so(both_services: ObservedServer) -> None:
     undo = _come_from_a_newer_version(both_services.server.data, "distribution")
     try:
-        (found,) = [check for check in both_services.ask("/readyz").json()["checks"] if check["state"] == "failed"]
+        (failed_check,) = [
+            check for check in both_services.ask("/readyz").json()["checks"] if check["state"] == "failed"
+        ]
     finally:
         undo()
 
-    assert "(9999_newer)" in found["detail"]
+    assert "(9999_newer)" in failed_check["detail"]
 
 
 def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:
@@ -283,17 +285,17 @@ def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:
 
 def test_a_service_that_hangs_is_named_and_stops_no_other(tmp_path: Path) -> None:
     with watched(tmp_path / "data") as server:
-        before = server.workers()
-        os.kill(before[0], signal.SIGSTOP)
+        workers_before = server.workers()
+        os.kill(workers_before[0], signal.SIGSTOP)
         try:
             assert server.silent() == [0]
             records = httpx.get(f"http://127.0.0.1:{server.server.records_port}/healthz", timeout=20)
         finally:
-            os.kill(before[0], signal.SIGCONT)
+            os.kill(workers_before[0], signal.SIGCONT)
         wait_until(lambda: server.silent() == [])
 
         assert records.json() == {"status": "ok"}
-        assert server.workers() == before
+        assert server.workers() == workers_before
 
 
 def test_a_worker_whose_loop_hangs_is_named(tmp_path: Path) -> None:
@@ -345,8 +347,8 @@ def test_doctor_asks_the_server_that_runs(both_services: ObservedServer, run: Ru
 
 
 def _running(output: str) -> dict[str, str]:
-    (found,) = [check for check in json.loads(output)["checks"] if check["check"] == "running"]
-    return found
+    (running_check,) = [check for check in json.loads(output)["checks"] if check["check"] == "running"]
+    return running_check
 
 
 def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path: Path) -> None:
@@ -381,16 +383,16 @@ class SystemdSocket:
 
     def within(self, seconds: float) -> list[str]:
         """All notifications until none came for `seconds` seconds, or twenty of them."""
-        said: list[str] = []
+        heard_messages: list[str] = []
         self._socket.settimeout(seconds)
         try:
-            while len(said) < 20:
-                said.append(self.next())
+            while len(heard_messages) < 20:
+                heard_messages.append(self.next())
             self._socket.settimeout(30)
-            return said
+            return heard_messages
         except TimeoutError:
             self._socket.settimeout(30)
-            return said
+            return heard_messages
 
     def close(self) -> None:
         """Close the socket."""
@@ -406,16 +408,16 @@ def systemd(tmp_path: Path) -> Iterator[SystemdSocket]:
 
 
 def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: SystemdSocket, tmp_path: Path) -> None:
-    told: dict[str, Any] = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
-    with served(tmp_path / "data", settings=told) as server:
-        first = _next_but(systemd, "WATCHDOG=1")
+    systemd_settings: dict[str, Any] = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
+    with served(tmp_path / "data", settings=systemd_settings) as server:
+        first_message = _next_but(systemd, "WATCHDOG=1")
         while systemd.next() != "WATCHDOG=1":
             pass
         # The supervisor replaces a single blocked worker, so systemd need not restart the service.
         _stop(systemd, ObservedServer(server, "").children()[0], is_heard=True)
         _stop(systemd, ObservedServer(server, "").parent(), is_heard=False)
 
-    assert first == "READY=1"
+    assert first_message == "READY=1"
     assert "STOPPING=1" in systemd.within(0.1)
 
 

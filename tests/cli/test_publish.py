@@ -175,7 +175,7 @@ def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
 
 
 @pytest.mark.parametrize(
-    ("version", "other", "expected"),
+    ("version", "other_version", "expected"),
     [
         ("1.9.0", "1.10.0", True),
         ("2.0.0-rc.1", "2.0.0", True),
@@ -186,8 +186,8 @@ def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
         ("build-10", "1.0", False),
     ],
 )
-def test_a_version_is_lower_by_the_order_of_versions(version: str, other: str, *, expected: bool) -> None:
-    assert is_lower(version, other) is expected
+def test_a_version_is_lower_by_the_order_of_versions(version: str, other_version: str, *, expected: bool) -> None:
+    assert is_lower(version, other_version) is expected
 
 
 def test_a_refused_download_leaves_no_empty_file(store: ScriptedServer, tmp_path: Path) -> None:

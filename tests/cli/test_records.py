@@ -59,17 +59,17 @@ def test_a_disabled_module_is_dropped_only_on_request(run: Run, data: Path, sett
 
 
 def test_the_demonstration_is_served_again_and_never_to_other_machines(run: Run, data: Path) -> None:
-    said: list[str] = []
+    outputs: list[str] = []
     for _ in range(2):
         with served(data, "--demo", service="records") as server:
             lines = server.log.read_text().replace(str(server.port), "PORT").splitlines()
-            said.append("\n".join(line for line in lines if not line.startswith("{")))
+            outputs.append("\n".join(line for line in lines if not line.startswith("{")))
 
     public = {"COUNTERSIGN_RECORDS_URL": "https://records.example"}
     foreign_result = run("serve", "records", "--port", "0", "--data", data, **public)
 
-    assert "each with the password countersign-demo" in said[0]
-    assert said[0] == said[1]
+    assert "each with the password countersign-demo" in outputs[0]
+    assert outputs[0] == outputs[1]
     assert foreign_result.returncode == Exit.USAGE
     assert "well-known passwords of the demonstration" in foreign_result.stderr
 
@@ -179,7 +179,7 @@ def test_an_audit_as_it_was_written_is_intact(run: Run, data: Path, settings: Se
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("harm", "output_text"),
     [
         ("UPDATE audit_entry SET command = 'user.delete' WHERE number = 2", "lane 0, number 2 (id {id}): this entry,"),
         ("DELETE FROM audit_entry WHERE number = 1", "lane 0, number 1 (id {id}): this entry is missing"),
@@ -187,11 +187,11 @@ def test_an_audit_as_it_was_written_is_intact(run: Run, data: Path, settings: Se
         ("DELETE FROM audit_lane", "lane 0, number 0: the head of the lane is missing"),
     ],
 )
-def test_a_tampered_audit_is_reported_with_its_position(run: Run, data: Path, harm: str, said: str) -> None:
+def test_a_tampered_audit_is_reported_with_its_position(run: Run, data: Path, harm: str, output_text: str) -> None:
     run("user", "create", "zoe", "--role", "administrator", "--data", data)
     database = sqlite3.connect(data / "records.sqlite")
     with database:
-        (second,) = database.execute("SELECT id FROM audit_entry WHERE number = 2").fetchone()
+        (second_id,) = database.execute("SELECT id FROM audit_entry WHERE number = 2").fetchone()
         database.execute(harm)
     database.close()
 
@@ -199,6 +199,6 @@ def test_a_tampered_audit_is_reported_with_its_position(run: Run, data: Path, ha
     as_json = run("audit", "verify", "--json", "--data", data)
 
     assert (result.returncode, as_json.returncode) == (Exit.FAILED, Exit.FAILED)
-    assert result.stdout.startswith(said.format(id=second)), result.stdout
+    assert result.stdout.startswith(output_text.format(id=second_id)), result.stdout
     assert result.stdout.count("\n") == 1
     assert [fault["lane"] for fault in json.loads(as_json.stdout)["faults"]] == [0]

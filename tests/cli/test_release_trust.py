@@ -80,8 +80,8 @@ def test_a_manifest_of_something_else_is_refused_though_it_is_signed_and_named(
     run: Run, scripted: Callable[[], ScriptedServer], change: dict[str, str], word: str
 ) -> None:
     store = scripted()
-    other = replace(NAMED, manifest=msgspec.structs.replace(NAMED.manifest, **change))
-    script(store, other, named=other)
+    other_build = replace(NAMED, manifest=msgspec.structs.replace(NAMED.manifest, **change))
+    script(store, other_build, named=other_build)
 
     refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
@@ -117,7 +117,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     store, now = scripted(), clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
     statement = ChannelStatement("toolsmith", "0199", "bench", "stable", "4.0", {"windows": "0" * 64}, 5, *times)
-    shown = msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, []))
+    channel_state = msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, []))
     linux = replace(OTHER, manifest=msgspec.structs.replace(OTHER.manifest, platform="linux"))
     releases = [
         listed_release("4.0", "windows"),
@@ -128,23 +128,23 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     ]
     not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
     wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
-    found = api_models.CatalogProduct("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
+    product = api_models.CatalogProduct("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
 
-    store.say(200, shown)
+    store.say(200, channel_state)
     store.say(200, releases)
     store.say(404, not_built)
     envelope = msgspec.to_builtins(linux.release().envelope)
     store.say(200, envelope)
     store.say(200, envelope)
-    release = release_trust.trusted_release(Server(store.url), found, wanted)
+    release = release_trust.trusted_release(Server(store.url), product, wanted)
 
     assert release.manifest.version == "2.0"
     assert "4.0 has no build for linux; 2.0 is the newest that has one." in capsys.readouterr().err
 
-    store.say(200, shown)
+    store.say(200, channel_state)
     store.say(200, releases[:1])
     with pytest.raises(Failure) as failure:
-        release_trust.trusted_release(Server(store.url), found, wanted)
+        release_trust.trusted_release(Server(store.url), product, wanted)
     assert (failure.value.exit_code, failure.value.why) == (Exit.NOT_FOUND, "4.0 has no build for linux")
 
 
@@ -160,9 +160,9 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
     store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
     store.say(200, [])
 
-    found = api_models.CatalogProduct("0199", "bench", "B", "tool", ["linux"], "toolsmith")
+    product = api_models.CatalogProduct("0199", "bench", "B", "tool", ["linux"], "toolsmith")
     with pytest.raises(Failure) as failure:
-        release_trust.trusted_release(Server(store.url), found, wanted)
+        release_trust.trusted_release(Server(store.url), product, wanted)
 
     assert failure.value.why == "2.0 has no build for windows"
     assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."

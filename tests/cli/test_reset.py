@@ -57,7 +57,7 @@ def tree(folder: Path) -> set[Path]:
 
 
 def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: Path) -> None:
-    before = tree(data)
+    tree_before = tree(data)
 
     result = run("reset", "--data", data)
     planned_result = run("reset", "--dry-run", "--json", "--data", data)
@@ -69,7 +69,7 @@ def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: P
     assert planned_result.returncode == Exit.OK
     assert json.loads(planned_result.stdout)["removed"] is False
     assert json.loads(planned_result.stdout)["left"] == [str(data / "countersign.toml"), str(data / "notes.txt")]
-    assert tree(data) == before
+    assert tree(data) == tree_before
 
 
 def test_all_of_an_installation_is_removed_and_what_is_the_operators_stays(run: Run, data: Path) -> None:
@@ -88,12 +88,12 @@ def test_all_of_an_installation_is_removed_and_what_is_the_operators_stays(run: 
 def test_everything_that_a_server_makes_in_its_data_directory_is_known(run: Run, tmp_path: Path) -> None:
     with served(tmp_path / "data", "--demo", service="both") as server:
         refused_result = run("reset", "--yes", "--data", server.data)
-        before = tree(server.data)
+        tree_before = tree(server.data)
     result = run("reset", "--yes", "--data", server.data)
 
     assert refused_result.returncode == Exit.CONFLICT
     assert "is served" in refused_result.stderr
-    assert before
+    assert tree_before
     assert result.returncode == Exit.OK, result.stderr
     assert tree(server.data) == set()
 
@@ -103,12 +103,12 @@ def test_the_target_of_a_link_is_kept_and_named(run: Run, data: Path, tmp_path: 
     """The links in a copied data directory lead to the files of the original."""
     volume = (data / name).rename(tmp_path / "volume")
     (data / name).symlink_to(volume)
-    before = tree(volume)
+    tree_before = tree(volume)
 
     result = run("reset", "--yes", "--data", data)
 
     assert result.returncode == Exit.OK, result.stderr
-    assert tree(volume) == before != set()
+    assert tree(volume) == tree_before != set()
     assert f"Left in place: {volume}, to which the link {data / name} leads" in result.stderr
     assert f"rm -r -- {volume}" in result.stderr
     assert names(data) == {"countersign.toml", "notes.txt"}
@@ -132,8 +132,8 @@ async def put(blobs: BlobStore, content: bytes) -> None:
     async def pieces():
         yield content
 
-    part = await blobs.stage("up", 0, pieces())
-    await blobs.seal("up", [part], len(content), None)
+    staged_part = await blobs.stage("up", 0, pieces())
+    await blobs.seal("up", [staged_part], len(content), None)
 
 
 async def count(blobs: BlobStore) -> int:
@@ -224,16 +224,16 @@ def test_the_named_bucket_is_cleared_by_its_installation(run: Run, in_bucket: Bu
 def test_a_copy_does_not_clear_the_bucket_that_its_original_went_on_with(
     run: Run, in_bucket: BucketInstallation
 ) -> None:
-    own = json.loads((in_bucket.data / "installation.json").read_bytes())["id"]
-    asyncio.run(in_bucket.blobs.mark(json.dumps({"id": own, "collected_at": 10**18}).encode(), is_new=False))
-    before = tree(in_bucket.data)
+    own_id = json.loads((in_bucket.data / "installation.json").read_bytes())["id"]
+    asyncio.run(in_bucket.blobs.mark(json.dumps({"id": own_id, "collected_at": 10**18}).encode(), is_new=False))
+    tree_before = tree(in_bucket.data)
 
     result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
 
     assert result.returncode == Exit.CONFLICT
     assert "a later state of this database, or by another copy of it" in result.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
-    assert tree(in_bucket.data) == before
+    assert tree(in_bucket.data) == tree_before
 
 
 @pytest.mark.parametrize("missing", ["distribution.sqlite", "installation.json", "everything"])
@@ -246,7 +246,7 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
     else:
         for path in in_bucket.data.glob("*.sqlite*" if missing.endswith("sqlite") else missing):
             path.unlink()
-    before = tree(in_bucket.data)
+    tree_before = tree(in_bucket.data)
 
     result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
     unnamed = run("reset", "--dry-run", "--data", in_bucket.data, **in_bucket.settings)
@@ -255,7 +255,7 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
     assert "the bucket belongs to the installation" in result.stderr
     assert unnamed.returncode == Exit.OK, unnamed.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
-    assert tree(in_bucket.data) == before
+    assert tree(in_bucket.data) == tree_before
 
 
 def test_a_bucket_with_files_and_without_an_id_is_not_cleared(run: Run, in_bucket: BucketInstallation) -> None:
@@ -273,13 +273,13 @@ def test_another_installations_database_is_not_removed_by_a_wrong_setting(
     run: Run, tmp_path: Path, new_postgres_url: PostgresFactory
 ) -> None:
     key = {"COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-    mine, other = ({"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **key} for _ in range(2))
-    for data, settings in (("mine", mine), ("other", other)):
+    mine, other_settings = ({"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **key} for _ in range(2))
+    for data, settings in (("mine", mine), ("other", other_settings)):
         assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
 
-    wrong = run("reset", "--yes", "--data", "mine", **other)
+    wrong = run("reset", "--yes", "--data", "mine", **other_settings)
     without = run("reset", "--yes", "--data", "mine")
-    kept_result = run("keys", "status", "--data", "other", **other)
+    kept_result = run("keys", "status", "--data", "other", **other_settings)
 
     assert wrong.returncode == without.returncode == Exit.CONFLICT
     assert "belongs to the database" in wrong.stderr

@@ -99,8 +99,8 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
 
     assert json.loads(restored.stdout)["deliveries_held"] is True
     assert "countersign webhooks resume" in restored.stderr
-    (found,) = [check for check in json.loads(result.stdout)["checks"] if check["check"] == "deliveries"]
-    assert (found["standing"], result.returncode) == ("warn", Exit.OK)
+    (deliveries_check,) = [check for check in json.loads(result.stdout)["checks"] if check["check"] == "deliveries"]
+    assert (deliveries_check["standing"], result.returncode) == ("warn", Exit.OK)
     details = [check["detail"] for check in ready["checks"] if check["name"].endswith("deliveries")]
     assert (len(details), ready["status"]) == (2, "ready")
     assert all("countersign webhooks resume" in detail for detail in details)
@@ -145,8 +145,8 @@ def test_a_hold_persists_through_a_move_and_the_next_backup(
         "COUNTERSIGN_DATABASE_URL": url,
         "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key"),
     }
-    second = run("webhooks", "resume", "--data", "second", "--json", **common_settings)
+    second_resume = run("webhooks", "resume", "--data", "second", "--json", **common_settings)
     resumed = run("webhooks", "resume", "--data", "copy", "--json", **postgres_settings)
 
     assert moved_result.returncode == Exit.OK, moved_result.stderr
-    assert json.loads(second.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
+    assert json.loads(second_resume.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}

@@ -84,10 +84,10 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
         (data / "installation.json").unlink(missing_ok=True)
         (data / "blobs" / "installation.json").unlink(missing_ok=True)
         asyncio.run(_migrated(data / f"{service}.sqlite", package, leaving=1))
-    before = {service: _applied(data, service) for service in ("distribution", "records")}
+    applied_before = {service: _applied(data, service) for service in ("distribution", "records")}
 
     refused = [run(*command, "--data", data) for command in (*OF_A_STORE, *OF_RECORDS)]
-    after = {service: _applied(data, service) for service in before}
+    after = {service: _applied(data, service) for service in applied_before}
     upgraded = run("db", "upgrade", "--data", data)
     done = [run(*command, "--data", data) for command in (OF_A_STORE[0], OF_RECORDS[0])]
 
@@ -95,7 +95,7 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
         assert result.returncode == Exit.CONFLICT, [*result.args, result.stderr]
         assert "are pending: " in result.stderr
         assert "Run: countersign db upgrade" in result.stderr
-    assert after == before
+    assert after == applied_before
     assert upgraded.returncode == Exit.OK
     assert [result.returncode for result in done] == [Exit.OK, Exit.OK], [result.stderr for result in done]
 
@@ -149,11 +149,11 @@ def test_a_link_that_no_server_serves_yet_says_so(run: Run, data: Path) -> None:
     with served(data, service="records") as server:
         known_result = run("user", "create", "three", "--data", data)
 
-    told = "http://127.0.0.1:8080: serve the records there, or first set COUNTERSIGN_RECORDS_URL"
-    assert told in guessed.stderr
+    advice = "http://127.0.0.1:8080: serve the records there, or first set COUNTERSIGN_RECORDS_URL"
+    assert advice in guessed.stderr
     assert result.stdout.startswith("https://office.example/setup?")
     assert known_result.stdout.startswith(f"{server.url}/setup?")
-    assert told not in result.stderr + known_result.stderr
+    assert advice not in result.stderr + known_result.stderr
 
 
 async def _migrated(path: Path, package: str, *, leaving: int = 0) -> None:

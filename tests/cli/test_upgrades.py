@@ -56,12 +56,12 @@ def columns(database: apsw.Connection, table: str, schema: str = "main") -> list
 
 def all_rows(database: apsw.Connection, known: Held | None = None) -> Held:
     """All rows by table, sorted; of the columns in `known`, or of all."""
-    found: Held = {}
+    rows_by_table: Held = {}
     for table in [str(row[0]) for row in database.execute(TABLES)] if known is None else known:
         names = columns(database, table) if known is None else known[table][0]
         rows = database.execute(f'SELECT {quoted(names)} FROM "{table}"').fetchall()
-        found[table] = names, sorted(rows, key=repr)
-    return found
+        rows_by_table[table] = names, sorted(rows, key=repr)
+    return rows_by_table
 
 
 async def of_then(service: str, number: int, path: Path) -> None:
@@ -76,9 +76,9 @@ def copy_rows(path: Path, today: Path, number: int) -> None:
     it has. Tables of modules, which no migration creates, are copied whole."""
     database = apsw.Connection(str(path))
     database.execute("ATTACH ? AS today", (f"{today}",))
-    made = database.execute(TABLES.replace("sqlite_schema", "today.sqlite_schema")).fetchall()
+    table_statements = database.execute(TABLES.replace("sqlite_schema", "today.sqlite_schema")).fetchall()
     of_migrations = _made_by(PACKAGES[path.stem])
-    for table, sql in made:
+    for table, sql in table_statements:
         if table in OF_MIGRATIONS:
             continue
         if not columns(database, table) and table not in of_migrations:
@@ -130,9 +130,9 @@ def require_moved(database: apsw.Connection, tables: list[str]) -> None:
         assert database.execute(f'SELECT count(*) FROM "{MOVED[table]}"').fetchone() > (0,)
 
 
-def moved_rows(before: Held) -> list[str]:
-    """Remove the tables that a migration drops from `before`, and return those that have rows."""
-    return [table for table in MOVED if before.pop(table, ([], []))[1]]
+def moved_rows(rows_before: Held) -> list[str]:
+    """Remove the tables that a migration drops from `rows_before`, and return those that have rows."""
+    return [table for table in MOVED if rows_before.pop(table, ([], []))[1]]
 
 
 @pytest.mark.parametrize(("service", "number"), EARLIER)
@@ -143,7 +143,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     asyncio.run(of_then(service, number, path))
     copy_rows(path, template / path.name, number)
     asyncio.run(require_own(path, service, tmp_path))
-    before = all_rows(apsw.Connection(str(path)))
+    rows_before = all_rows(apsw.Connection(str(path)))
     settings = Settings(data=str(old_directory), reserve_mib=0)
     side = store if service == "distribution" else record_store
 
@@ -151,8 +151,8 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     applied = asyncio.run(side.upgrade(settings))
     left = asyncio.run(side.pending(settings))
     database = apsw.Connection(str(path))
-    moved = moved_rows(before)
-    after = all_rows(database, before)
+    moved = moved_rows(rows_before)
+    after = all_rows(database, rows_before)
 
     names = [migration.name for migration in migrate.migrations(PACKAGES[service])[number:]]
     assert [name.removeprefix(f"{service}: ") for name in planned[: len(names)]] == names
@@ -160,12 +160,12 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     assert left == []
     require_moved(database, moved)
     assert sqlite_snapshot.check_integrity(path) == []
-    assert sum(len(rows) for _, rows in before.values()) > 100
-    today = all_rows(apsw.Connection(str(template / path.name)), before)
+    assert sum(len(rows) for _, rows in rows_before.values()) > 100
+    today = all_rows(apsw.Connection(str(template / path.name)), rows_before)
     assert all(after[table] == rows for table, rows in today.items() if table == "catalog_facet")
-    for table, (_, rows) in before.items():
-        kept = after[table][1]
-        assert [row for row in rows if row not in kept] == [], table
+    for table, (_, rows) in rows_before.items():
+        rows_after = after[table][1]
+        assert [row for row in rows if row not in rows_after] == [], table
 
 
 def test_the_oldest_of_both_are_served(template: Path, old_directory: Path, tmp_path: Path) -> None:

@@ -42,8 +42,10 @@ class StoreWithScene(NamedTuple):
 @cache
 def stage(cluster: Cluster | None) -> StoreWithScene:
     """The scene on PostgreSQL, or on SQLite when there is no cluster; tests only copy it."""
-    made, tokens = original("stage", cluster, lambda wanted: tokens_of(replace(wanted, token_ttl_s=TOKENS_LAST_S)))
-    return StoreWithScene(*made, tokens)
+    original_store, tokens = original(
+        "stage", cluster, lambda wanted: tokens_of(replace(wanted, token_ttl_s=TOKENS_LAST_S))
+    )
+    return StoreWithScene(*original_store, tokens)
 
 
 async def tokens_of(wanted: Settings) -> dict[str, str | None]:
@@ -51,10 +53,10 @@ async def tokens_of(wanted: Settings) -> dict[str, str | None]:
     async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
         transport = httpx.ASGITransport(distribution.create(opened), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            made = World(opened, client)
-            await made.org("north")
-            await made.org("south")
-            return (await create_scene(made)).tokens
+            stage_world = World(opened, client)
+            await stage_world.org("north")
+            await stage_world.org("south")
+            return (await create_scene(stage_world)).tokens
 
 
 @pytest.fixture

@@ -79,9 +79,9 @@ class FuzzedStore:
         with log.open("wb") as output:
             subprocess.run(command, cwd=folder, env=environment(**variables), stdout=output, stderr=output, check=False)
         assert report.exists(), log.read_text(errors="replace")[-4_000:]
-        found: dict[str, Any] = json.loads(report.read_text())
-        found["log"] = log.read_text(errors="replace")
-        return found
+        fuzz_report: dict[str, Any] = json.loads(report.read_text())
+        fuzz_report["log"] = log.read_text(errors="replace")
+        return fuzz_report
 
     def _operations(self) -> list[str]:
         """The names of all operations in schemathesis's form."""
@@ -124,8 +124,8 @@ def serve_fuzzed(data: Path) -> Iterator[FuzzedStore]:
 
 def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     """Collect existing ids, and begin operations that take several calls."""
-    own, others = _products(http, "northwind-games"), _products(http, "openfield")
-    ids = [product["id"] for product in own]
+    own_products, others = _products(http, "northwind-games"), _products(http, "openfield")
+    ids = [product["id"] for product in own_products]
     releases = _releases(http, ids)
     versions = sorted({release["version"] for release in releases})
     artifacts = [artifact for release in releases for artifact in release.get("artifacts", ())]
@@ -133,7 +133,7 @@ def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     for artifact in fuzzed.artifacts[:6]:
         assert _made(_job(http, "build.process", artifact))["status"] == "completed"
     fuzzed.values |= {
-        "path.id": [*ids, *(product["slug"] for product in own), others[0]["id"], others[1]["slug"]],
+        "path.id": [*ids, *(product["slug"] for product in own_products), others[0]["id"], others[1]["slug"]],
         "path.version": [*versions, DRAFT],
         "path.artifact_id": fuzzed.artifacts,
         "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
@@ -149,8 +149,8 @@ def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
 
 
 def _products(http: httpx.Client, org: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = http.get("/products", params={"org": org, "limit": 4}).json()["items"]
-    return found
+    products: list[dict[str, Any]] = http.get("/products", params={"org": org, "limit": 4}).json()["items"]
+    return products
 
 
 def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any]]:
@@ -196,12 +196,12 @@ def _picture(http: httpx.Client, product: str) -> str:
     Image.new("RGB", (8, 8), "red").save(drawn, "PNG")
     size = len(drawn.getvalue())
     wanted = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
-    said = _made(http.post(f"/products/{product}/media", json=wanted))
-    shown = _made(httpx.put(said["upload_url"], content=drawn.getvalue()))
-    return str(shown["url"]).rpartition("/")[2]
+    media_answer = _made(http.post(f"/products/{product}/media", json=wanted))
+    stored_media = _made(httpx.put(media_answer["upload_url"], content=drawn.getvalue()))
+    return str(stored_media["url"]).rpartition("/")[2]
 
 
 def _made(answer: httpx.Response) -> dict[str, Any]:
     assert answer.is_success, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body

@@ -152,7 +152,7 @@ async def all_rows(store: Store) -> dict[str, list[str]]:
     tables = [name for (name,) in await store.database.fetch(names) if name not in passing]
     # Most tables are empty; one statement finds those that are not.
     filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in tables)
-    found: dict[str, list[str]] = {name: [] for name in tables}
+    rows_by_table: dict[str, list[str]] = {name: [] for name in tables}
     for (name,) in await store.database.fetch(filled):
-        found[name] = sorted(map(str, map(tuple, await store.database.fetch("SELECT * FROM " + name))))
-    return found
+        rows_by_table[name] = sorted(map(str, map(tuple, await store.database.fetch("SELECT * FROM " + name))))
+    return rows_by_table

@@ -21,9 +21,9 @@ OBJECTS = documented.objects()
 
 def _operation(row: EndpointRow) -> dict[str, Any] | None:
     for address in (PREFIX + row.path, row.path):
-        found: dict[str, Any] | None = DESCRIPTION["paths"].get(address, {}).get(row.method.lower())
-        if found is not None:
-            return found
+        operation: dict[str, Any] | None = DESCRIPTION["paths"].get(address, {}).get(row.method.lower())
+        if operation is not None:
+            return operation
     return None
 
 
@@ -33,10 +33,10 @@ served = pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row.method} {
 
 def operation(row: EndpointRow) -> dict[str, Any]:
     """The operation of a served row, with its references resolved."""
-    found = _operation(row)
-    assert found is not None
-    answers = {status: resolve_reference(answer) for status, answer in found["responses"].items()}
-    return {**found, "responses": answers}
+    documented = _operation(row)
+    assert documented is not None
+    answers = {status: resolve_reference(answer) for status, answer in documented["responses"].items()}
+    return {**documented, "responses": answers}
 
 
 def form(schema: dict[str, Any]) -> Form:
@@ -44,9 +44,9 @@ def form(schema: dict[str, Any]) -> Form:
     kinds: set[str] = set()
     values: list[str] | None = None
     formats: set[str] = set()
-    for part in schema.get("anyOf", [schema]):
-        if "x-addition" not in part or part is schema:
-            whole = resolve_reference(part)
+    for alternative in schema.get("anyOf", [schema]):
+        if "x-addition" not in alternative or alternative is schema:
+            whole = resolve_reference(alternative)
             kinds.add(whole["type"])
             values = whole.get("enum", values)
             formats |= {whole["format"]} if "format" in whole else set()
@@ -77,12 +77,12 @@ def test_the_operation_is_no_addition(row: EndpointRow) -> None:
 def test_parameters_are_those_of_the_document(row: EndpointRow) -> None:
     listed = {parameter["name"]: parameter for parameter in operation(row)["parameters"]}
 
-    assert {name for name, each in listed.items() if "x-addition" not in each} == set(row.parameters)
+    assert {name for name, described in listed.items() if "x-addition" not in described} == set(row.parameters)
     for name, wanted in row.parameters.items():
-        found, schema = listed[name], listed[name]["schema"]
+        listed_parameter, schema = listed[name], listed[name]["schema"]
         narrowed = NARROWED.get((row.path, name), {})
-        assert found["in"] == wanted.place
-        assert found["required"] == wanted.is_required
+        assert listed_parameter["in"] == wanted.place
+        assert listed_parameter["required"] == wanted.is_required
         assert schema["type"] == wanted.type
         assert schema.get("format") == wanted.format
         assert schema.get("default") == wanted.default

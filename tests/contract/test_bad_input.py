@@ -43,14 +43,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 def staged_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """The settings of a store with the scene, for this file only."""
     cluster: Cluster | None = request.getfixturevalue("postgres_cluster") if request.param == "postgres" else None
-    made = stage(cluster)
+    staged = stage(cluster)
     data = tmp_path_factory.mktemp("refusing") / "data"
-    shutil.copytree(made.data, data, ignore=shutil.ignore_patterns("counters.*"))
+    shutil.copytree(staged.data, data, ignore=shutil.ignore_patterns("counters.*"))
     if cluster is None:
         yield settings_of(data)
     else:
         name = f"refusing_{os.getpid()}"
-        yield settings_of(data, cluster.create(name, made.database))
+        yield settings_of(data, cluster.create(name, staged.database))
         cluster.drop(name)
 
 
@@ -145,19 +145,19 @@ def assert_named(answer: Any, place: str, kind: str) -> None:
 async def test_a_body_with_one_thing_wrong_is_refused_by_pointer(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
     caller = "anonymous" if name[1].startswith("/auth") else ADMINISTRATOR
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
     for body, pointer in bad_bodies(route):
         origin = {"Origin": "http://127.0.0.1:8480"}
         answer = await scene.send(route, caller, "north-draft", json=body, headers=origin)
         assert_named(answer, pointer, "pointer")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)
 async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
     json = {"Content-Type": "application/json"}
     for content in (b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 50_000, b'{"a":"\\ud800"}', b'{"a":NaN}'):
         answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=content, headers=json)
@@ -170,7 +170,7 @@ async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tupl
     answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=huge, headers=json)
     assert (answer.status_code, answer.json()["code"]) == (413, "content_too_large")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 @pytest.mark.parametrize("name", STRICT_QUERIES)
@@ -179,7 +179,7 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
     good = QUERIES.get(name, {})
     if route.streams:
         pytest.skip("an upload address is looked up before anything else")
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
     unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, "no_such_parameter": "1"})
     assert_named(unknown, "no_such_parameter", "parameter")
     for parameter, schema in schema_of(route.query).get("properties", {}).items():
@@ -193,20 +193,20 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
             less = {each: value for each, value in good.items() if each != parameter}
             assert_named(await scene.send(route, ADMINISTRATOR, "north-draft", params=less), parameter, "parameter")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 NO_KEYS = ("", "text", "123", "{}", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11" * 2, '"6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11')
 
 
 async def test_an_idempotency_key_that_is_no_uuid_is_refused(scene: Scene) -> None:
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
     for name in WRITES:
         for value in NO_KEYS:
             answer = await scene.send(BY_KEY[name], ADMINISTRATOR, "north-draft", headers={"Idempotency-Key": value})
             assert_named(answer, "Idempotency-Key", "parameter")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 LISTS = {

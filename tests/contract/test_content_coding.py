@@ -59,15 +59,15 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(l
         answer, body = await raw(large_world, path, Accept_Encoding=accepted)
         head, nothing = await raw(large_world, path, "HEAD", Accept_Encoding=accepted)
         tag = answer.headers["etag"]
-        again, empty = await raw(large_world, path, Accept_Encoding=accepted, If_None_Match=tag)
+        revalidated, empty = await raw(large_world, path, Accept_Encoding=accepted, If_None_Match=tag)
 
         assert answer.headers["content-encoding"] == head.headers["content-encoding"] == coding
         assert UNPACK[coding](body) == whole
         assert len(body) < len(whole) * 2 / 3
         assert int(answer.headers["content-length"]) == int(head.headers["content-length"]) == len(body)
         assert (nothing, head.headers["etag"]) == (b"", tag)
-        assert (again.status_code, empty, again.headers["etag"]) == (304, b"", tag)
-        assert "content-encoding" not in again.headers
+        assert (revalidated.status_code, empty, revalidated.headers["etag"]) == (304, b"", tag)
+        assert "content-encoding" not in revalidated.headers
         tags.add(tag)
     for given in ({"Accept_Encoding": "zstd"}, {"Accept_Encoding": "gzip", "Cookie": "a=b"}, {}):
         etag = (await raw(large_world, path, **given))[0].headers["etag"]
@@ -79,7 +79,7 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(l
     ranged, ranged_body = await raw(large_world, path, Accept_Encoding="gzip", Range="bytes=0-9")
     assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, whole)
     assert len(tags) == 3
-    for response in (plain, answer, again):
+    for response in (plain, answer, revalidated):
         assert "Accept-Encoding" in response.headers["vary"]
 
 
@@ -114,33 +114,37 @@ async def test_no_other_answer_of_the_store_is_compressed(scene: Scene) -> None:
 
 
 async def test_a_change_is_seen_in_every_coding_at_once(large_world: World) -> None:
-    before, _ = await raw(large_world, CATALOG[1], Accept_Encoding="gzip")
+    response_before, _ = await raw(large_world, CATALOG[1], Accept_Encoding="gzip")
     owner = await large_world.person_token("owner@north.example", "read:products write:products")
     body = {"slug": "big", "title": "Changed", "kind": "game", "platforms": ["web"], "status": "public"}
     body["description"] = "Another story. " * 300
     stale = await large_world.call("PUT", "/products/big", owner, json=body, headers={"If-Match": '"other-gzip"'})
     changed = await large_world.call(
-        "PUT", "/products/big", owner, json=body, headers={"If-Match": before.headers["etag"]}
+        "PUT", "/products/big", owner, json=body, headers={"If-Match": response_before.headers["etag"]}
     )
 
-    after, packed = await raw(large_world, CATALOG[1], Accept_Encoding="gzip", If_None_Match=before.headers["etag"])
+    after, packed = await raw(
+        large_world, CATALOG[1], Accept_Encoding="gzip", If_None_Match=response_before.headers["etag"]
+    )
 
     assert (stale.status_code, changed.status_code, after.status_code) == (412, 200, 200)
     assert b'"Changed"' in gzip.decompress(packed)
-    assert after.headers["etag"] != before.headers["etag"]
+    assert after.headers["etag"] != response_before.headers["etag"]
 
 
 def test_a_body_is_encoded_once_and_the_least_recently_used_is_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[bytes] = []
+    compressed_bodies: list[bytes] = []
     real = gzip.compress
-    monkeypatch.setattr(response_cache.gzip, "compress", lambda body, *a, **k: made.append(body) or real(body, *a, **k))
+    monkeypatch.setattr(
+        response_cache.gzip, "compress", lambda body, *a, **k: compressed_bodies.append(body) or real(body, *a, **k)
+    )
     bodies = {f'"{number}"': bytes([number]) * 5000 for number in range(3)}
     size = len(real(bodies['"0"'], 6, mtime=0))
     encoded = EncodingCache(2 * size + size // 2)
     for tag in ('"0"', '"1"', '"0"', '"2"', '"0"', '"1"'):
         assert gzip.decompress(encoded.body(tag, bodies[tag], "gzip")) == bodies[tag]
 
-    assert made == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
+    assert compressed_bodies == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
 
 
 def answers(encoded: EncodingCache, body: bytes, coding: str) -> Response:
@@ -169,27 +173,27 @@ def test_a_body_above_the_limit_is_not_encoded_and_pushes_out_no_other(
 async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog_never(
     large_world: World, monkeypatch: pytest.MonkeyPatch, accepted: str
 ) -> None:
-    made: list[bytes] = []
+    compressed_bodies: list[bytes] = []
     for library in (response_cache.gzip, response_cache.zstd):
         real = library.compress
-        monkeypatch.setattr(library, "compress", partial(compress_recorded, made, real))
+        monkeypatch.setattr(library, "compress", partial(compress_recorded, compressed_bodies, real))
     no_room = replace(large_world.store, settings=replace(large_world.store.settings, page_cache_mib=0))
     transport = httpx.ASGITransport(distribution.create(no_room), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         world = World(no_room, client)
         for path in CATALOG:
             assert "content-encoding" not in (await raw(world, path, Accept_Encoding=accepted))[0].headers
-        assert made == []
+        assert compressed_bodies == []
         for number, path in enumerate(DOCUMENTS, 1):
             assert (await raw(world, path, Accept_Encoding=accepted))[0].headers["content-encoding"] == accepted
-            assert len(made) == number
+            assert len(compressed_bodies) == number
 
 
 def compress_recorded(
-    made: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any
+    compressed_bodies: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any
 ) -> bytes:
     """Compress the body, and record it."""
-    made.append(body)
+    compressed_bodies.append(body)
     return compress(body, *arguments, **options)
 
 

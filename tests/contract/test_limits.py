@@ -181,11 +181,11 @@ async def test_a_rate_limited_request_changes_nothing(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for _ in range(6):
         await world.call("GET", "/info", owner)
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     assert_limited(await world.call("POST", "/products", owner, json=PRODUCT))
 
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
 
 
 async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world: World) -> None:
@@ -195,10 +195,10 @@ async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world
 
 
 async def test_every_worker_counts_the_same(world: World) -> None:
-    async with client_from(world.store, "127.0.0.1") as other:
-        for worker in (world.http, other, world.http, other):
+    async with client_from(world.store, "127.0.0.1") as other_client:
+        for worker in (world.http, other_client, world.http, other_client):
             assert (await worker.get("/api/v1/info")).status_code == 200
-        for worker in (world.http, other):
+        for worker in (world.http, other_client):
             assert_limited(await worker.get("/api/v1/info"))
 
 
@@ -207,8 +207,8 @@ async def test_addresses_are_counted_apart(world: World) -> None:
         last_response = await world.call("GET", "/info")
     assert_limited(last_response)
 
-    async with client_from(world.store, "192.0.2.7") as other:
-        assert (await other.get("/api/v1/info")).status_code == 200
+    async with client_from(world.store, "192.0.2.7") as other_client:
+        assert (await other_client.get("/api/v1/info")).status_code == 200
 
 
 async def test_a_stranger_cannot_name_another_address(world: World) -> None:
@@ -250,10 +250,10 @@ async def test_a_proxy_names_the_address_it_was_called_from(world: World) -> Non
             await proxy.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 192.0.2.7, 10.0.0.2"})
             for number in range(5)
         ]
-        other = await proxy.get("/api/v1/info", headers={"X-Forwarded-For": "192.0.2.8"})
+        other_answer = await proxy.get("/api/v1/info", headers={"X-Forwarded-For": "192.0.2.8"})
 
     assert_limited(forged[4])
-    assert other.status_code == 200
+    assert other_answer.status_code == 200
 
 
 async def _keys(world: World) -> httpx.Response:
@@ -289,12 +289,12 @@ async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_lim
         way = re.search(r"GET (\S+), then send its api_key as X-API-Key", answers["nobody"].json()["resolution"])
         assert way is not None
         key = (await world.http.get(way[1])).json()["api_key"]
-        again = [await world.call("GET", "/info", headers={"X-API-Key": key}) for _ in range(9)]
+        keyed_answers = [await world.call("GET", "/info", headers={"X-API-Key": key}) for _ in range(9)]
 
     assert [answer.status_code for answer in answers.values()] == [429] * 3
     assert ["api/keys?tier=agent" in answer.json()["resolution"] for answer in answers.values()] == [True, True, False]
     assert "to 9 requests a minute" in answers["a key"].json()["resolution"]
-    assert [answer.status_code for answer in again] == [200] * 9
+    assert [answer.status_code for answer in keyed_answers] == [200] * 9
 
 
 async def test_a_429_does_not_name_a_key_that_raises_nothing(settings: Settings) -> None:

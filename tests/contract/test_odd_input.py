@@ -42,13 +42,13 @@ UNSTORABLE = (
 
 @pytest.mark.parametrize("content", UNSTORABLE)
 async def test_text_that_no_database_keeps_is_refused(world: World, owner: str, content: bytes) -> None:
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     answer = await world.call("POST", "/products", owner, content=content, headers=JSON)
 
     assert_problem(answer, 400, "invalid_request")
     assert answer.json()["errors"]
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
 
 
 async def test_text_of_every_plane_is_kept_as_it_came(world: World, owner: str) -> None:
@@ -92,14 +92,14 @@ async def test_a_limit_is_a_plain_number_in_its_range(world: World, owner: str, 
 async def test_a_batch_that_makes_no_sense_is_refused_by_its_member(
     world: World, owner: str, members: dict[str, Any]
 ) -> None:
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
     body = {"kind": "license", "products": ["one"], "count": 1, **members}
 
     answer = await world.call("POST", "/codes", owner, json=body)
 
     assert_problem(answer, 400, "invalid_request")
     assert answer.json()["errors"], answer.text
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ OWN_CREDENTIALS = {
     ("POST", "/auth/prove"),
 }
 PRODUCT_SUBPATHS = ("", "/releases", "/feed", "/cover.svg", "/related")
-READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{part}") for part in PRODUCT_SUBPATHS}
+READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{subpath}") for subpath in PRODUCT_SUBPATHS}
 DRAFTS = ("GET", "/products/{id}/drafts")
 READS_OF_BUILDS = {
     ("GET", "/products/{id}/channels/{channel}"): "nothing_built",
@@ -235,8 +235,8 @@ async def test_the_list_of_drafts_is_for_members_alone(scene: Scene) -> None:
         for kind in ("other draft", *(() if sees_products else ("own draft",))):
             assert comparable(await scene.send(route, caller, SLUGS[kind])) == missing, (caller, kind)
         assert (await scene.send(route, caller, SLUGS["other public"])).json()["code"] == "insufficient_scope", caller
-        own = await scene.send(route, caller, SLUGS["own public"])
-        assert own.is_success == (caller in MEMBERS and bool(draft_list_scopes & held)), caller
+        own_answer = await scene.send(route, caller, SLUGS["own public"])
+        assert own_answer.is_success == (caller in MEMBERS and bool(draft_list_scopes & held)), caller
         if sees_products:
             of_draft = (await scene.send(route, caller, SLUGS["own draft"])).json()
             assert [release["version"] for release in of_draft] == ["1.0.0"]
@@ -341,13 +341,13 @@ async def test_codes_are_issued_for_own_products_alone(scene: Scene) -> None:
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
 async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name: tuple[str, str]) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="viewer", south="owner")
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
 
     for kind in ("own draft", "own public"):
         answer = await scene.send(BY_KEY[name], "both", SLUGS[kind])
         assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), kind
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
     allowed = await scene.send(BY_KEY[name], "both", SLUGS["other draft"])
     assert allowed.status_code not in (401, 403), allowed.text
 
@@ -355,13 +355,13 @@ async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name:
 @pytest.mark.parametrize("name", sorted(name for name in ORGANISATION_ROUTE_SCOPES if name != ("POST", "/products")))
 async def test_an_owner_of_one_organisation_cannot_administer_another(scene: Scene, name: tuple[str, str]) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="publisher", south="owner")
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
 
     given = {**QUERIES.get(name, {}), "org": "north"}
     answer = await scene.send(BY_KEY[name], "both", params=given)
 
     assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), answer.text
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 async def test_a_deleted_client_is_refused_at_once_by_every_worker(scene: Scene) -> None:

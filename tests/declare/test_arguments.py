@@ -41,8 +41,8 @@ def load(written: str) -> None:
 
 def field_options(word: str) -> list[str]:
     """Return the options of a field."""
-    own = [parameter.name for parameter in inspect.signature(getattr(declare, word)).parameters.values()]
-    return [*(each for each in own if each not in ("options", "choices", "target")), *FieldOptions.__annotations__]
+    names = [parameter.name for parameter in inspect.signature(getattr(declare, word)).parameters.values()]
+    return [*(each for each in names if each not in ("options", "choices", "target")), *FieldOptions.__annotations__]
 
 
 def call(word: str, **given: str) -> str:
@@ -52,8 +52,8 @@ def call(word: str, **given: str) -> str:
 
 def wrong_models(value: str) -> Iterator[str]:
     """Yield module texts in which each option of a model or a field has the value."""
-    for word, before in FIELDS.items():
-        yield from (source(f"{word}({before}{option}={value})") for option in field_options(word))
+    for word, leading_arguments in FIELDS.items():
+        yield from (source(f"{word}({leading_arguments}{option}={value})") for option in field_options(word))
     yield from (source(options=f", {option}={value}") for option in ModelOptions.__annotations__)
     for option in ("relation", "key", "fingerprint", "rows_about"):
         yield source(options=f", table={call('Table', **{'relation': BOLT, 'key': ID, option: value})}")

@@ -85,9 +85,9 @@ def test_right_conditions_are_taken() -> None:
         locked=guards,
     )
 
-    found = registry(plant, roles=(Role("gardener", Grant(model="plant", rows=rows)),))
+    plant_registry = registry(plant, roles=(Role("gardener", Grant(model="plant", rows=rows)),))
 
-    assert found.models["plant"].locked == guards
+    assert plant_registry.models["plant"].locked == guards
 
 
 def test_two_models_of_one_name_are_refused_with_both_files() -> None:
@@ -96,10 +96,10 @@ def test_two_models_of_one_name_are_refused_with_both_files() -> None:
 
 
 def test_the_shipped_modules_keep_every_rule() -> None:
-    found = switched_on.found(["party", "crm", "billing", "helpdesk"])
+    shipped = switched_on.found(["party", "crm", "billing", "helpdesk"])
 
-    assert {"party", "address", "lead", "activity", "invoice", "ticket", "user", "plan"} <= found.models.keys()
-    assert ADMINISTRATOR not in found.roles
+    assert {"party", "address", "lead", "activity", "invoice", "ticket", "user", "plan"} <= shipped.models.keys()
+    assert ADMINISTRATOR not in shipped.roles
 
 
 def test_a_module_alone_is_refused_while_what_it_needs_is_switched_off() -> None:

@@ -104,11 +104,11 @@ def test_a_storekeeper_makes_lists_and_lends_equipment(url: str) -> None:
     out = keeper.value(
         "equipment.lend", id=created_equipment["id"], borrower=party, contact="Ada Byron", due="2026-12-01"
     )
-    asked = keeper.value("equipment.list", filter=[{"field": "serial", "op": "eq", "value": "T-1"}])
+    listed_equipment = keeper.value("equipment.list", filter=[{"field": "serial", "op": "eq", "value": "T-1"}])
     back = keeper.value("equipment.take_back", id=created_equipment["id"])
 
     assert (created_equipment["state"], out["state"], back["state"]) == ("in_stock", "lent", "in_stock")
-    assert asked == [out]
+    assert listed_equipment == [out]
     assert (out["contact"], back["contact"], back["borrower"], back["due"]) == ("Ada Byron", None, None, None)
 
 
@@ -196,9 +196,9 @@ def test_a_wrong_declaration_ends_the_start_with_its_place_and_remedy(tmp_path: 
     assert "countersign_equipment/__init__.py: equipment.contact: the label 'Person' must be" in result.stderr
     assert "Traceback" not in result.stderr
     page = (docs.ROOT / "docs/how-to/write-a-module.md").read_text()
-    shown = re.findall(r"(?:Why:   …|Next:  )(.+)", page)
-    assert len(shown) == 2
-    assert [line for line in shown if line not in result.stderr] == []
+    advice = re.findall(r"(?:Why:   …|Next:  )(.+)", page)
+    assert len(advice) == 2
+    assert [line for line in advice if line not in result.stderr] == []
 
 
 def test_the_example_has_a_test_of_its_own_which_passes(site: Path) -> None:

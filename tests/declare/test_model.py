@@ -81,10 +81,10 @@ def test_the_action_between_two_states_is_found() -> None:
     workflow = BED.workflow
     assert workflow is not None
 
-    found = workflow.between("grown", "bare")
+    move_found = workflow.between("grown", "bare")
 
-    assert found is not None
-    assert found.name == "clear_out"
+    assert move_found is not None
+    assert move_found.name == "clear_out"
     assert workflow.between("bare", "grown") is None
 
 

@@ -40,10 +40,10 @@ def test_a_model_with_a_table_has_the_reading_commands_and_kinds_for_reading_alo
         {"title": Text(), "seen": Moment(zone="Europe/Vienna"), "height": Decimal(), "price_minor": Money(scale=3)},
         table=Table("public.plant", key="id", fingerprint="0a", rows_about=12),
     )
-    found = registry(plant, roles=(Role("gardener", Grant(model="plant", masked="*")),)).models["plant"]
+    model_found = registry(plant, roles=(Role("gardener", Grant(model="plant", masked="*")),)).models["plant"]
 
-    assert found.commands == READ_COMMANDS
-    assert found.table == Table("public.plant", key="id", fingerprint="0a", rows_about=12)
+    assert model_found.commands == READ_COMMANDS
+    assert model_found.table == Table("public.plant", key="id", fingerprint="0a", rows_about=12)
 
 
 def test_the_values_of_a_column_give_the_options_of_a_select() -> None:

@@ -25,7 +25,7 @@ needs_helm = pytest.mark.skipif(HELM is None, reason="helm is not on this machin
 
 
 def template(**values: str) -> subprocess.CompletedProcess[str]:
-    settings = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+    settings = [argument for name, value in values.items() for argument in ("--set", f"{name}={value}")]
     line = [HELM or "helm", "template", "shop", str(CHART), "--kube-version", "1.29.0", *settings]
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
 

@@ -128,8 +128,8 @@ def secrets(tmp_path: Path) -> ComposeCopy:
     """A folder after the first run."""
     shutil.copy(COMPOSE / "secrets.sh", tmp_path)
     compose_copy = ComposeCopy(tmp_path)
-    first = compose_copy.run_again()
-    assert first.returncode == 0, first.stderr
+    first_run = compose_copy.run_again()
+    assert first_run.returncode == 0, first_run.stderr
     return compose_copy
 
 
@@ -145,7 +145,7 @@ def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(
 
 
 def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_added(secrets: ComposeCopy) -> None:
-    before = secrets.contents()
+    contents_before = secrets.contents()
     unchanged = secrets.run_again()
     for name in ("counters.env", "backup.env"):
         (secrets.folder / "secrets" / name).unlink()
@@ -153,8 +153,8 @@ def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_adde
 
     after = secrets.contents()
     assert (unchanged.returncode, added.returncode) == (1, 0)
-    assert set(after) == set(before)
-    assert {name for name in before if before[name] != after[name]} == {"counters.env", "backup.env"}
+    assert set(after) == set(contents_before)
+    assert {name for name in contents_before if contents_before[name] != after[name]} == {"counters.env", "backup.env"}
 
 
 def test_the_counters_ask_for_the_password_that_the_nodes_have(
@@ -167,15 +167,15 @@ def test_the_counters_ask_for_the_password_that_the_nodes_have(
     monkeypatch.setenv("REDISCLI_AUTH", secrets.environment("counters")["REDISCLI_AUTH"])
     url = load(secrets.environment("store-1"), data=str(secrets.folder)).counters_url
 
-    def said(*commands: str) -> bytes:
+    def valkey_answer(*commands: str) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall("".join(f"{command}\r\n" for command in commands).encode())
             connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(4096), b""))
 
     with run_until_ready([shell, option, script], is_ready=lambda: answers(port), log=secrets.folder / "log"):
-        assert said("PING").startswith(b"-NOAUTH")
-        assert said(f"AUTH {urlsplit(url).password}", "PING") == b"+OK\r\n+PONG\r\n"
+        assert valkey_answer("PING").startswith(b"-NOAUTH")
+        assert valkey_answer(f"AUTH {urlsplit(url).password}", "PING") == b"+OK\r\n+PONG\r\n"
 
 
 CHECKS = {

@@ -99,9 +99,9 @@ def test_all_are_held_as_tightly() -> None:
 def rights(unit: Path) -> dict[str, list[str]]:
     """The sandboxing settings of a unit, by key."""
     section = unit.read_text().partition("[Service]")[2].partition("[Install]")[0]
-    found: dict[str, list[str]] = {}
+    rights_by_key: dict[str, list[str]] = {}
     for line in section.splitlines():
         key, is_setting, value = line.partition("=")
         if is_setting and not line.startswith("#") and key not in NOT_ABOUT_RIGHTS:
-            found.setdefault(key, []).append(value)
-    return found
+            rights_by_key.setdefault(key, []).append(value)
+    return rights_by_key

@@ -184,9 +184,9 @@ class WriterLoad:
         body = json.dumps(value).encode()
         answer = await wire.call(self.running.port, "POST", path, token=self.publisher, body=body)
         assert answer.status in (200, 201), answer
-        made = json.loads(answer.body)
-        assert isinstance(made, dict)
-        return made
+        answer_body = json.loads(answer.body)
+        assert isinstance(answer_body, dict)
+        return answer_body
 
 
 async def sign_in(port: int) -> str:
@@ -224,9 +224,9 @@ async def backed_up(
     return load, output
 
 
-def lost(load: WriterLoad, place: DataDirectory, before: str) -> list[str]:
+def lost(load: WriterLoad, place: DataDirectory, time_before: str) -> list[str]:
     """What was acknowledged before this time but is missing in the restored place."""
-    moment = time_of(before)
+    moment = time_of(time_before)
     return [
         name
         for kind, names in load.acknowledged.items()

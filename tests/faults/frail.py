@@ -79,8 +79,8 @@ class FaultyDiskWorker:
         line = self._process.stdout.readline()
         if not line.endswith("\n"):
             raise RuntimeError("the process that forks is gone")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        members: dict[str, Any] = json.loads(line)
+        return members
 
     def _take(self, line: dict[str, Any], about: ErrandRun, life: ProcessExit) -> None:
         if "errand" in line:

@@ -93,10 +93,10 @@ def require_sound(about: ErrandRun) -> None:
     """
     for path in about.data.glob("*.sqlite"):
         connection = apsw.Connection(str(path))
-        found = connection.pragma("integrity_check")
+        integrity = connection.pragma("integrity_check")
         connection.close()
-        if found != "ok":
-            raise WriteLost(f"{path.name}: {found}")
+        if integrity != "ok":
+            raise WriteLost(f"{path.name}: {integrity}")
 
 
 def require_once(about: ErrandRun) -> None:

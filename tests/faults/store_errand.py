@@ -73,10 +73,10 @@ async def require_once(store: Store, number: int) -> None:
     """
     row = await store.database.fetch_one(COUNT_EFFECTS, f"errand-{number}", f"Errand {number} renamed")
     assert row is not None
-    found = tuple(int(value) for value in row)
-    if found != EXPECTED_COUNTS:
-        kind = WriteDoubled if any(has > due for has, due in zip(found, EXPECTED_COUNTS, strict=True)) else WriteLost
-        raise kind(f"errand {number} left {found} instead of {EXPECTED_COUNTS}")
+    counts = tuple(int(value) for value in row)
+    if counts != EXPECTED_COUNTS:
+        kind = WriteDoubled if any(has > due for has, due in zip(counts, EXPECTED_COUNTS, strict=True)) else WriteLost
+        raise kind(f"errand {number} left {counts} instead of {EXPECTED_COUNTS}")
 
 
 class _StoreErrand:
@@ -101,11 +101,11 @@ class _StoreErrand:
         await self._step_runner.step(
             "redeem", self._request("redeem", "POST", f"{API}/redeem", {"code": codes["codes"][0]})
         )
-        second = {"version": "2", "channel": "beta", "notes_only": True}
+        second_release = {"version": "2", "channel": "beta", "notes_only": True}
         renamed = {**product_body, "title": f"Errand {self._number} renamed", "status": "public"}
         operations = [
             {"method": "PUT", "path": f"/products/{self._slug}", "body": renamed},
-            {"method": "POST", "path": f"/products/{self._slug}/releases", "body": second},
+            {"method": "POST", "path": f"/products/{self._slug}/releases", "body": second_release},
             {"method": "POST", "path": f"/products/{self._slug}/releases/2/publish"},
         ]
         await self._step_as_publisher("batch", "POST", f"{API}/batch", {"mode": "atomic", "operations": operations})

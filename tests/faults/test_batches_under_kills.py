@@ -63,10 +63,10 @@ async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
 
 async def release_statuses(store: Store) -> dict[int, list[str | None]]:
     """The statuses of the releases of the existing products, by the number of their batch."""
-    found: dict[int, list[str | None]] = {}
+    statuses_by_release: dict[int, list[str | None]] = {}
     for slug, status in await store.database.fetch(ROWS):
-        found.setdefault(int(slug.split("-")[1]), []).append(status)
-    return found
+        statuses_by_release.setdefault(int(slug.split("-")[1]), []).append(status)
+    return statuses_by_release
 
 
 async def play(store: Store, nemesis: StoreKiller, token: str, kills: int) -> list[SentBatch]:

@@ -57,15 +57,15 @@ def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
 
 def answer_to(lives: RestartableService, bomb: tuple[bytes, bytes]) -> str:
     """The status of the answer, after sending as much as the service reads."""
-    first, again = bomb
+    opening_bytes, repeated_bytes = bomb
     received = b""
     with socket.create_connection(("127.0.0.1", lives.port), timeout=PATIENCE_S) as connection:
         with suppress(ConnectionError):
-            connection.sendall(first)
-            sent = len(first)
-            while again and sent < SENT_AT_MOST and not _is_answered(connection):
-                connection.sendall(again)
-                sent += len(again)
+            connection.sendall(opening_bytes)
+            sent = len(opening_bytes)
+            while repeated_bytes and sent < SENT_AT_MOST and not _is_answered(connection):
+                connection.sendall(repeated_bytes)
+                sent += len(repeated_bytes)
         with suppress(ConnectionError):
             while b"\r\n\r\n" not in received and (piece := connection.recv(65536)):
                 received += piece

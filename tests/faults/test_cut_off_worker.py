@@ -39,8 +39,8 @@ async def working(machine: Machine, store: Store, data: Path, url: str) -> Async
     try:
         assert worker.stdin is not None
         worker.stdin.write(worker_process.worker_config(replace(store, settings=there)) + b"\n")
-        before = await number(store, "SELECT count(*) FROM awake")
-        await wait_for_count(store, "SELECT count(*) FROM awake", before + 1)
+        awake_before = await number(store, "SELECT count(*) FROM awake")
+        await wait_for_count(store, "SELECT count(*) FROM awake", awake_before + 1)
         yield worker
     finally:
         if worker.returncode is None:
@@ -103,17 +103,17 @@ async def test_a_job_whose_worker_is_cut_off_is_ended_by_another_and_has_its_eff
         job_nice=0,
     )
     cuts = CUTS_FULL if is_full else CUTS
-    with machines(2, [postgres_cluster.port]) as (first, second):
+    with machines(2, [postgres_cluster.port]) as (first_machine, second_machine):
         async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
             await job_worker.make_tables(store.database)
             async with store.database.transaction() as transaction:
                 org_id = (await organisations.create_organisation(transaction, "north", "North")).id
             for _ in range(cuts):
-                await cut_off_at_work(store, (first, second), manner, org_id, (tmp_path, postgres_url))
-            again = await number(store, "SELECT count(*) FROM job WHERE attempts > 1")
+                await cut_off_at_work(store, (first_machine, second_machine), manner, org_id, (tmp_path, postgres_url))
+            retried_jobs = await number(store, "SELECT count(*) FROM job WHERE attempts > 1")
 
-    assert again == cuts
-    figures |= {"engine": engine, "manner": manner, "cuts": cuts, "begun_again": again, "effects_doubled": 0}
+    assert retried_jobs == cuts
+    figures |= {"engine": engine, "manner": manner, "cuts": cuts, "begun_again": retried_jobs, "effects_doubled": 0}
 
 
 async def cut_off_at_work(
@@ -121,15 +121,15 @@ async def cut_off_at_work(
 ) -> None:
     """Disconnect the first machine while it works on a job; the other finishes the job, and the first works again
     later."""
-    first, second = pair
+    first_machine, second_machine = pair
     folder, url = place
-    async with working(first, store, folder / "first", url) as worker:
+    async with working(first_machine, store, folder / "first", url) as worker:
         job = await add_job(store, org_id)
         await wait_for_count(store, BEGUN, 1, job)
-        getattr(first, manner)()
-        async with working(second, store, folder / "second", url):
+        getattr(first_machine, manner)()
+        async with working(second_machine, store, folder / "second", url):
             await wait_for_count(store, ENDED, 1, job)
-        first.heal()
+        first_machine.heal()
         later = await add_job(store, org_id)
         task = asyncio.create_task(wait_for_count(store, ENDED, 1, later))
         ended_task = asyncio.create_task(worker.wait())
@@ -137,7 +137,7 @@ async def cut_off_at_work(
         if not task.done():
             # It could not cancel its job and ended, so its supervisor starts another.
             assert worker.returncode == processes.RESTART_CODE
-            async with working(first, store, folder / "first", url):
+            async with working(first_machine, store, folder / "first", url):
                 await task
 
     assert await number(store, BEGUN, job) == 2

@@ -78,12 +78,12 @@ class SmallDiskStore:
 
     def releases(self) -> list[dict[str, Any]]:
         """The releases as their publisher sees them."""
-        found: list[dict[str, Any]] = []
+        all_releases: list[dict[str, Any]] = []
         for kind in ("drafts", "releases"):
             answer = self.call("GET", f"/products/river/{kind}")
             assert answer.status_code == 200, answer.text
-            found += answer.json()
-        return found
+            all_releases += answer.json()
+        return all_releases
 
     def blob_files(self) -> list[Path]:
         """Every file in the blob folder except the marker with the installation's id."""
@@ -117,9 +117,9 @@ def test_an_upload_that_does_not_fit_leaves_nothing_behind(
 
     sent = range(0, size, PART if in_parts else size)
     answers: list[httpx.Response] = []
-    for first in sent:
-        length = min(sent.step, size - first)
-        ranged = {"Content-Range": f"bytes {first}-{first + length - 1}/{size}"}
+    for start in sent:
+        length = min(sent.step, size - start)
+        ranged = {"Content-Range": f"bytes {start}-{start + length - 1}/{size}"}
         body = (b"x" * MIB for _ in range(length // MIB))
         headers = {"Content-Length": str(length), **(ranged if in_parts else {})}
         answers.append(store.http.put(address, content=body, headers=headers))

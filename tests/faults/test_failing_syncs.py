@@ -44,7 +44,7 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
     about = places.copy_for_errands(place, tmp_path / "data", 1)
     syncs = worker.live(about, frail_worker.SYNC_FAILS).syncs
     shutil.rmtree(about.data)
-    failed = acknowledged = in_doubt = kept = 0
+    failed = acknowledged = in_doubt = kept_unheard = 0
     for run in range(runs):
         about = places.copy_for_errands(place, tmp_path / "data", HANDS[run % len(HANDS)])
 
@@ -59,9 +59,9 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
         acknowledged += about.answered_count
         in_doubt += about.in_doubt
         places.require_sound(about)
-        again = worker.live(about)
-        assert again.ended == frail_worker.DONE, again.wrong
-        kept += again.found_unheard
+        restarted = worker.live(about)
+        assert restarted.ended == frail_worker.DONE, restarted.wrong
+        kept_unheard += restarted.found_unheard
         places.require_once(about)
         shutil.rmtree(about.data)
 
@@ -70,7 +70,7 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
         "runs_with_a_failed_sync": failed,
         "acknowledged": acknowledged,
         "refused": in_doubt,
-        "refused_and_found_kept": kept,
+        "refused_and_found_kept": kept_unheard,
         "lost": 0,
         "doubled": 0,
     }

@@ -109,10 +109,10 @@ async def waiting(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
 async def stopped(site: StoppableService) -> float:
     """Start, put under load, stop; how long the stop took."""
     site.lives.start()
-    told = await waiting(site)
-    before = site.answered
+    waiting_requests = await waiting(site)
+    answered_before = site.answered
     hands = [asyncio.create_task(site.work()) for _ in range(HANDS)]
-    while site.answered < before + ANSWERED_FIRST:
+    while site.answered < answered_before + ANSWERED_FIRST:
         await asyncio.sleep(0.005)
     began_s = time.monotonic()
     code = await asyncio.to_thread(site.lives.stop)
@@ -120,7 +120,7 @@ async def stopped(site: StoppableService) -> float:
     assert code == 0
     await asyncio.gather(*hands)
     # A stream or a wait that was cut off has no complete answer.
-    answers = await asyncio.gather(*told)
+    answers = await asyncio.gather(*waiting_requests)
     assert [answer.status for answer in answers] in ([200, 200], [200, 202]), answers
     return took_s
 

@@ -150,18 +150,18 @@ async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
     begun: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for job_id, pid, at in notes:
         begun[job_id].append((at, pid))
-    taken = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
+    attempts_by_job = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
     moments = [at for _, _, at in notes]
     kills = dict(killed)
-    found: list[LeaseWait] = []
+    lease_waits: list[LeaseWait] = []
     for job_id, attempts in begun.items():
         for (_, pid), (again_at, _) in pairwise(attempts):
             assert pid in kills, "a job was begun again though its worker lived"
             free_at = kills[pid] + store.settings.job_lease_s + NOTED_WITHIN_S
             before_it = max(0, bisect_left(moments, again_at) - bisect_left(moments, free_at))
-            if taken[job_id] == len(attempts):
-                found.append(LeaseWait(again_at - kills[pid], before_it))
-    return found
+            if attempts_by_job[job_id] == len(attempts):
+                lease_waits.append(LeaseWait(again_at - kills[pid], before_it))
+    return lease_waits
 
 
 def passed_over(waited: list[LeaseWait]) -> list[LeaseWait]:

@@ -49,10 +49,10 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_t
         places.require_sound(about)
 
         # Acknowledged changes exist; unacknowledged ones happen once.
-        again = worker.live(about)
+        restarted = worker.live(about)
 
-        assert again.ended == frail_worker.DONE, again.wrong
-        found_unheard += again.found_unheard
+        assert restarted.ended == frail_worker.DONE, restarted.wrong
+        found_unheard += restarted.found_unheard
         places.require_once(about)
         shutil.rmtree(about.data)
         if not at:

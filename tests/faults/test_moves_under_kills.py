@@ -38,9 +38,9 @@ def move_target(data: Path, url: str) -> DataDirectory:
 
 def tables(place: DataDirectory) -> dict[str, object]:
     """The count of rows and the SHA-256 of each table, except tables that differ by engine."""
-    found = place.command_output("verify", place.data, "--tables")["tables"]
-    assert isinstance(found, dict)
-    return {name: each for name, each in found.items() if name not in BY_ENGINE}
+    checksums = place.command_output("verify", place.data, "--tables")["tables"]
+    assert isinstance(checksums, dict)
+    return {name: each for name, each in checksums.items() if name not in BY_ENGINE}
 
 
 def moving_s(here: DataDirectory, url: str) -> float:
@@ -54,7 +54,7 @@ def test_a_killed_move_is_made_again(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory, is_full: bool, figures: Figures
 ) -> None:
     rng = random.Random(12)
-    before = tables(DataDirectory.create(template))
+    tables_before = tables(DataDirectory.create(template))
     cut, marked = 0, 0
     undisturbed = DataDirectory.create(shutil.copytree(template, tmp_path / "undisturbed"))
     move_s = moving_s(undisturbed, new_postgres_url())
@@ -71,7 +71,7 @@ def test_a_killed_move_is_made_again(
 
         written = here.run("org", "create", "b", "--name", "B", "--data", here.data, check=False)
         assert written.returncode == Exit.CONFLICT
-        assert tables(move_target(here.data, url)) == before
+        assert tables(move_target(here.data, url)) == tables_before
     figures |= {"killed_moves": cut, "killed_after_the_mark": marked, "half": 0}
 
 
@@ -79,7 +79,7 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory
 ) -> None:
     here = DataDirectory.create(shutil.copytree(template, tmp_path / "data"))
-    url, other = new_postgres_url(), new_postgres_url()
+    url, other_url = new_postgres_url(), new_postgres_url()
     where = url.partition("@")[2]
     move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
     serve: list[str | Path] = ["serve", "distribution", "--port", "0", "--data", here.data]
@@ -87,20 +87,20 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     # Killed before the target was complete.
     migration_marker.write_marker(here.data, MigrationMarker("one", where, "2026-11-22T10:00:00Z", is_complete=False))
     unserved = here.run(*serve, check=False)
-    elsewhere = here.run("db", "migrate", "--to", other, "--data", here.data, check=False)
+    elsewhere = here.run("db", "migrate", "--to", other_url, "--data", here.data, check=False)
     done = here.command_output(*move)
     mark = migration_marker.read_marker(here.data)
     assert mark is not None
     # Killed when it was complete, before that was recorded.
     migration_marker.write_marker(here.data, MigrationMarker(mark.id, mark.to, mark.at, is_complete=False))
-    again = here.command_output(*move)
+    repeated_move = here.command_output(*move)
     twice = here.run(*move, check=False)
 
     assert unserved.returncode == elsewhere.returncode == twice.returncode == Exit.CONFLICT
     assert "db migrate" in unserved.stderr
     assert mark.id != "one"
     assert done["tables"]
-    assert again["tables"] == {}
+    assert repeated_move["tables"] == {}
     assert migration_marker.read_marker(here.data) == mark
     # The way back.
     migration_marker.remove_marker(here.data)

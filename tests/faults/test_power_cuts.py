@@ -56,7 +56,7 @@ class PowerCutService:
     async def _one_cut(self) -> list[int]:
         """The errands with requests in this life, without the answers that came after the power cut."""
         ledgers = self.crowd.about.ledgers
-        before = set(ledgers)
+        ledgers_before = set(ledgers)
         hands = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]
         await asyncio.sleep(self._chance.uniform(*WITHIN_S))
         for hand in hands:
@@ -70,7 +70,7 @@ class PowerCutService:
         await asyncio.gather(*hands, return_exceptions=True)
         self.cuts += 1
         self.dropped += sum(ledger.doubt(cut_s) for ledger in ledgers.values())
-        return [number for number in ledgers if number not in before]
+        return [number for number in ledgers if number not in ledgers_before]
 
     def close(self) -> None:
         """End everything."""

@@ -61,13 +61,13 @@ class RedeemRound:
     def hear(self, owner: str, answer: WireResponse) -> None:
         """Record an answer; a second answer to the same person must equal the first, byte for byte."""
         is_replay = "idempotency-replayed" in answer.headers
-        first = self.answers.setdefault(owner, answer)
-        if first is answer:
+        first_answer = self.answers.setdefault(owner, answer)
+        if first_answer is answer:
             self.kept_unheard += is_replay
         else:
             self.replays += 1
             assert is_replay
-            assert (answer.status, answer.body) == (first.status, first.body)
+            assert (answer.status, answer.body) == (first_answer.status, first_answer.body)
 
 
 async def redeem(lives: RestartableService, about: RedeemRound, owner: str) -> None:

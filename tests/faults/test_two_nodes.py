@@ -117,16 +117,21 @@ def pair(
             **rates,
         }
 
-    with machines(2, ports) as (first, second):
+    with machines(2, ports) as (first_machine, second_machine):
         data = [folder / name for name in ("first", "second", "here")]
         options = ["--demo"] if request.config.getoption("--full") else []
         if not options:
             DataDirectory(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).write_demonstration()
         with (
-            node(first, data[0], settings(first.far), *options) as one,
-            node(second, data[1], settings(second.far)) as other,
+            node(first_machine, data[0], settings(first_machine.far), *options) as first_server,
+            node(second_machine, data[1], settings(second_machine.far)) as second_server,
         ):
-            yield NodePair(ServedNode(first, one), ServedNode(second, other), data[2], settings("127.0.0.1"))
+            yield NodePair(
+                ServedNode(first_machine, first_server),
+                ServedNode(second_machine, second_server),
+                data[2],
+                settings("127.0.0.1"),
+            )
 
 
 async def sign_in(where: ServedNode, name: str) -> str:

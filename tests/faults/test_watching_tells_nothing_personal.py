@@ -80,9 +80,9 @@ def work(day: ServicesDay) -> None:
     filtered = [{"field": "email", "op": "contains", "value": SUBMITTED["e-mail"]}]
     assert len(day.run(root, "party.list", 200, filter=filtered)["value"]) == 1
     day.run(root, "party.search", 400, filter=filtered, order=[{"field": SUBMITTED["unknown member"]}])
-    asked = {"label": "daybot", "scopes": ["party.*"]}
+    token_request = {"label": "daybot", "scopes": ["party.*"]}
     headers = {"Authorization": f"Bearer {root}"}
-    issued = day.records.post("/api/auth/agent-token", json=asked, headers=headers)
+    issued = day.records.post("/api/auth/agent-token", json=token_request, headers=headers)
     agent = day.kept["agent's token"] = str(issued.json()["token"])
     value = day.run(agent, "party.get", 200, id=party["id"])["value"]
     plan = day.run(agent, "party.delete", 202, id=party["id"])["plan_id"]
@@ -165,9 +165,9 @@ def require_owners(written: list[dict[str, Any]], day: ServicesDay) -> None:
     assert {line.get("principal", ":").partition(":")[0] for line in requests} == {"", "person", "agent"}
 
 
-def found_in(text: str, kept: dict[str, str]) -> list[str]:
+def found_in(text: str, secrets: dict[str, str]) -> list[str]:
     """The forbidden values that the text contains."""
-    return [name for name, value in kept.items() if value.lower() in text.lower()]
+    return [name for name, value in secrets.items() if value.lower() in text.lower()]
 
 
 def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Path, figures: Figures) -> None:
@@ -182,8 +182,8 @@ def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Pat
 
     log = server.log.read_text()
     watched |= {"log": log, "traces": b"\n".join(collector.bodies).decode("latin-1")}
-    found = {where: found_in(text, day.kept) for where, text in watched.items()}
-    assert not {where: names for where, names in found.items() if names}
+    found_by_source = {where: found_in(text, day.kept) for where, text in watched.items()}
+    assert not {where: names for where, names in found_by_source.items() if names}
     require_owners(lines(log), day)
     figures |= {
         "planted": len(day.kept),

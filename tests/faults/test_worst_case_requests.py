@@ -140,9 +140,9 @@ async def _site(server: Running) -> AttackedServices:
     form = b"grant_type=client_credentials&client_id=demo-publisher&client_secret=demo-publisher-secret"
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     granted = await call(server.port, "POST", "/api/v1/auth/token", headers=kind, body=form)
-    found = await call(server.records_port, "POST", "/api/lead/list", token=alice, body=b'{"limit":1}')
+    lead_list = await call(server.records_port, "POST", "/api/lead/list", token=alice, body=b'{"limit":1}')
     tokens = {"alice": alice, "agent": agent, "publisher": json.loads(granted.body)["access_token"]}
-    return AttackedServices(server, tokens, json.loads(found.body)["value"][0]["id"])
+    return AttackedServices(server, tokens, json.loads(lead_list.body)["value"][0]["id"])
 
 
 def _turns(seed: int, variants: int, service: str) -> Iterator[WorstCaseRequest]:
@@ -191,7 +191,7 @@ def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is
         asyncio.run(attack.run())
 
     assert set(attack.statuses) == {kind.kind for kind in kinds}
-    assert not [kind for kind, found in attack.statuses.items() if set(found) & FAULTS], attack.statuses
+    assert not [kind for kind, statuses in attack.statuses.items() if set(statuses) & FAULTS], attack.statuses
     assert not store.wrong
     assert not records.wrong
     assert "a worker" not in site.server.log.read_text()

@@ -90,8 +90,8 @@ def _post(kind: str, service: str, path: str, caller: str, value: object) -> Wor
 
 
 def _get(kind: str, path: str, caller: str = "", **headers: str) -> WorstCaseRequest:
-    shown = {name.replace("_", "-"): value for name, value in headers.items()}
-    return WorstCaseRequest(kind, "store", "GET", path, caller, headers=shown)
+    shown_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return WorstCaseRequest(kind, "store", "GET", path, caller, headers=shown_headers)
 
 
 @store

@@ -14,11 +14,11 @@ LINE = re.compile(r'[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*\})? (?:[
 @pytest.fixture(autouse=True)
 def no_families() -> Iterator[None]:
     """Only the families that the test declares."""
-    kept = dict(FAMILIES)
+    original_families = dict(FAMILIES)
     FAMILIES.clear()
     yield
     FAMILIES.clear()
-    FAMILIES.update(kept)
+    FAMILIES.update(original_families)
 
 
 def page(*samples: Sample) -> list[str]:

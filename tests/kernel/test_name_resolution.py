@@ -75,14 +75,14 @@ async def test_more_names_than_may_be_under_way_are_refused_at_once(silent_resol
 async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(
     silent_resolver: SilentResolver,
 ) -> None:
-    (first,) = await start_lookups(silent_resolver, ["a.silent"])
-    first.cancel()
-    second = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
-    done, _ = await asyncio.wait([second], timeout=0.1)
+    (first_lookup,) = await start_lookups(silent_resolver, ["a.silent"])
+    first_lookup.cancel()
+    second_lookup = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
+    done, _ = await asyncio.wait([second_lookup], timeout=0.1)
     assert not done
     silent_resolver.answering.set()
 
     with pytest.raises(socket.gaierror):
-        await second
-    assert first.cancelled()
+        await second_lookup
+    assert first_lookup.cancelled()
     assert silent_resolver.asked["a.silent"] == 1

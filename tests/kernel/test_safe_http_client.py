@@ -58,11 +58,11 @@ class FixedServer:
 @asynccontextmanager
 async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[FixedServer]:
     """Run such a server on a free port."""
-    made = FixedServer(answer, pause_s)
-    server = await asyncio.start_server(made.take, "127.0.0.1", 0, ssl=tls)
-    made.port = server.sockets[0].getsockname()[1]
+    fixed_server = FixedServer(answer, pause_s)
+    server = await asyncio.start_server(fixed_server.take, "127.0.0.1", 0, ssl=tls)
+    fixed_server.port = server.sockets[0].getsockname()[1]
     async with server:
-        yield made
+        yield fixed_server
 
 
 async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
@@ -84,16 +84,16 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     looked up."""
 
     def set_to(*answers: list[str]) -> list[str]:
-        asked: list[str] = []
+        looked_up: list[str] = []
 
-        def look_up(host: str, port: int, *rest: object, **more: object) -> list[object]:
-            found = answers[min(len(asked), len(answers) - 1)]
-            asked.append(host)
+        def look_up(host: str, port: int, *lookup_arguments: object, **more: object) -> list[object]:
+            ips = answers[min(len(looked_up), len(answers) - 1)]
+            looked_up.append(host)
             families = {True: socket.AF_INET6, False: socket.AF_INET}
-            return [(families[":" in ip], socket.SOCK_STREAM, 6, "", (ip, port)) for ip in found]
+            return [(families[":" in ip], socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ips]
 
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
-        return asked
+        return looked_up
 
     return set_to
 
@@ -122,12 +122,12 @@ async def test_a_document_is_read_with_every_kind_of_end_marker(head: bytes) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "kept_s"),
+    ("directive", "kept_s"),
     [("max-age=900", 900), ("public, MAX-AGE=60, must-revalidate", 60), ('max-age="7"', 7), ("no-store", 0),
      ("no-cache, max-age=9", 0), ("s-maxage=5", None), ("max-age=-1", None), ("max-age=" + "9" * 50, 999_999_999)],
 )  # fmt: skip
-async def test_the_max_age_of_a_document_is_returned(said: str, kept_s: int | None) -> None:
-    answer = await fetched(OK + f"Content-Length: 2\r\nCache-Control: {said}\r\n\r\n{{}}".encode())
+async def test_the_max_age_of_a_document_is_returned(directive: str, kept_s: int | None) -> None:
+    answer = await fetched(OK + f"Content-Length: 2\r\nCache-Control: {directive}\r\n\r\n{{}}".encode())
 
     assert answer.max_age_s == kept_s
 
@@ -172,11 +172,11 @@ async def test_t9_an_address_that_is_not_public_is_never_connected_to(
 async def test_t9_a_public_address_is_connected_to_by_the_number_that_was_checked(
     ip: str, resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
 ) -> None:
-    asked = resolve([ip], ["127.0.0.1"])
+    looked_up = resolve([ip], ["127.0.0.1"])
 
     await unreachable("https://keys.example/jwks.json")
 
-    assert asked == ["keys.example"]
+    assert looked_up == ["keys.example"]
     assert connections == [(ip, 443, True, "keys.example")]
 
 
@@ -203,21 +203,21 @@ async def test_t9_nothing_is_left_at_a_private_address(
 async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
     resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
 ) -> None:
-    asked = resolve(["1.1.1.1"], ["127.0.0.1"])
+    looked_up = resolve(["1.1.1.1"], ["127.0.0.1"])
 
     with pytest.raises(Unreachable):
         await safe_http_client.post("https://hooks.example/", b"{}", {}, allows_private=False)
 
-    assert asked == ["hooks.example"]
+    assert looked_up == ["hooks.example"]
     assert connections == [("1.1.1.1", 443, True, "hooks.example")]
 
 
 async def test_t9_a_name_that_changes_its_mind_is_asked_once(resolve: Callable[..., list[str]]) -> None:
-    asked = resolve(["127.0.0.1"], ["127.0.0.2"])
+    looked_up = resolve(["127.0.0.1"], ["127.0.0.2"])
     async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
         await safe_http_client.get_json(server.url("keys.example"), allows_private=True)
 
-    assert asked == ["keys.example"]
+    assert looked_up == ["keys.example"]
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,8 @@ def test_t9_an_address_of_another_form_is_refused(url: str) -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 204, 206, 404, 500, 103])
 async def test_t9_redirects_and_other_statuses_are_not_followed(status: int) -> None:
     async with far(OK + b"Content-Length: 2\r\n\r\n{}") as elsewhere:
-        rest = "" if status in (103, 204, 304) else "Content-Length: 2\r\n\r\n{}"
-        answer = f"HTTP/1.1 {status} X\r\nLocation: {elsewhere.url()}\r\n{rest or chr(13) + chr(10)}".encode()
+        ending = "" if status in (103, 204, 304) else "Content-Length: 2\r\n\r\n{}"
+        answer = f"HTTP/1.1 {status} X\r\nLocation: {elsewhere.url()}\r\n{ending or chr(13) + chr(10)}".encode()
         async with far(answer) as server:
             assert str(status) in await unreachable(server.url(), private=True)
 
@@ -354,11 +354,11 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
         stranger = await unreachable(server.url("keys.example", "https"), private=True)
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
         proven = await safe_http_client.get_json(server.url("keys.example", "https"), allows_private=True)
-        other = await unreachable(server.url("other.example", "https"), private=True)
+        other_message = await unreachable(server.url("other.example", "https"), private=True)
 
     assert "CERTIFICATE_VERIFY_FAILED" in stranger
     assert proven.body == b"{}"
-    assert "Hostname mismatch" in other
+    assert "Hostname mismatch" in other_message
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -86,25 +86,27 @@ def wrapped(text: str, shape: int) -> Any:
 
 
 @given(secret_texts(), WORDS, WORDS, st.integers(0, 7))
-def test_a_credential_in_a_text_never_comes_out(secret: tuple[str, str], before: str, after: str, shape: int) -> None:
+def test_a_credential_in_a_text_never_comes_out(
+    secret: tuple[str, str], text_before: str, text_after: str, shape: int
+) -> None:
     text, marker = secret
-    assume(marker not in before + after)
+    assume(marker not in text_before + text_after)
 
     with logged() as written:
         log = telemetry.logger("test")
-        log.info(f"{before} {text} {after}")
-        log.warning("event", detail=wrapped(f"{before} {text} {after}", shape))
+        log.info(f"{text_before} {text} {text_after}")
+        log.warning("event", detail=wrapped(f"{text_before} {text} {text_after}", shape))
 
     assert marker not in written.getvalue()
     assert len(written.getvalue().splitlines()) == 2
 
 
 @given(st.sampled_from(PREFIXES), st.text("abcXYZ019_%="))
-def test_a_credential_that_is_glued_to_a_word_never_comes_out(prefix: str, before: str) -> None:
+def test_a_credential_that_is_glued_to_a_word_never_comes_out(prefix: str, text_before: str) -> None:
     opaque = secrets.new_secret(prefix)
 
     with logged() as written:
-        telemetry.logger("test").info(f"{before}{opaque} {before}{jwt(opaque)}")
+        telemetry.logger("test").info(f"{text_before}{opaque} {text_before}{jwt(opaque)}")
 
     assert opaque[-40:] not in written.getvalue()
 
@@ -163,12 +165,12 @@ class LoggedRequest(NamedTuple):
 
 @pytest.mark.parametrize("principal", ["person:1", ""])
 def test_a_line_written_while_a_request_is_answered_shows_whose_it_is(principal: str) -> None:
-    before = telemetry.REQUEST.set(LoggedRequest("00ff", principal))
+    reset_token = telemetry.REQUEST.set(LoggedRequest("00ff", principal))
     try:
         with logged() as written:
             telemetry.logger("test").warning("event")
     finally:
-        telemetry.REQUEST.reset(before)
+        telemetry.REQUEST.reset(reset_token)
 
     line = json.loads(written.getvalue())
     assert (line["request_id"], line.get("principal", "")) == ("00ff", principal)

@@ -120,10 +120,10 @@ def open_shop(data: Path) -> Iterator[RunningStore]:
         command_output(data, "org", "create", "north", "--name", "North")
         trusted = ("--jwks-uri", provider.jwks_uri, "--name", identity_provider.NAME)
         command_output(data, "issuers", "add", provider.issuer, *trusted)
-        made = command_output(
+        created_client = command_output(
             data, "client", "create", "north", "--name", "App", "--scope", SCOPES, "--redirect-uri", BACK
         )
-        yield RunningStore(running.url, data, made["client_id"], made["client_secret"], provider)
+        yield RunningStore(running.url, data, created_client["client_id"], created_client["client_secret"], provider)
 
 
 def command_output(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:

@@ -18,19 +18,19 @@ NEWEST = "newest"
 def check(peer: RunningService, done: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
     """Compare the client's results with the service."""
     assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
+    results: dict[str, Any] = json.loads(done.stdout)
     if revision is not None:
-        assert seen["revision"] == (peer.newest if revision == NEWEST else revision)
-    assert sorted(seen["tools"]) == sorted(peer.tools)
-    assert seen["got"]["status"] == "ok"
-    assert seen["got"]["value"]["id"] == peer.lead
-    assert seen["got"]["value"]["contact_email"].startswith("EMAIL_")
-    assert seen["refused"] == [True, "no such record"]
-    assert not seen["proposed"][0]
-    assert seen["proposed"][1]["status"] == "approval_required"
-    assert len(seen["proposed"][1]["plan_id"]) == 24
-    assert seen["unknown"][0] == -32602
-    assert "Unknown tool: lead__fly" in seen["unknown"][1]
+        assert results["revision"] == (peer.newest if revision == NEWEST else revision)
+    assert sorted(results["tools"]) == sorted(peer.tools)
+    assert results["got"]["status"] == "ok"
+    assert results["got"]["value"]["id"] == peer.lead
+    assert results["got"]["value"]["contact_email"].startswith("EMAIL_")
+    assert results["refused"] == [True, "no such record"]
+    assert not results["proposed"][0]
+    assert results["proposed"][1]["status"] == "approval_required"
+    assert len(results["proposed"][1]["plan_id"]) == 24
+    assert results["unknown"][0] == -32602
+    assert "Unknown tool: lead__fly" in results["unknown"][1]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_a_client_in_javascript_works(
 
 def inspected(peer: RunningService, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The output of the Inspector's command line."""
-    own = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
-    return node.run("node_modules/.bin/mcp-inspector", *own, *arguments)
+    inspector_options = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
+    return node.run("node_modules/.bin/mcp-inspector", *inspector_options, *arguments)
 
 
 def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: RunningService, node: Node) -> None:

@@ -22,11 +22,13 @@ PASSED = "Baseline check passed"
 def started(log: Path, *arguments: str) -> Iterator[str]:
     """The address of one of the suite's servers."""
     port = free_port()
-    kind, *rest = arguments
+    kind, *script_arguments = arguments
     script = str(PROJECT / "conformance_server.py")
     path = f"PYTHONPATH={SOURCE}:{SOURCE.parent}"
     with run_until_ready(
-        ["env", path, sys.executable, script, kind, str(port), *rest], is_ready=lambda: answers(port), log=log
+        ["env", path, sys.executable, script, kind, str(port), *script_arguments],
+        is_ready=lambda: answers(port),
+        log=log,
     ):
         yield f"http://127.0.0.1:{port}/mcp"
 

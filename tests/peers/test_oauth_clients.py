@@ -71,13 +71,13 @@ def seen_by(
         watch = Timer(TIMEOUT_S, client.kill)
         watch.start()
         try:
-            said = client_results(client, person)
+            results = client_results(client, person)
             _, errors = client.communicate()
         finally:
             watch.cancel()
             client.kill()
-    assert said is not None, errors or f"nothing was seen within {TIMEOUT_S} s"
-    return said
+    assert results is not None, errors or f"nothing was seen within {TIMEOUT_S} s"
+    return results
 
 
 def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None) -> Any:
@@ -99,54 +99,58 @@ def in_python(script: str, known: dict[str, str], person: PersonBrowser | None =
     return seen_by([sys.executable, PROJECT / script], known, person, **more)
 
 
-def check(shop: RunningStore, person: PersonBrowser, seen: dict[str, Any]) -> None:
+def check(shop: RunningStore, person: PersonBrowser, results: dict[str, Any]) -> None:
     """Compare the client's results with the store: three tokens, each of which gave access to the library until it was
     revoked, one of them with a person's consent."""
     assert person.pages == ["sign-in", "consent"]
-    assert seen["issuer"] == shop.root
+    assert results["issuer"] == shop.root
     for name in (*WAYS, "code"):
-        token = seen[name]
+        token = results[name]
         assert token["token_type"].lower() == "bearer"
         assert token["expires_in"] == 86_400
         assert token["scope"] == "read:library"
-        assert seen[f"{name}_ended"] == [200, 200, 401], name
+        assert results[f"{name}_ended"] == [200, 200, 401], name
         assert shop.library(token["access_token"]) == 401
 
 
 @pytest.mark.parametrize("script", ["authlib_requests.py", "authlib_httpx.py"])
 def test_authlib_gets_in_and_out(shop: RunningStore, person: PersonBrowser, script: str) -> None:
-    seen = in_python(script, shop.known_to_client(), person)
+    results = in_python(script, shop.known_to_client(), person)
 
-    check(shop, person, seen)
-    assert seen["iss"] == [shop.root]
+    check(shop, person, results)
+    assert results["iss"] == [shop.root]
 
 
 def test_requests_oauthlib_gets_in(shop: RunningStore, person: PersonBrowser) -> None:
     # Its documented switch for addresses without TLS.
-    seen = in_python("requests_oauthlib_client.py", shop.known_to_client(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
+    results = in_python("requests_oauthlib_client.py", shop.known_to_client(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
 
     for name in (*WAYS, "code"):
-        assert seen[name]["expires_in"] == 86_400
-        assert seen[f"{name}_status"] == 200
+        assert results[name]["expires_in"] == 86_400
+        assert results[f"{name}_status"] == 200
 
 
 def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(
     shop: RunningStore, person: PersonBrowser, oauth_node: Node
 ) -> None:
-    seen = seen_by([oauth_node.program, "oauth4webapi.mjs"], shop.known_to_client(), person, folder=oauth_node.folder)
+    results = seen_by(
+        [oauth_node.program, "oauth4webapi.mjs"], shop.known_to_client(), person, folder=oauth_node.folder
+    )
 
-    check(shop, person, seen)
+    check(shop, person, results)
     for name in (*WAYS, "code"):
-        claims = seen[f"{name}_claims"]
+        claims = results[f"{name}_claims"]
         assert (claims["iss"], claims["aud"], claims["client_id"]) == (shop.root, shop.root, shop.client_id)
         assert (claims["sub"] == shop.client_id) == (name != "code")
 
 
 def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser, oauth_node: Node) -> None:
-    seen = seen_by([oauth_node.program, "openid_client.mjs"], shop.known_to_client(), person, folder=oauth_node.folder)
+    results = seen_by(
+        [oauth_node.program, "openid_client.mjs"], shop.known_to_client(), person, folder=oauth_node.folder
+    )
 
-    check(shop, person, seen)
-    assert seen["supportsPKCE"] is True
+    check(shop, person, results)
+    assert results["supportsPKCE"] is True
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -156,12 +160,12 @@ def test_the_mcp_sdk_finds_its_way_from_a_refusal(
 ) -> None:
     known = shop.known_to_client(grant=grant, way=way, revoke=f"{shop.root}/auth/revoke")
 
-    seen = in_python("mcp_provider.py", known, person)
+    results = in_python("mcp_provider.py", known, person)
 
-    assert seen["requests"] == [*FROM_A_REFUSAL, "POST /auth/revoke", *FROM_A_REFUSAL]
-    assert (seen["status"], seen["after"]) == (200, 200)
+    assert results["requests"] == [*FROM_A_REFUSAL, "POST /auth/revoke", *FROM_A_REFUSAL]
+    assert (results["status"], results["after"]) == (200, 200)
     assert person.pages == (["sign-in", "consent"] if grant == "code" else [])
-    assert seen["token"]["scope"] == "read:library"
+    assert results["token"]["scope"] == "read:library"
 
 
 @pytest.mark.parametrize("way", ["none", *WAYS])
@@ -170,10 +174,10 @@ def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(
 ) -> None:
     known = shop.known_to_client(grant="registration", way=way, client_id="", client_secret="")
 
-    seen = in_python("mcp_provider.py", known, person)
+    results = in_python("mcp_provider.py", known, person)
 
-    assert seen["requests"] == [*FROM_A_REFUSAL[:3], "POST /auth/clients", *FROM_A_REFUSAL[3:]]
-    assert seen["status"] == 200
+    assert results["requests"] == [*FROM_A_REFUSAL[:3], "POST /auth/clients", *FROM_A_REFUSAL[3:]]
+    assert results["status"] == 200
     assert person.pages == ["sign-in", "consent"]
 
 
@@ -190,25 +194,25 @@ def new_assertion(shop: RunningStore) -> tuple[str, str]:
 def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore, way: str) -> None:
     subject, assertion = new_assertion(shop)
 
-    seen = in_python("mcp_provider.py", shop.known_to_client(grant="assertion", way=way, assertion=assertion))
+    results = in_python("mcp_provider.py", shop.known_to_client(grant="assertion", way=way, assertion=assertion))
 
-    token = seen["token"]["access_token"]
-    assert seen["status"] == 200
-    assert seen["token"]["scope"] == "read:library"
+    token = results["token"]["access_token"]
+    assert results["status"] == 200
+    assert results["token"]["scope"] == "read:library"
     assert shop.library(token) == 200
-    told = shop.provider.push(shop.root, shop.provider.event(shop.root, subject))
-    assert (told.status_code, told.content) == (202, b"")
+    event_answer = shop.provider.push(shop.root, shop.provider.event(shop.root, subject))
+    assert (event_answer.status_code, event_answer.content) == (202, b"")
     assert shop.library(token) == 401
 
 
 def test_authlib_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore) -> None:
     subject, assertion = new_assertion(shop)
-    other, kept = new_assertion(shop)
+    other_assertion, kept_assertion = new_assertion(shop)
 
-    seen = in_python("authlib_assertion.py", shop.known_to_client(assertion=assertion))
-    untouched = in_python("authlib_assertion.py", shop.known_to_client(assertion=kept))
+    results = in_python("authlib_assertion.py", shop.known_to_client(assertion=assertion))
+    untouched = in_python("authlib_assertion.py", shop.known_to_client(assertion=kept_assertion))
 
-    assert seen["status"] == 200
+    assert results["status"] == 200
     assert shop.provider.push(shop.root, shop.provider.event(shop.root, subject)).status_code == 202
-    assert shop.library(seen["token"]["access_token"]) == 401
-    assert shop.library(untouched["token"]["access_token"]) == 200, other
+    assert shop.library(results["token"]["access_token"]) == 401
+    assert shop.library(untouched["token"]["access_token"]) == 200, other_assertion

@@ -111,18 +111,18 @@ class InProcessService:
 
     async def caller_of(self, token_id: str) -> Caller:
         """Return the agent that calls with this token."""
-        found = await self.service.callers.agent(self.service.records.database, token_id)
-        assert found is not None
-        return found
+        caller = await self.service.callers.agent(self.service.records.database, token_id)
+        assert caller is not None
+        return caller
 
     async def domain(self, user_id: str, label: str) -> Domain:
         """Return the open token domain, and open it if needed."""
         records = self.service.records
         async with records.database.transaction() as transaction:
             await agent_tokens.open_domain(transaction, user_id, label)
-            found = await agent_tokens.find_domain(transaction, records.secret, user_id, label)
-        assert found is not None
-        return found
+            domain = await agent_tokens.find_domain(transaction, records.secret, user_id, label)
+        assert domain is not None
+        return domain
 
     def _caller(self, standing: Rights, cut: ScopeLimit | None, agent: str | None, domain: Domain | None) -> Caller:
         names = command.names_of(self.service.records.registry, builtin_commands.SENTENCES)

@@ -31,11 +31,11 @@ async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(rooms:
 async def _day(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.*", label="mailbot")
     leads = await _listed(office, agent)
-    first, second = _of_one_contact(leads)
+    first_lead, second_lead = _of_one_contact(leads)
 
-    await _worked(office, agent, first)
-    plan_id = await _proposed(office, agent, second)
-    await _approved(office, plan_id, second)
+    await _worked(office, agent, first_lead)
+    plan_id = await _proposed(office, agent, second_lead)
+    await _approved(office, plan_id, second_lead)
 
 
 async def _listed(office: Office, agent: str) -> list[dict[str, Any]]:
@@ -77,9 +77,9 @@ async def _proposed(office: Office, agent: str, lead: dict[str, Any]) -> str:
     plan_id = await office.proposed(agent, "lead.delete", id=lead["id"], cascade=True)
     assert (await office.approve(agent, plan_id)).status_code == 404
     assert (await office.value("alice", "lead.get", id=lead["id"]))["id"] == lead["id"]
-    own = await office.call(agent, "plan.get", {"id": plan_id})
-    assert own.json()["value"]["state"] == "pending"
-    assert "@" not in own.text
+    own_plan = await office.call(agent, "plan.get", {"id": plan_id})
+    assert own_plan.json()["value"]["state"] == "pending"
+    assert "@" not in own_plan.text
     return plan_id
 
 
@@ -88,8 +88,8 @@ async def _approved(office: Office, plan_id: str, lead: dict[str, Any]) -> None:
     plan = await office.value("alice", "plan.get", id=plan_id)
     assert plan["state"] == "pending"
     assert plan["command"] == "lead.delete"
-    before = {change["field"]: change["before"] for change in plan["diff"]}
-    assert before["contact_email"] == clear["contact_email"]
+    values_before = {change["field"]: change["before"] for change in plan["diff"]}
+    assert values_before["contact_email"] == clear["contact_email"]
 
     approval = await office.approve("alice", plan_id, digest=plan["digest"])
     assert approval.status_code == 200, approval.text

@@ -43,7 +43,7 @@ async def _day(office: Office, url: str, year: str) -> None:
     process = await asyncio.create_subprocess_exec(*command, env=variables, stdout=-1, stderr=-1)
     async with asyncio.timeout(LIMIT_S):
         plan = await _proposed(office, process)
-        before = await office.value("alice", "lead.get", id=plan["target"]["id"])
+        lead_before = await office.value("alice", "lead.get", id=plan["target"]["id"])
         approval = await office.approve("alice", plan["id"], digest=plan["digest"])
         assert approval.json()["value"]["state"] == "executed", approval.text
         output, errors = await process.communicate()
@@ -54,7 +54,7 @@ async def _day(office: Office, url: str, year: str) -> None:
     assert "@" not in printed
     assert "refused: token not allowed in lead.title" in printed
     assert printed.rstrip().endswith(f"Plan {plan['id']} is executed.")
-    await _worked(office, printed, before)
+    await _worked(office, printed, lead_before)
 
 
 async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:

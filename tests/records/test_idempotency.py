@@ -42,15 +42,18 @@ async def run_twice(
 ) -> tuple[httpx.Response, httpx.Response]:
     """Run a command twice with one key. Only the second response must be marked as a replay."""
     key = new_key()
-    first, again = await keyed(office, who, command, key, body), await keyed(office, who, command, key, body)
-    assert "idempotency-replayed" not in first.headers, first.text
-    assert again.headers.get("idempotency-replayed") == "true", again.text
-    return first, again
+    first_answer, repeated_answer = (
+        await keyed(office, who, command, key, body),
+        await keyed(office, who, command, key, body),
+    )
+    assert "idempotency-replayed" not in first_answer.headers, first_answer.text
+    assert repeated_answer.headers.get("idempotency-replayed") == "true", repeated_answer.text
+    return first_answer, repeated_answer
 
 
-def has_same_bytes(first: httpx.Response, again: httpx.Response) -> bool:
+def has_same_bytes(first_answer: httpx.Response, repeated_answer: httpx.Response) -> bool:
     """Return whether both responses have the same status and bytes."""
-    return (first.status_code, first.content) == (again.status_code, again.content)
+    return (first_answer.status_code, first_answer.content) == (repeated_answer.status_code, repeated_answer.content)
 
 
 async def leads(office: Office, title: str = "A lead") -> int:
@@ -62,9 +65,9 @@ async def leads(office: Office, title: str = "A lead") -> int:
 
 
 async def test_a_repeated_create_makes_one_record_and_gets_the_first_answer(office: Office) -> None:
-    first, again = await run_twice(office, "alice", "lead.create", LEAD)
+    first_answer, repeated_answer = await run_twice(office, "alice", "lead.create", LEAD)
 
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
     assert await leads(office) == 1
 
 
@@ -82,8 +85,10 @@ async def test_every_kind_of_writing_command_is_done_once_for_a_person(office: O
     ]
 
     for who, command, body in calls:
-        first, again = await run_twice(office, who, command, body)
-        assert (first.status_code, has_same_bytes(first, again)) == (200, True), f"{command}: {first.text} {again.text}"
+        first_answer, repeated_answer = await run_twice(office, who, command, body)
+        assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True), (
+            f"{command}: {first_answer.text} {repeated_answer.text}"
+        )
 
     assert await leads(office, "One row") == 1
     history = await office.value("root", "lead.history", id=lead["id"])
@@ -92,34 +97,38 @@ async def test_every_kind_of_writing_command_is_done_once_for_a_person(office: O
 
 async def test_an_agents_answers_and_proposals_are_done_once(office: Office) -> None:
     agent = await office.agent("alice")
-    first, again = await run_twice(office, agent, "lead.create", LEAD)
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
-    lead = first.json()["value"]
+    first_answer, repeated_answer = await run_twice(office, agent, "lead.create", LEAD)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
+    lead = first_answer.json()["value"]
     body = {"id": lead["id"], "contact_email": lead["contact_email"], "title": "By an agent"}
-    first, again = await run_twice(office, agent, "lead.update", body)
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    first_answer, repeated_answer = await run_twice(office, agent, "lead.update", body)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
 
-    first, again = await run_twice(office, agent, "lead.delete", {"id": lead["id"]})
-    assert (first.status_code, has_same_bytes(first, again)) == (202, True)
-    first, again = await run_twice(office, agent, "plan.withdraw", {"id": first.json()["plan_id"]})
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    first_answer, repeated_answer = await run_twice(office, agent, "lead.delete", {"id": lead["id"]})
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (202, True)
+    first_answer, repeated_answer = await run_twice(
+        office, agent, "plan.withdraw", {"id": first_answer.json()["plan_id"]}
+    )
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
     steps = [{"command": "lead.create", "input": LEAD}]
-    first, again = await run_twice(office, agent, "plan.propose", {"steps": steps})
-    assert (first.status_code, has_same_bytes(first, again)) == (202, True)
-    first, again = await run_twice(office, "alice", "plan.reject", {"id": first.json()["plan_id"], "reason": "no"})
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
-    assert first.json()["value"]["state"] == "rejected"
+    first_answer, repeated_answer = await run_twice(office, agent, "plan.propose", {"steps": steps})
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (202, True)
+    first_answer, repeated_answer = await run_twice(
+        office, "alice", "plan.reject", {"id": first_answer.json()["plan_id"], "reason": "no"}
+    )
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
+    assert first_answer.json()["value"]["state"] == "rejected"
 
 
 async def test_a_withdrawn_proposal_is_not_made_again_by_a_repeat(office: Office) -> None:
     agent, key = await office.agent("alice"), new_key()
     lead = await office.first_record("lead", "alice")
-    first = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
-    await office.value(agent, "plan.withdraw", id=first.json()["plan_id"])
+    first_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    await office.value(agent, "plan.withdraw", id=first_answer.json()["plan_id"])
 
-    again = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    repeated_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
 
-    assert has_same_bytes(first, again)
+    assert has_same_bytes(first_answer, repeated_answer)
     pending = [{"field": "state", "op": "eq", "value": "pending"}]
     assert (await office.value(agent, "plan.search", filter=pending, limit=1))["total"] == 0
 
@@ -143,10 +152,10 @@ async def test_a_key_with_another_input_is_refused_and_the_same_input_may_be_spe
     key = new_key()
     await keyed(office, "alice", "lead.create", key, LEAD)
 
-    other = await keyed(office, "alice", "lead.create", key, {**LEAD, "title": "Another"})
+    other_answer = await keyed(office, "alice", "lead.create", key, {**LEAD, "title": "Another"})
     reordered = await keyed(office, "alice", "lead.create", key, dict(reversed(LEAD.items())))
 
-    assert (other.status_code, other.json()) == (400, {"error": REUSED})
+    assert (other_answer.status_code, other_answer.json()) == (400, {"error": REUSED})
     assert (reordered.status_code, reordered.headers["idempotency-replayed"]) == (200, "true")
     assert (await leads(office), await leads(office, "Another")) == (1, 0)
 
@@ -167,11 +176,11 @@ async def test_a_key_belongs_to_its_caller_and_command(office: Office) -> None:
 async def test_an_agents_key_outlives_its_bearer_token(office: Office) -> None:
     key, old = new_key(), await office.agent("alice", label="bot", name="old")
     new = await office.agent("alice", label="bot", name="new")
-    first = await keyed(office, old, "lead.create", key, LEAD)
+    first_answer = await keyed(office, old, "lead.create", key, LEAD)
 
-    again = await keyed(office, new, "lead.create", key, LEAD)
+    repeated_answer = await keyed(office, new, "lead.create", key, LEAD)
 
-    assert has_same_bytes(first, again)
+    assert has_same_bytes(first_answer, repeated_answer)
     assert await leads(office) == 1
 
 
@@ -197,17 +206,17 @@ async def test_the_description_names_the_key_where_it_is_taken(office: Office) -
 async def test_a_refusal_is_repeated_though_the_input_would_be_accepted_by_now(office: Office) -> None:
     lead, key = await office.value("alice", "lead.create", **LEAD), new_key()
     await office.value("alice", "lead.qualify", id=lead["id"])
-    first = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
-    assert first.status_code == 400
+    first_answer = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    assert first_answer.status_code == 400
     unknown = {**LEAD, "nothing": 1}
     assert has_same_bytes(*await run_twice(office, "alice", "lead.create", unknown))
 
-    again = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
-    other = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"], "revision": 1})
+    repeated_answer = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    other_answer = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"], "revision": 1})
 
-    assert (again.status_code, again.headers["idempotency-replayed"]) == (400, "true")
-    assert again.content == first.content
-    assert (other.status_code, other.json()) == (400, {"error": REUSED})
+    assert (repeated_answer.status_code, repeated_answer.headers["idempotency-replayed"]) == (400, "true")
+    assert repeated_answer.content == first_answer.content
+    assert (other_answer.status_code, other_answer.json()) == (400, {"error": REUSED})
 
 
 async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +227,9 @@ async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: 
     assert refused.status_code == 400
 
     monkeypatch.undo()
-    again = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    repeated_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
 
-    assert (again.status_code, "idempotency-replayed" in again.headers) == (202, False)
+    assert (repeated_answer.status_code, "idempotency-replayed" in repeated_answer.headers) == (202, False)
 
 
 async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
@@ -235,9 +244,9 @@ async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
     assert (refused.status_code, refused.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
 
     monkeypatch.undo()
-    again = await keyed(office, "alice", "lead.create", key, LEAD)
+    repeated_answer = await keyed(office, "alice", "lead.create", key, LEAD)
 
-    assert (again.status_code, "idempotency-replayed" in again.headers) == (200, False)
+    assert (repeated_answer.status_code, "idempotency-replayed" in repeated_answer.headers) == (200, False)
     assert await leads(office) == 1
 
 
@@ -248,9 +257,9 @@ async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> N
     answers = [await keyed(office, agent, "lead.update", key, body) for key in keys]
     assert [answer.status_code for answer in answers[-2:]] == [429, 429]
 
-    again = [await keyed(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
+    repeated_answers = [await keyed(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
 
-    assert [response.status_code for response in again] == [400, 429]
+    assert [response.status_code for response in repeated_answers] == [400, 429]
 
 
 async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Office) -> None:
@@ -259,26 +268,26 @@ async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Of
     answers = await asyncio.gather(*(keyed(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
 
     assert await leads(office) == 1
-    first = next(
+    first_answer = next(
         answer for answer in answers if answer.status_code == 200 and "idempotency-replayed" not in answer.headers
     )
     for answer in answers:
         if answer.status_code == 200:
-            assert answer.content == first.content
+            assert answer.content == first_answer.content
         else:
             assert (answer.status_code, answer.json()) == (400, {"error": IN_PROGRESS})
             assert answer.headers["retry-after"] == "1"
-    assert has_same_bytes(first, await keyed(office, "alice", "lead.create", key, LEAD))
+    assert has_same_bytes(first_answer, await keyed(office, "alice", "lead.create", key, LEAD))
 
 
 async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings) -> None:
     async with (
-        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as one,
+        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as first_node,
         app.opened(rooms.settings, ROOT_URL, is_loopback=True) as two,
-        httpx.AsyncClient(transport=httpx.ASGITransport(app.create(one)), base_url=ROOT_URL) as at_one,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app.create(first_node)), base_url=ROOT_URL) as at_one,
         httpx.AsyncClient(transport=httpx.ASGITransport(app.create(two)), base_url=ROOT_URL) as at_two,
     ):
-        nodes = [Office(at_one, rooms.tokens, one), Office(at_two, rooms.tokens, two)]
+        nodes = [Office(at_one, rooms.tokens, first_node), Office(at_two, rooms.tokens, two)]
         for number in range(5):
             key, body = new_key(), {"title": f"At once {number}"}
             answers = await asyncio.gather(*(keyed(node, "alice", "lead.create", key, body) for node in nodes * 2))
@@ -304,7 +313,7 @@ async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytes
 
 
 async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) -> None:
-    first, _ = await run_twice(office, "alice", "lead.create", LEAD)
+    first_answer, _ = await run_twice(office, "alice", "lead.create", LEAD)
     token = await keyed(office, "alice", "auth.agent-token", new_key(), {"scopes": ["*"], "label": "bot"})
     assert token.status_code == 200, token.text
 
@@ -313,7 +322,13 @@ async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) 
     written = b"\0".join(
         bytes(value) if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
     )
-    for secret in ("new@person.example", "New Person", "A lead", first.json()["value"]["id"], token.json()["token"]):
+    for secret in (
+        "new@person.example",
+        "New Person",
+        "A lead",
+        first_answer.json()["value"]["id"],
+        token.json()["token"],
+    ):
         assert secret.encode() not in written
 
 
@@ -321,12 +336,12 @@ async def test_an_erased_value_is_erased_from_the_stored_answer(office: Office) 
     agent = await office.agent("alice")
     for who, gone in (("alice", "gone@person.example"), (agent, "lost@person.example")):
         key, body = new_key(), {**LEAD, "contact_email": gone}
-        first = (await keyed(office, who, "lead.create", key, body)).json()["value"]
-        await office.value("alice", "lead.update", id=first["id"], contact_email="new@person.example")
+        first_lead = (await keyed(office, who, "lead.create", key, body)).json()["value"]
+        await office.value("alice", "lead.update", id=first_lead["id"], contact_email="new@person.example")
 
         second_value = (await keyed(office, who, "lead.create", key, body)).json()["value"]
 
-        assert second_value == {**first, "contact_email": "[erased]"}
+        assert second_value == {**first_lead, "contact_email": "[erased]"}
 
 
 async def test_a_repeat_for_a_deleted_or_hidden_record_returns_only_its_id(office: Office) -> None:
@@ -339,25 +354,29 @@ async def test_a_repeat_for_a_deleted_or_hidden_record_returns_only_its_id(offic
     await office.value("root", "grant.update", id=grant["id"], rows=rows)
 
     for key, record in zip(keys, values, strict=True):
-        again = await keyed(office, "dora", "lead.create", key, LEAD)
-        assert (again.status_code, again.json()["value"]) == (200, {"id": record["id"]})
+        repeated_answer = await keyed(office, "dora", "lead.create", key, LEAD)
+        assert (repeated_answer.status_code, repeated_answer.json()["value"]) == (200, {"id": record["id"]})
 
 
 async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office) -> None:
     fields = "title,stage,contact_email,contact_name"
     await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": fields, "write": "*"})
     key, refused = new_key(), new_key()
-    first = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
-    reason = (await keyed(office, "dora", "lead.update", refused, {"id": first["value"]["id"], "stage": "won"})).json()
+    first_body = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
+    reason = (
+        await keyed(office, "dora", "lead.update", refused, {"id": first_body["value"]["id"], "stage": "won"})
+    ).json()
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     changes = {"clear": "title", "masked": "contact_email"}
     await office.value("root", "grant.update", id=grant["id"], **changes)
 
     second_body = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
-    reason_again = await keyed(office, "dora", "lead.update", refused, {"id": first["value"]["id"], "stage": "won"})
+    reason_again = await keyed(
+        office, "dora", "lead.update", refused, {"id": first_body["value"]["id"], "stage": "won"}
+    )
 
-    assert second_body["value"] == await office.value("dora", "lead.get", id=first["value"]["id"])
-    assert second_body["denied"] == await office.denied("dora", "lead.get", id=first["value"]["id"])
+    assert second_body["value"] == await office.value("dora", "lead.get", id=first_body["value"]["id"])
+    assert second_body["denied"] == await office.denied("dora", "lead.get", id=first_body["value"]["id"])
     assert "contact_name" not in second_body["value"]
     assert second_body["value"]["contact_email"].startswith("EMAIL_")
     assert reason_again.status_code == 400
@@ -375,9 +394,9 @@ async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_change
             await keyed(office, "dora", "lead.create", created, {**LEAD, "stage": "nowhere"}),
         ]
 
-    first, again = await calls(), await calls()
-    assert [response.status_code for response in first] == [200, 400]
-    assert all(map(has_same_bytes, first, again))
+    first_answers, repeated_answers = await calls(), await calls()
+    assert [response.status_code for response in first_answers] == [200, 400]
+    assert all(map(has_same_bytes, first_answers, repeated_answers))
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create")
     narrow = '[{"field": "title", "op": "eq", "value": "Other"}]'
     await office.value("root", "grant.update", id=grant["id"], rows=narrow)
@@ -387,7 +406,7 @@ async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_change
     for answer, reason in zip(later, ("its answer is not shown again", "was refused; use a new key"), strict=True):
         assert (answer.status_code, answer.headers["idempotency-replayed"]) == (400, "true")
         assert reason in answer.json()["error"]
-        assert first[1].json()["error"] not in answer.text
+        assert first_answers[1].json()["error"] not in answer.text
 
 
 async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(office: Office) -> None:
@@ -406,8 +425,8 @@ async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(of
 
 async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office: Office) -> None:
     body = {"scopes": ["lead.get"], "label": "bot"}
-    first, again = await run_twice(office, "alice", "auth.agent-token", body)
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    first_answer, repeated_answer = await run_twice(office, "alice", "auth.agent-token", body)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
 
     mine = [agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"]
 
@@ -417,13 +436,16 @@ async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office:
 async def test_a_repeat_of_a_response_over_a_mebibyte_reads_the_record_again(office: Office) -> None:
     body = {"name": "Long", "notes": "x" * 1_000_000}
     key = new_key()
-    first = await keyed(office, "root", "party.create", key, body)
-    assert first.status_code == 200, first.text
-    await office.value("root", "party.update", id=first.json()["value"]["id"], name="Longer")
+    first_answer = await keyed(office, "root", "party.create", key, body)
+    assert first_answer.status_code == 200, first_answer.text
+    await office.value("root", "party.update", id=first_answer.json()["value"]["id"], name="Longer")
 
-    again = await keyed(office, "root", "party.create", key, body)
+    repeated_answer = await keyed(office, "root", "party.create", key, body)
 
-    assert (again.json()["value"]["name"], again.headers["idempotency-replayed"]) == ("Longer", "true")
+    assert (repeated_answer.json()["value"]["name"], repeated_answer.headers["idempotency-replayed"]) == (
+        "Longer",
+        "true",
+    )
 
 
 async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated(
@@ -432,10 +454,14 @@ async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated
     monkeypatch.setattr("countersign.kernel.http.idempotency.MAX_STORED_BYTES", 200)
     rows = {"csv": "title,stage\n" + "One row,nowhere\n" * 10}
 
-    first, again = await run_twice(office, "alice", "lead.import", rows)
+    first_answer, repeated_answer = await run_twice(office, "alice", "lead.import", rows)
     refused, refused_again = await run_twice(office, "alice", "lead.create", {**LEAD, "x" * 200: 1})
 
-    assert (first.status_code, len(first.json()["value"]["errors"]), has_same_bytes(first, again)) == (200, 10, True)
+    assert (
+        first_answer.status_code,
+        len(first_answer.json()["value"]["errors"]),
+        has_same_bytes(first_answer, repeated_answer),
+    ) == (200, 10, True)
     assert (refused.status_code, refused_again.status_code) == (400, 400)
     assert "use a new key" in refused_again.json()["error"]
 
@@ -470,15 +496,15 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
         place = rng.randrange(len(ids[0])) if ids[0] else 0
         bodies = [{**body, "id": id_[place]} if "id" in body and id_ else body for id_ in ids]
         key = new_key()
-        one = await plain.call(who, command, bodies[0])
+        plain_answer = await plain.call(who, command, bodies[0])
         two = await keyed(retried, who, command, key, bodies[1])
-        assert one.status_code == two.status_code, (one.text, two.text)
-        if command == "lead.create" and one.status_code == 200:
-            ids[0].append(one.json()["value"]["id"])
+        assert plain_answer.status_code == two.status_code, (plain_answer.text, two.text)
+        if command == "lead.create" and plain_answer.status_code == 200:
+            ids[0].append(plain_answer.json()["value"]["id"])
             ids[1].append(two.json()["value"]["id"])
         sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
-        for who_again, again, asked, answer in rng.sample(sent, min(len(sent), 2)):
-            replayed = await keyed(retried, who_again, again, asked["key"], asked["body"])
+        for who_again, command_again, sent_call, answer in rng.sample(sent, min(len(sent), 2)):
+            replayed = await keyed(retried, who_again, command_again, sent_call["key"], sent_call["body"])
             assert replayed.headers["idempotency-replayed"] == "true"
             assert replayed.status_code in (200, 400)
             if replayed.status_code == 400:

@@ -47,10 +47,10 @@ class Duration(Field):
         Raises:
             BadValue: the value is not a text H:MM.
         """
-        found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
+        clock_text = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+        if clock_text is None:
             raise BadValue("must be hours and minutes, H:MM")
-        return int(found[1]) * 60 + int(found[2])
+        return int(clock_text[1]) * 60 + int(clock_text[2])
 
     def show(self, stored: Stored) -> object:
         """Return the duration as H:MM."""
@@ -164,12 +164,12 @@ async def test_csv_has_the_form_of_the_kind(office: InProcessService) -> None:
 
 async def test_a_masked_caller_reads_and_sends_back_tokens(office: InProcessService) -> None:
     root = office.administrator()
-    one = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
+    created_shift = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
     two = await office.value(root, "shift", "create", title="b")
     grant = Grant(model="shift", commands="*", clear=("title", "worked"), masked=("account",), write="*")
     person = await office.person(grant)
 
-    token = (await office.value(person, "shift", "get", id=one["id"]))["account"]
+    token = (await office.value(person, "shift", "get", id=created_shift["id"]))["account"]
     await office.value(person, "shift", "update", id=two["id"], account=token)
 
     assert re.fullmatch("IBAN_[0-9]+", token)
@@ -198,8 +198,8 @@ def test_an_upgrade_keeps_the_values_of_a_kind_that_is_widened() -> None:
         model = type("Shift", (Model,), {"title": Text(), "worked": worked})
         return Registry([base_models.MODULE, Module("trial", version="1", models=(model,), kinds=kinds)])
 
-    before = desired_snapshot(tables(Number()), EMPTY, "sqlite")
+    snapshot_before = desired_snapshot(tables(Number()), EMPTY, "sqlite")
     for worked, is_destructive in ((Minutes(), False), (Duration(), True)):
         after = tables(worked, Minutes, Duration)
-        steps = steps_between(before, desired_snapshot(after, before, "sqlite"), after.kinds.values())
+        steps = steps_between(snapshot_before, desired_snapshot(after, snapshot_before, "sqlite"), after.kinds.values())
         assert any(step.is_destructive for step in steps) is is_destructive

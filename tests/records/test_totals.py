@@ -59,14 +59,14 @@ async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessServ
 async def test_a_total_beyond_the_largest_number_is_refused_and_nothing_is_written(safe: InProcessService) -> None:
     root = safe.administrator()
     purse = (await safe.value(root, "purse", "create"))["id"]
-    first = await safe.value(root, "coin", "create", purse=purse, amount_minor=LARGEST)
+    first_coin = await safe.value(root, "coin", "create", purse=purse, amount_minor=LARGEST)
 
     for amount in (1, LARGEST):
         with pytest.raises(BadInput, match=r"purse\.sum_minor would lie outside"):
             await safe.value(root, "coin", "create", purse=purse, amount_minor=amount)
     await safe.value(root, "coin", "create", purse=purse, amount_minor=-LARGEST)
     with pytest.raises(BadInput, match=r"purse\.sum_minor would lie outside"):
-        await safe.value(root, "coin", "update", id=first["id"], amount_minor=-1)
+        await safe.value(root, "coin", "update", id=first_coin["id"], amount_minor=-1)
 
     assert (await safe.value(root, "purse", "get", id=purse))["sum_minor"] == 0
     assert await safe.rows("SELECT count(*) FROM coin") == [(2,)]

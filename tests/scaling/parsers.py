@@ -196,12 +196,12 @@ def _check_links(links: dict[str, str]) -> None:
     check_links(links, Budget(Limits(), 1))
 
 
-def _module_text(part: str) -> Callable[[int], str]:
+def _module_text(repeated_part: str) -> Callable[[int], str]:
     """Return a function that creates a module text. The text repeats the part, in which `%` becomes the number of the
     repetition."""
 
     def make(size: int) -> str:
-        parts = (part.replace("%", str(at)) for at in range(size // len(part)))
+        parts = (repeated_part.replace("%", str(at)) for at in range(size // len(repeated_part)))
         return f"class First(Model):\n    a = Text()\n{''.join(parts)}\nmodule = Module('a', version='1')\n"
 
     return make

@@ -33,8 +33,8 @@ async def measure_growth(call: Call, make: Callable[[int], str], longest: int) -
     last = await _cost(call, make(longest), 1)
     if last < FLOOR_S:
         return CostGrowth((0.0, 0.0, 0.0))
-    first, second = [await _cost(call, make(longest // part), TIMES) for part in (4, 2)]
-    return CostGrowth((first, second, min(last, await _cost(call, make(longest), TIMES - 1))))
+    quarter_cost, half_cost = [await _cost(call, make(longest // divisor), TIMES) for divisor in (4, 2)]
+    return CostGrowth((quarter_cost, half_cost, min(last, await _cost(call, make(longest), TIMES - 1))))
 
 
 async def _cost(call: Call, text: str, times: int) -> float:
@@ -72,7 +72,9 @@ async def test_endpoints_of_the_store_take_linear_time(world: World, longest: in
     examples = Examples(DESCRIPTION["components"]["schemas"])
 
     def of(text: AcceptedText) -> Call:
-        path = "/".join(_VALUES.get(part, part.replace("{", "").replace("}", "")) for part in text.path.split("/"))
+        path = "/".join(
+            _VALUES.get(segment, segment.replace("{", "").replace("}", "")) for segment in text.path.split("/")
+        )
         base = _example(examples, text)
 
         async def call(sent: str) -> object:

@@ -21,11 +21,11 @@ SHORTER = {
 """Modules whose expressions match only short texts, with the maximum length."""
 
 
-def costly(found: patterns.ModulePattern, longest: int) -> list[str]:
+def costly(module_pattern: patterns.ModulePattern, longest: int) -> list[str]:
     """The attacks on which the pattern takes more than linear time."""
     wrong: list[str] = []
-    is_bytes = isinstance(found.pattern.pattern, bytes)
-    for head, pump, tail in patterns.attacks(found.pattern):
+    is_bytes = isinstance(module_pattern.pattern.pattern, bytes)
+    for head, pump, tail in patterns.attacks(module_pattern.pattern):
         if not pump:
             continue
 
@@ -33,8 +33,8 @@ def costly(found: patterns.ModulePattern, longest: int) -> list[str]:
             text = head + pump * (size // len(pump)) + tail
             return text.encode("latin-1", "replace") if is_bytes else text
 
-        def search(text: str | bytes, pattern: re.Pattern[Any] = found.pattern) -> None:
-            if found.is_anchored:
+        def search(text: str | bytes, pattern: re.Pattern[Any] = module_pattern.pattern) -> None:
+            if module_pattern.is_anchored:
                 pattern.match(text)
                 pattern.fullmatch(text)
             else:
@@ -42,7 +42,9 @@ def costly(found: patterns.ModulePattern, longest: int) -> list[str]:
 
         grown = growth(make, search, longest)
         if not grown.is_linear:
-            wrong.append(f"{found.module} {found.pattern.pattern!r:.80}: {head!r} {pump!r}* {tail!r}: {grown}")
+            wrong.append(
+                f"{module_pattern.module} {module_pattern.pattern.pattern!r:.80}: {head!r} {pump!r}* {tail!r}: {grown}"
+            )
             break
     return wrong
 
@@ -54,10 +56,10 @@ def test_expressions_that_take_quadratic_time_are_found() -> None:
 
 
 def test_regular_expressions_take_linear_time() -> None:
-    found = patterns.patterns()
-    wrong = [line for pattern in found if pattern.module not in SHORTER for line in costly(pattern, LONGEST)]
+    module_patterns = patterns.patterns()
+    wrong = [line for pattern in module_patterns if pattern.module not in SHORTER for line in costly(pattern, LONGEST)]
 
-    assert len(found) > 150
+    assert len(module_patterns) > 150
     assert not wrong, "\n".join(wrong)
 
 

@@ -35,9 +35,11 @@ async def _cost_of_approving(office: Office, agent: str, rows: int, times: int =
 @pytest.mark.parametrize("longest", [600, FULL])
 async def test_approving_an_import_takes_linear_time(office: Office, longest: int) -> None:
     agent = await office.agent("alice", "lead.*")
-    first, second, third = [await _cost_of_approving(office, agent, longest // part) for part in (4, 2, 1)]
+    quarter_cost, half_cost, third = [
+        await _cost_of_approving(office, agent, longest // divisor) for divisor in (4, 2, 1)
+    ]
 
-    grown = CostGrowth((first, second, third))
+    grown = CostGrowth((quarter_cost, half_cost, third))
     assert grown.is_linear, f"{grown}"
 
 
@@ -66,5 +68,7 @@ async def test_holding_many_values_in_one_transaction_takes_linear_time(tmp_path
             tries.append(await _cost_of_holding(place, values))
         costs.append(min(tries))
 
-    first, second, third = costs
-    assert third < FLOOR_S or CostGrowth((first, second, third)).is_linear, str(CostGrowth((first, second, third)))
+    quarter_cost, half_cost, third = costs
+    assert third < FLOOR_S or CostGrowth((quarter_cost, half_cost, third)).is_linear, str(
+        CostGrowth((quarter_cost, half_cost, third))
+    )

@@ -48,9 +48,9 @@ def formats_read(source: Source) -> Iterator[str]:
 def weak_cryptography(source: Source) -> Iterator[str]:
     """Names of digests, ciphers, modes and paddings that are broken or easily misused."""
     for node in source.nodes:
-        found = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if found in WEAK:
-            yield found
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name in WEAK:
+            yield name
 
 
 def test_nothing_runs_a_text() -> None:

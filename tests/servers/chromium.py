@@ -14,7 +14,7 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Return the path of Chromium, or skip the test if Chromium is not installed."""
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
     if program is None:
         pytest.skip("no Chromium here (Debian: apt install chromium)")
     return program

@@ -174,9 +174,9 @@ def show_command(command: list[str]) -> None:
     """Let /proc show this command as the command line of this process. A long command is cut off."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = map(int, fields[END_OF_ARGUMENTS - 2 : END_OF_ARGUMENTS])
-    shown = b"".join(os.fsencode(argument) + b"\0" for argument in command)
+    command_bytes = b"".join(os.fsencode(argument) + b"\0" for argument in command)
     ctypes.memset(start, 0, end - start)
-    ctypes.memmove(start, shown, min(len(shown), end - start - 1))
+    ctypes.memmove(start, command_bytes, min(len(command_bytes), end - start - 1))
 
 
 def take_files(files: list[int], descriptors: list[int]) -> None:

@@ -107,12 +107,12 @@ class ForkServer:
             if self._control is not None and self._process is not None and self._owner == os.getpid():
                 self._earlier.append((self._control, self._process))
             self._mounts = mounts
-            self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._control, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
-            command = [sys.executable, "-P", str(SERVED), str(other.fileno()), " " * COMMAND_BYTES]
-            self._process = _Popen(command, env=self.environment, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
-            other.close()
+            command = [sys.executable, "-P", str(SERVED), str(far_end.fileno()), " " * COMMAND_BYTES]
+            self._process = _Popen(command, env=self.environment, pass_fds=[far_end.fileno()], stdin=subprocess.DEVNULL)
+            far_end.close()
         return self._control
 
 

@@ -73,8 +73,8 @@ def _administrator(url: str) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def _folders() -> list[Path]:
-    found = Path("/usr/lib/postgresql").glob("[0-9]*/bin")
-    return sorted(found, key=lambda folder: int(folder.parent.name), reverse=True)
+    program_folders = Path("/usr/lib/postgresql").glob("[0-9]*/bin")
+    return sorted(program_folders, key=lambda folder: int(folder.parent.name), reverse=True)
 
 
 def _programs() -> Path:

@@ -99,14 +99,14 @@ async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tm
 
 def test_a_forked_process_sees_the_mounts_of_its_starter(tmp_path: Path) -> None:
     command, variables = module(tmp_path, "import os\nprint(os.path.exists('volume/file'))\n")
-    before = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    unmounted = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
     mount_memory(tmp_path / "volume", 1)
     (tmp_path / "volume" / "file").touch()
 
     after = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
 
     unmount(tmp_path / "volume")
-    assert (before.stdout, after.stdout) == ("False\n", "True\n")
+    assert (unmounted.stdout, after.stdout) == ("False\n", "True\n")
 
 
 def test_an_error_that_no_code_handles_is_shown(tmp_path: Path) -> None:

@@ -37,9 +37,9 @@ def test_output_exit_code_folder_and_settings_are_the_commands(tmp_path: Path, v
 
     create = "countersign org create north --name North --data here"
     done = shell(f"COUNTERSIGN_MASTER_KEY=x {create}; echo $?; {create}; echo $?; ls", tmp_path, variables)
-    refused, *made = done.stdout.splitlines()
+    refused, *command_output = done.stdout.splitlines()
     assert refused != "0"
-    assert made[-2:] == ["0", "here"]
+    assert command_output[-2:] == ["0", "here"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

@@ -118,8 +118,12 @@ class TransactionWaits:
     def _request(self, original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
         @wraps(original)
         async def watched(app: Any, *arguments: Any) -> Any:
-            first = arguments[0]
-            route = f"{first.method} {first.target}" if hasattr(first, "method") else arguments[1].target
+            first_argument = arguments[0]
+            route = (
+                f"{first_argument.method} {first_argument.target}"
+                if hasattr(first_argument, "method")
+                else arguments[1].target
+            )
             return await _Watched(original(app, *arguments), self, route)
 
         return watched

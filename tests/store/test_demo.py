@@ -95,12 +95,12 @@ async def test_withdrawn_releases_have_reasons_for_those_who_own_the_product(dem
 
 async def test_the_codes_are_for_products_that_neither_person_owns(demo_world: World) -> None:
     token = await player_token(demo_world)
-    before = {product["id"] for product in (await demo_world.call("GET", "/library", token)).json()}
+    owned_before = {product["id"] for product in (await demo_world.call("GET", "/library", token)).json()}
 
     for code in (demo.LICENCE_CODES[0], demo.PROMO_CODE):
         answer = (await demo_world.call("POST", "/redeem", token, json={"code": code})).json()
         assert answer["success"] is True
-        assert answer["product_id"] not in before
+        assert answer["product_id"] not in owned_before
 
 
 async def test_a_licence_code_works_once_and_the_promo_code_for_many(demo_world: World) -> None:
@@ -133,16 +133,16 @@ async def test_both_people_sign_in(demo_world: World) -> None:
 
 
 async def test_seeding_twice_changes_nothing(demo_world: World) -> None:
-    before = await every_page(demo_world, "/products")
+    products_before = await every_page(demo_world, "/products")
 
     assert not await demo.seed(demo_world.store)
 
-    assert await every_page(demo_world, "/products") == before
+    assert await every_page(demo_world, "/products") == products_before
 
 
 async def test_the_demonstration_is_the_same_everywhere(demo_world: World, settings: Settings, tmp_path: Path) -> None:
-    other = with_settings(settings, data=str(tmp_path / "other"), database_url="")
-    async with distribution.open_store(other, ROOT_URL, is_loopback=True) as store:
+    other_settings = with_settings(settings, data=str(tmp_path / "other"), database_url="")
+    async with distribution.open_store(other_settings, ROOT_URL, is_loopback=True) as store:
         await demo.seed(store)
         twin = distribution.create(store)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(twin), base_url=ROOT_URL) as http:
@@ -158,12 +158,12 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
     token = await player_token(demo_world)
 
     owned_body = (await demo_world.call("GET", "/library", token=token, params={"limit": 100})).json()
-    kept = (await demo_world.call("GET", "/me/collections", token=token)).json()["items"]
+    collections = (await demo_world.call("GET", "/me/collections", token=token)).json()["items"]
     follows = (await demo_world.call("GET", "/me/follows", token=token)).json()["items"]
 
     assert {product["slug"] for product in owned_body if product["update"]} == {"neon-abbey", "marginalia", "gantry"}
     assert [product["slug"] for product in owned_body if product["hidden"]] == ["fathom"]
-    assert {collection["name"]: collection["count"] for collection in kept} == {
+    assert {collection["name"]: collection["count"] for collection in collections} == {
         name: len(slugs) for name, slugs in player.COLLECTIONS.items()
     }
     assert {follow["target"]["slug"] for follow in follows} == {
@@ -201,14 +201,14 @@ async def run_jobs(world: World, folder: Path) -> None:
 async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_path: Path) -> None:
     product = (await demo_world.call("GET", "/products/aurora-freight")).json()
     channel = f"/products/{product['id']}/channels/stable"
-    before = await demo_world.call("GET", channel)
+    channel_before = await demo_world.call("GET", channel)
 
     assert await signed_builds.request_builds(demo_world.store) == 6
     await run_jobs(demo_world, tmp_path)
 
     signed_body = (await demo_world.call("GET", channel)).json()
     payload = msgspec.json.decode(b64decode(signed_body["statement"]["payload"]))
-    assert before.json()["code"] == "nothing_built"
+    assert channel_before.json()["code"] == "nothing_built"
     assert (payload["product"], payload["version"]) == ("aurora-freight", "1.4.0")
     assert set(payload["builds"]) == set(product["platforms"])
     await demo_world.grant(demo.PUBLISHER, product["id"])

@@ -65,8 +65,8 @@ class ClosedInstallation:
         if self.settings.database_url:
             name = self.settings.database_url.rsplit("/", 1)[1]
             return replace(self, settings=replace(self.settings, database_url=self.new_database(name)))
-        kept = self.folder.with_name("kept.sqlite")
-        shutil.copyfile(self.folder / lifespan.DATABASE_FILE, kept)
+        kept_copy = self.folder.with_name("kept.sqlite")
+        shutil.copyfile(self.folder / lifespan.DATABASE_FILE, kept_copy)
         return self
 
     def put_back(self) -> None:
@@ -148,16 +148,16 @@ async def refusal(installation: ClosedInstallation) -> InstallationMismatch:
 
 
 async def test_an_empty_database_beside_the_files_of_another_is_refused(installation: ClosedInstallation) -> None:
-    own = await begin(installation)
-    before = await installation.blob_names()
+    own_id = await begin(installation)
+    blobs_before = await installation.blob_names()
     wrong = installation.emptied()
 
     refused = await refusal(wrong)
 
-    assert own in refused.detail
+    assert own_id in refused.detail
     assert "installation adopt" in refused.remedy
     assert "has no id" in refused.detail
-    assert await installation.blob_names() == before != set()
+    assert await installation.blob_names() == blobs_before != set()
 
 
 async def test_no_tables_are_made_in_a_database_that_is_refused(installation: ClosedInstallation) -> None:
@@ -175,42 +175,46 @@ async def test_no_tables_are_made_in_a_database_that_is_refused(installation: Cl
 async def test_the_database_of_another_installation_is_refused_with_both_ids(
     installation: ClosedInstallation, tmp_path: Path
 ) -> None:
-    own = await begin(installation)
-    other = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "other"), blobs_url=""))
+    own_id = await begin(installation)
+    other_installation = replace(
+        installation, settings=replace(installation.settings, data=str(tmp_path / "other"), blobs_url="")
+    )
     if installation.settings.database_url:
-        other = other.emptied()
-    theirs = await begin(replace(other, product_id=""))
-    before = await installation.blob_names()
+        other_installation = other_installation.emptied()
+    their_id = await begin(replace(other_installation, product_id=""))
+    blobs_before = await installation.blob_names()
 
     if installation.settings.database_url:
-        wrong = replace(installation.settings, database_url=other.settings.database_url)
+        wrong = replace(installation.settings, database_url=other_installation.settings.database_url)
     else:
-        shutil.copyfile(other.folder / lifespan.DATABASE_FILE, installation.folder / lifespan.DATABASE_FILE)
+        shutil.copyfile(
+            other_installation.folder / lifespan.DATABASE_FILE, installation.folder / lifespan.DATABASE_FILE
+        )
         wrong = installation.settings
     refused = await refusal(replace(installation, settings=wrong))
 
-    assert own != theirs
-    assert own in refused.detail
-    assert theirs in refused.detail
+    assert own_id != their_id
+    assert own_id in refused.detail
+    assert their_id in refused.detail
     assert str(installation.folder) in refused.detail
-    assert await installation.blob_names() == before
+    assert await installation.blob_names() == blobs_before
 
 
 async def test_a_second_installation_on_the_same_place_for_files_is_refused(
     installation: ClosedInstallation, tmp_path: Path
 ) -> None:
-    own = await begin(installation)
-    before = await installation.blob_names()
-    second = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "second")))
+    own_id = await begin(installation)
+    blobs_before = await installation.blob_names()
+    second_installation = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "second")))
     if installation.settings.database_url:
-        second = second.emptied()
+        second_installation = second_installation.emptied()
 
     with pytest.raises(InstallationMismatch) as refused:
-        async with opened_with(second.settings, installation.files):
+        async with opened_with(second_installation.settings, installation.files):
             pytest.fail("it was opened")
 
-    assert own in refused.value.detail
-    assert await installation.blob_names() == before
+    assert own_id in refused.value.detail
+    assert await installation.blob_names() == blobs_before
 
 
 async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it_does_not_know(
@@ -219,13 +223,13 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
     await begin(installation)
     older = installation.copied()
     await go_on(installation)
-    before = await installation.blob_names()
+    blobs_before = await installation.blob_names()
     older.put_back()
 
     async with open_like_serve(older.settings) as store:
         stopped = (await blob_gc.collect(store)).stopped
         assert "older state" in stopped
-        assert await installation.blob_names() == before
+        assert await installation.blob_names() == blobs_before
         report = await blob_gc.report(store.database)
         assert report is not None
         assert "installation adopt" in report.stopped
@@ -252,11 +256,11 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
         copy = replace(copy, settings=replace(copy.settings, data=str(folder)))
     files = installation.files
 
-    async with open_like_serve(installation.settings) as one, opened_with(copy.settings, files) as two:
-        first, second, third = [await blob_gc.collect(store) for store in (one, two, one)]
+    async with open_like_serve(installation.settings) as original_store, opened_with(copy.settings, files) as two:
+        first_run, second_run, third = [await blob_gc.collect(store) for store in (original_store, two, original_store)]
 
-    assert (first.stopped, third.stopped) == ("", "")
-    assert "another copy" in second.stopped
+    assert (first_run.stopped, third.stopped) == ("", "")
+    assert "another copy" in second_run.stopped
 
 
 @asynccontextmanager
@@ -269,23 +273,23 @@ async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[St
 
 
 async def test_an_installation_of_the_version_before_gets_an_id_once(installation: ClosedInstallation) -> None:
-    first = await begin(installation)
+    first_id = await begin(installation)
     await forget(installation)
 
     ids_made = set[str]()
 
     async def start() -> None:
         async with open_like_serve(installation.settings) as store:
-            ids_made.update(own for own, _ in await store.database.fetch(installation_id.STORED))
+            ids_made.update(stored_id for stored_id, _ in await store.database.fetch(installation_id.STORED))
 
     await asyncio.gather(*(start() for _ in range(3)))
 
     marker = await installation_id.blobs_marker(installation.files, "")
-    own = installation_id.directory_id(installation.folder)
+    settled = installation_id.directory_id(installation.folder)
     assert marker is not None
-    assert own is not None
-    assert own.is_settled
-    assert ids_made == {marker.id} == {own.id} != {first}
+    assert settled is not None
+    assert settled.is_settled
+    assert ids_made == {marker.id} == {settled.id} != {first_id}
 
 
 async def forget(installation: ClosedInstallation) -> None:
@@ -313,13 +317,13 @@ async def test_an_empty_database_beside_files_of_the_version_before_is_refused(
     await begin(installation)
     await forget(installation)
     (installation.folder / migration_marker.FILE_NAME).unlink(missing_ok=True)
-    before = await installation.blob_names()
+    blobs_before = await installation.blob_names()
 
     refused = await refusal(installation.emptied())
 
     assert "has files" in refused.detail
     assert "refers to none" in refused.detail
-    assert await installation.blob_names() == before
+    assert await installation.blob_names() == blobs_before
 
 
 async def test_a_database_whose_files_are_elsewhere_is_refused(installation: ClosedInstallation) -> None:
@@ -349,17 +353,17 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
 
 
 async def test_a_start_that_was_cut_off_at_any_place_continues(installation: ClosedInstallation) -> None:
-    first = await begin(installation)
+    first_id = await begin(installation)
     path = installation.folder / installation_id.FILE_NAME
-    path.write_text(json.dumps({"id": first, "is_settled": False}))
+    path.write_text(json.dumps({"id": first_id, "is_settled": False}))
 
     async with open_like_serve(installation.settings) as store:
-        assert await store.database.fetch("SELECT id FROM installation") == [(first,)]
-    assert json.loads(path.read_text()) == {"id": first, "is_settled": True, "services": ["distribution"]}
+        assert await store.database.fetch("SELECT id FROM installation") == [(first_id,)]
+    assert json.loads(path.read_text()) == {"id": first_id, "is_settled": True, "services": ["distribution"]}
 
     path.unlink()
     async with open_like_serve(installation.settings):
-        assert json.loads(path.read_text())["id"] == first
+        assert json.loads(path.read_text())["id"] == first_id
 
 
 async def test_the_collector_stops_where_the_blob_store_becomes_anothers(installation: ClosedInstallation) -> None:

@@ -23,9 +23,9 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
             path.chmod(0o600)
             path.write_bytes(b"chanced")
             os.utime(tmp_path / "blobs" / layout.sealed_name(digests[3]), (1, 1))
-            found = {fault.sha256: fault.what async for fault in blobs.verify(store.database, store.blobs)}
-        return found, digests
+            defects = {fault.sha256: fault.what async for fault in blobs.verify(store.database, store.blobs)}
+        return defects, digests
 
-    found, (kept, lost, changed, old, _) = asyncio.run(run())
+    defects, (kept_digest, lost, changed, old, _) = asyncio.run(run())
 
-    assert found == {kept: None, lost: "missing", changed: "changed", old: "surplus"}
+    assert defects == {kept_digest: None, lost: "missing", changed: "changed", old: "surplus"}

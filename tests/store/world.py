@@ -58,14 +58,14 @@ class World:
 
     async def product(self, org: str, slug: str, **members: object) -> str:
         """Create a product of the organisation, which is public unless `status` says otherwise, and return its id."""
-        found = await queries.organisation_with_slug(self.store.database, org)
-        assert found is not None
+        organisation = await queries.organisation_with_slug(self.store.database, org)
+        assert organisation is not None
         given: dict[str, object] = {"title": slug.replace("-", " ").title(), "status": "public", **members}
         body = ProductWrite(slug=slug, title=slug, kind="game", platforms=["linux"])
         for name, value in given.items():
             setattr(body, name, value)
         async with self.store.database.transaction() as transaction:
-            return await lifecycle.create(transaction, found.id, body)
+            return await lifecycle.create(transaction, organisation.id, body)
 
     async def grant(self, email: str, *product_ids: str) -> None:
         """Give a person entitlements to products."""

@@ -13,8 +13,8 @@ def dependency_wheel(name: str, folder: Path) -> Path:
     version = distribution(name).version
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     subprocess.run([*command, "--dest", folder, f"{name}=={version}"], capture_output=True, timeout=120, check=False)
-    found = sorted(folder.glob("*.whl"))
-    return found[0] if found else _reassembled(name, folder)
+    wheels = sorted(folder.glob("*.whl"))
+    return wheels[0] if wheels else _reassembled(name, folder)
 
 
 def _reassembled(name: str, folder: Path) -> Path:

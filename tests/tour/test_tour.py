@@ -100,9 +100,9 @@ def test_a_customer_gets_the_build_of_a_publisher(store: Running, wheel: Path, t
     # The download is cut in the middle and continues at that offset.
     half = cut_download(address, mine, wheel.stat().st_size // 2)
     headers = {**mine, "Range": f"bytes={len(half)}-", "If-Range": f'"{artifact["sha256"]}"'}
-    rest = httpx.get(address, headers=headers)
-    assert rest.status_code == 206
-    assert half + rest.content == wheel.read_bytes()
+    range_answer = httpx.get(address, headers=headers)
+    assert range_answer.status_code == 206
+    assert half + range_answer.content == wheel.read_bytes()
 
     # The command line does the same.
     target = tmp_path / "got.whl"
@@ -113,11 +113,11 @@ def test_a_customer_gets_the_build_of_a_publisher(store: Running, wheel: Path, t
 
 def cut_download(address: str, headers: dict[str, str], least: int) -> bytes:
     """The beginning of a download whose connection is closed after `least` bytes."""
-    got = b""
+    received = b""
     with httpx.stream("GET", address, headers=headers) as answer:
         assert answer.status_code == 200
         for piece in answer.iter_raw(chunk_size=10_000):
-            got += piece
-            if len(got) >= least:
+            received += piece
+            if len(received) >= least:
                 break
-    return got
+    return received

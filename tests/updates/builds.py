@@ -107,11 +107,13 @@ class BuildServer:
         self.blobs["artifact:0"] = self.wanted.artifact
         if self.older is None:
             return
-        for number, made in enumerate(make.make(_side(self.older), _side(self.wanted))):
+        for number, new_delta in enumerate(make.make(_side(self.older), _side(self.wanted))):
             address = f"delta:{number}"
-            self.blobs[address] = made.blob
-            digest = hashlib.sha256(made.blob).hexdigest()
-            self.deltas.append(Delta(address, len(made.blob), digest, made.old, made.files, made.memory))
+            self.blobs[address] = new_delta.blob
+            digest = hashlib.sha256(new_delta.blob).hexdigest()
+            self.deltas.append(
+                Delta(address, len(new_delta.blob), digest, new_delta.old, new_delta.files, new_delta.memory)
+            )
 
     def places(self, *, is_start: bool = False) -> ChunkPlaces:
         """The addresses of everything."""
@@ -150,5 +152,5 @@ def _side(build: SampleBuild) -> make.BuildFiles:
 def contents_of(root: Path) -> dict[str, bytes]:
     """The regular files below a folder, without the installer's own state and without what links or mounts lead to."""
     files = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
-    found = {str(path.relative_to(root)): path.read_bytes() for path in files}
-    return {path: data for path, data in found.items() if not path.startswith(".countersign/")}
+    content_by_path = {str(path.relative_to(root)): path.read_bytes() for path in files}
+    return {path: data for path, data in content_by_path.items() if not path.startswith(".countersign/")}

@@ -39,27 +39,27 @@ def gnu(data: bytes, level: int = 6) -> bytes:
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """The unfolded data; the reverse is checked too."""
-    found = archives.decompress(data, InflateBudget())
-    if found.recipe:
-        assert archives.recompress(found.content, found.recipe, len(data)) == data
-    return found
+    decompressed = archives.decompress(data, InflateBudget())
+    if decompressed.recipe:
+        assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data
+    return decompressed
 
 
 @pytest.mark.parametrize("level", [1, 6, 9])
 def test_a_file_packed_by_gnu_gzip_is_unpacked(level: int) -> None:
     packed = gnu(TEXT, level)
 
-    found = recompress_checked(packed)
+    decompressed = recompress_checked(packed)
 
-    assert TEXT in found.content
-    assert len(found.recipe) < len(packed) // 50
+    assert TEXT in decompressed.content
+    assert len(decompressed.recipe) < len(packed) // 50
 
 
 def test_a_file_packed_by_node_is_unpacked() -> None:
-    found = recompress_checked(NODE)
+    decompressed = recompress_checked(NODE)
 
-    assert TEXT in found.content
-    assert len(found.recipe) < len(NODE) // 40
+    assert TEXT in decompressed.content
+    assert len(decompressed.recipe) < len(NODE) // 40
 
 
 def test_a_file_packed_by_the_installed_node_is_unpacked() -> None:
@@ -82,9 +82,9 @@ def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(to
         for data in (old, new)
     ]
 
-    (made,) = make.make(*sides)
+    (delta,) = make.make(*sides)
 
-    assert len(made.blob) < len(new) // (20 if tool == "gzip" else 8)
+    assert len(delta.blob) < len(new) // (20 if tool == "gzip" else 8)
 
 
 def compressed(rng: random.Random, content: bytes) -> bytes:
@@ -108,14 +108,14 @@ def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
         content = b"".join(rng.sample(pieces, rng.randrange(4)))
         stream = compressed(rng, content)
 
-        found, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
+        tokens, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
-        assert deflate_tokens.write(content, found, blocks) == stream, seed
+        assert deflate_tokens.write(content, tokens, blocks) == stream, seed
         way = deflate_prediction.RecodingSearch().find(stream, content)
         if way is not None:
             assert deflate_prediction.restore(content, way) == stream
-            again = deflate_prediction.decode(VarintReader(deflate_prediction.encode(way)), 1 << 40)
-            assert deflate_prediction.restore(content, again) == stream
+            decoded = deflate_prediction.decode(VarintReader(deflate_prediction.encode(way)), 1 << 40)
+            assert deflate_prediction.restore(content, decoded) == stream
 
 
 def test_a_recoding_is_never_longer_than_a_part_of_its_stream() -> None:
@@ -151,12 +151,12 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
     for _ in range(data.draw(st.integers(1, 4))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = deflate_prediction.restore(
+        restored = deflate_prediction.restore(
             TEXT[:2_000], deflate_prediction.decode(VarintReader(bytes(encoded)), 1 << 40)
         )
     except Malformed:
         return
-    assert len(found) < 1 << 20
+    assert len(restored) < 1 << 20
 
 
 @pytest.mark.parametrize(
@@ -182,10 +182,10 @@ def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> No
         content, array("I", bytes(4 * len(content))), [Block(deflate_tokens.FIXED, len(content))]
     )
 
-    found, blocks = deflate_tokens.read(stream, 1_000)
+    tokens, blocks = deflate_tokens.read(stream, 1_000)
 
-    assert 1_000 <= len(found) < 1_100
-    assert blocks[0].tokens == len(found)
+    assert 1_000 <= len(tokens) < 1_100
+    assert blocks[0].tokens == len(tokens)
 
 
 def test_a_code_with_more_words_than_fit_is_refused() -> None:
@@ -197,10 +197,10 @@ def test_a_code_with_more_words_than_fit_is_refused() -> None:
 
 
 def test_a_literal_without_a_code_is_refused() -> None:
-    found, blocks = deflate_tokens.read(zlib.compress(TEXT, wbits=-15), len(TEXT))
+    tokens, blocks = deflate_tokens.read(zlib.compress(TEXT, wbits=-15), len(TEXT))
 
     with pytest.raises(Malformed, match="do not fit"):
-        deflate_tokens.write(TEXT.replace(b"=", b"\0"), found, blocks)
+        deflate_tokens.write(TEXT.replace(b"=", b"\0"), tokens, blocks)
 
 
 def test_very_many_empty_blocks_are_refused_before_they_are_written() -> None:

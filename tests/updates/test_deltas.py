@@ -42,13 +42,13 @@ def make_deltas(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> 
 def applied(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
     """The result of the deltas applied to the old files."""
     olds, news = side(old).files, side(new).files
-    found: Files = {}
+    files: Files = {}
     for delta in deltas:
         held = [MemoryPiece(old[olds[place].path]) for place in positions(delta.old, len(olds))]
         wanted = [news[place] for place in positions(delta.files, len(news))]
         for file, pieces in zip(wanted, contents(delta.blob, held, [file.size for file in wanted]), strict=True):
-            found[file.path] = b"".join(pieces)
-    return found
+            files[file.path] = b"".join(pieces)
+    return files
 
 
 def lacking(old: Files, new: Files) -> Files:
@@ -73,12 +73,12 @@ def edited(data: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
-def tree(rng: random.Random, before: Files | None = None) -> Files:
-    """A random tree; with `before`, a later version of that tree."""
-    if before is None:
+def tree(rng: random.Random, old_files: Files | None = None) -> Files:
+    """A random tree; with `old_files`, a later version of that tree."""
+    if old_files is None:
         kinds = (rng.randbytes, lambda size: TEXT[:size], lambda size: zipped({"m": TEXT[:size]}), bytes)
         return {f"d{n % 3}/f{n}": rng.choice(kinds)(rng.randrange(5000)) for n in range(rng.randrange(1, 12))}
-    after = {(path if rng.random() < 0.8 else path + ".moved"): data for path, data in before.items()}
+    after = {(path if rng.random() < 0.8 else path + ".moved"): data for path, data in old_files.items()}
     for path in list(after):
         if rng.random() < 0.5:
             after[path] = edited(after[path], rng)
@@ -92,11 +92,11 @@ def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
     old = tree(rng)
     new = tree(rng, old)
 
-    found = applied(make_deltas(old, new, group_bytes), old, new)
+    files = applied(make_deltas(old, new, group_bytes), old, new)
 
-    assert found == {path: data for path, data in new.items() if path in found}
+    assert files == {path: data for path, data in new.items() if path in files}
     if group_bytes == make.GROUP_BYTES and any(old.values()):
-        assert found == lacking(old, new)
+        assert files == lacking(old, new)
 
 
 @pytest.mark.parametrize("length", range(1, 17))
@@ -166,11 +166,11 @@ def test_covers_found_in_parts_are_covers(seed: int) -> None:
     old = rng.randbytes(rng.randrange(400_000))
     new = edited(edited(old, rng), rng)
 
-    found = matches.all_covers(old, new, 100_000)
+    covers = matches.all_covers(old, new, 100_000)
 
-    ends = [0, *(cover.new + cover.length for cover in found)]
-    assert all(cover.new >= end and cover.length > 0 for cover, end in zip(found, ends, strict=False))
-    assert all(0 <= cover.old <= len(old) - cover.length for cover in found)
+    ends = [0, *(cover.new + cover.length for cover in covers)]
+    assert all(cover.new >= end and cover.length > 0 for cover, end in zip(covers, ends, strict=False))
+    assert all(0 <= cover.old <= len(old) - cover.length for cover in covers)
     assert ends[-1] <= len(new)
 
 
@@ -209,12 +209,12 @@ def test_a_zlib_that_writes_other_bytes_makes_a_wrong_file_and_no_error(monkeypa
     assert made_file != new["a.zip"]
 
 
-@pytest.mark.parametrize("other", [b"", TEXT[1:], TEXT + b"more"], ids=["empty", "shorter", "longer"])
-def test_a_delta_for_other_old_files_is_refused(other: bytes) -> None:
+@pytest.mark.parametrize("other_old_file", [b"", TEXT[1:], TEXT + b"more"], ids=["empty", "shorter", "longer"])
+def test_a_delta_for_other_old_files_is_refused(other_old_file: bytes) -> None:
     (delta,) = make_deltas({"a": TEXT}, {"a": TEXT + b"!"})
 
     with pytest.raises(DeltaRefused):
-        [b"".join(pieces) for pieces in contents(delta.blob, [MemoryPiece(other)], [len(TEXT) + 1])]
+        [b"".join(pieces) for pieces in contents(delta.blob, [MemoryPiece(other_old_file)], [len(TEXT) + 1])]
 
 
 @settings(max_examples=300, deadline=None)
@@ -227,14 +227,14 @@ def test_a_tampered_delta_is_refused_or_makes_files_of_the_announced_sizes(data:
     sizes = [len(content) for content in _NEW.values()]
 
     try:
-        found = [
+        made_sizes = [
             sum(map(len, pieces))
             for pieces in contents(bytes(out), [MemoryPiece(content) for content in _OLD.values()], sizes)
         ]
     except DeltaRefused:
         return
 
-    assert all(made <= size for made, size in zip(found, sizes, strict=True))
+    assert all(made_size <= size for made_size, size in zip(made_sizes, sizes, strict=True))
 
 
 def test_numbers_come_back() -> None:
@@ -248,9 +248,9 @@ def test_numbers_come_back() -> None:
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
-def test_a_difference_added_to_the_old_bytes_gives_the_new_ones(one: bytes, other: bytes) -> None:
-    size = min(len(one), len(other))
-    new, old = one[:size], other[:size]
+def test_a_difference_added_to_the_old_bytes_gives_the_new_ones(left: bytes, right: bytes) -> None:
+    size = min(len(left), len(right))
+    new, old = left[:size], right[:size]
 
     assert add_bytes(old, subtract_bytes(memoryview(new), memoryview(old))) == new
 

@@ -94,11 +94,11 @@ def test_an_update_by_delta_fetches_a_fraction_of_what_chunks_cost(app: Path) ->
 
 
 def test_unchanged_files_are_the_same_files(app: Path) -> None:
-    before = (app / "lib/b.txt").stat().st_ino
+    inode_before = (app / "lib/b.txt").stat().st_ino
 
     pull(app, BuildServer(NEW))
 
-    assert (app / "lib/b.txt").stat().st_ino == before
+    assert (app / "lib/b.txt").stat().st_ino == inode_before
 
 
 def test_a_build_of_one_file_costs_its_size_once(tmp_path: Path) -> None:
@@ -126,14 +126,14 @@ def test_a_second_pull_does_nothing(app: Path) -> None:
 
 def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> None:
     shelf = BuildServer(NEW, OLD)
-    told: list[tuple[UpdatePlan, int]] = []
+    plans: list[tuple[UpdatePlan, int]] = []
 
     def announce(plan: UpdatePlan) -> None:
-        told.append((plan, sum(shelf.served.values())))
+        plans.append((plan, sum(shelf.served.values())))
 
     report = installer.pull(app, NEW.release(), shelf, PullOptions(announce=announce))
 
-    (plan, fetched_before) = told[0]
+    (plan, fetched_before) = plans[0]
     assert fetched_before == 0
     assert plan.fetch_bytes == report.stats.fetched_bytes
     assert plan.write_bytes >= len(NEW.contents["bin/tool"])
@@ -166,9 +166,9 @@ def test_a_damaged_file_is_healed_by_its_damaged_chunks_alone(app: Path) -> None
 
 def test_a_change_that_keeps_size_and_time_is_found_by_verify(app: Path) -> None:
     path = app / "lib/a.txt"
-    before = path.stat()
+    status_before = path.stat()
     path.write_bytes(b"b" * 5000)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.utime(path, ns=(status_before.st_atime_ns, status_before.st_mtime_ns))
 
     assert pull(app, BuildServer(OLD)).corruptions == []
     assert [wound.path for wound in pull(app, BuildServer(OLD), verify=True).corruptions] == ["lib/a.txt"]
@@ -335,7 +335,7 @@ def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None
 
 
 def test_an_install_uses_two_renames_if_folders_cannot_be_exchanged(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+    monkeypatch.setattr(swap, "exchange", lambda left, right: False)
 
     pull(app, BuildServer(NEW, OLD))
 
@@ -358,6 +358,6 @@ def test_the_state_remembers_the_highest_counter(app: Path) -> None:
     pull(app, BuildServer(OLD), counter=7)
     pull(app, BuildServer(OLD), counter=3)
 
-    found = state.read(app)
-    assert found is not None
-    assert found.state.counter == 7
+    install_state = state.read(app)
+    assert install_state is not None
+    assert install_state.state.counter == 7

@@ -24,10 +24,10 @@ def waits_for_a_file(process: int) -> bool:
 
 
 def test_an_idle_reader_ends_without_a_traceback() -> None:
-    kept, given = socket.socketpair()
+    our_end, given = socket.socketpair()
     command = [sys.executable, "-m", PROGRAM, str(given.fileno())]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with kept, given, subprocess.Popen(command, pass_fds=[given.fileno()], **pipes) as reader:
+    with our_end, given, subprocess.Popen(command, pass_fds=[given.fileno()], **pipes) as reader:
         try:
             wait_until(lambda: waits_for_a_file(reader.pid))
             reader.send_signal(signal.SIGINT)

@@ -44,11 +44,11 @@ def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, plan
 def test_a_link_in_the_place_of_our_own_state_is_not_followed(app: Path, tmp_path: Path) -> None:
     (app / ".countersign").rename(tmp_path / "elsewhere")
     (app / ".countersign").symlink_to(tmp_path / "elsewhere")
-    before = (tmp_path / "elsewhere/state.json").read_bytes()
+    state_before = (tmp_path / "elsewhere/state.json").read_bytes()
 
     pull(app, BuildServer(NEW))
 
-    assert (tmp_path / "elsewhere/state.json").read_bytes() == before
+    assert (tmp_path / "elsewhere/state.json").read_bytes() == state_before
     assert not (app / ".countersign").is_symlink()
 
 

@@ -32,24 +32,26 @@ def statement(
 
 
 def channel_state(
-    chain: list[SigningKey], said: ChannelStatement | None = None, by: SigningKey | None = None
+    chain: list[SigningKey], channel_statement: ChannelStatement | None = None, by: SigningKey | None = None
 ) -> ChannelState:
-    signed = trust.sign_statement(said or statement(), by or chain[-1])
+    signed = trust.sign_statement(channel_statement or statement(), by or chain[-1])
     return ChannelState(signed, chain[0].public, rotations(chain))
 
 
 def believed(
-    state: ChannelState, pinned: PublicKey | None = None, seen: int = 0, now: Instant = NOW
+    state: ChannelState, pinned: PublicKey | None = None, seen_counter: int = 0, now: Instant = NOW
 ) -> ChannelStatement:
-    return trust.verify_channel("north", "stable", state, pinned_key=pinned, seen_counter=seen, now=now)[0]
+    return trust.verify_channel("north", "stable", state, pinned_key=pinned, seen_counter=seen_counter, now=now)[0]
 
 
 def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
     chain = keys(1)
 
-    found, key = trust.verify_channel("north", "stable", channel_state(chain), pinned_key=None, seen_counter=0, now=NOW)
+    verified, key = trust.verify_channel(
+        "north", "stable", channel_state(chain), pinned_key=None, seen_counter=0, now=NOW
+    )
 
-    assert found.version == "1.2.0"
+    assert verified.version == "1.2.0"
     assert key == chain[0].public
 
 
@@ -66,12 +68,12 @@ def test_a_chain_that_does_not_pass_the_pinned_key_is_refused() -> None:
 
 
 def test_a_rotation_by_another_key_is_refused() -> None:
-    first, second, thief = keys(3)
-    forged = trust.sign_rotation("north", thief, second.public, ISSUED)
-    state = ChannelState(trust.sign_statement(statement(), second), first.public, [forged])
+    first_key, second_key, thief = keys(3)
+    forged = trust.sign_rotation("north", thief, second_key.public, ISSUED)
+    state = ChannelState(trust.sign_statement(statement(), second_key), first_key.public, [forged])
 
     with pytest.raises(SignatureRefused):
-        believed(state, first.public)
+        believed(state, first_key.public)
 
 
 def test_a_rotation_of_another_organisation_is_refused() -> None:
@@ -101,17 +103,19 @@ def test_a_key_under_another_keys_name_is_refused() -> None:
         believed(ChannelState(signed, posing, []))
 
 
-@pytest.mark.parametrize("said", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"])
-def test_a_statement_about_something_else_is_refused(said: ChannelStatement) -> None:
+@pytest.mark.parametrize(
+    "channel_statement", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"]
+)
+def test_a_statement_about_something_else_is_refused(channel_statement: ChannelStatement) -> None:
     with pytest.raises(SignatureRefused):
-        believed(channel_state(keys(1), said))
+        believed(channel_state(keys(1), channel_statement))
 
 
 def test_a_changed_statement_is_refused() -> None:
     chain = keys(1)
     state = channel_state(chain)
-    other = trust.sign_statement(statement(counter=9), keys(1)[0])
-    changed = msgspec.structs.replace(state.statement, payload=other.payload)
+    other_statement = trust.sign_statement(statement(counter=9), keys(1)[0])
+    changed = msgspec.structs.replace(state.statement, payload=other_statement.payload)
 
     with pytest.raises(SignatureRefused):
         believed(msgspec.structs.replace(state, statement=changed))
@@ -132,9 +136,9 @@ def test_a_manifest_does_not_pass_for_a_statement() -> None:
 def test_an_older_counter_than_was_seen_is_refused() -> None:
     chain = keys(1)
 
-    assert believed(channel_state(chain), seen=5).counter == 5
+    assert believed(channel_state(chain), seen_counter=5).counter == 5
     with pytest.raises(RolledBack):
-        believed(channel_state(chain), seen=6)
+        believed(channel_state(chain), seen_counter=6)
 
 
 def test_an_expired_statement_is_refused() -> None:

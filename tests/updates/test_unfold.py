@@ -45,18 +45,18 @@ def tarred(contents: dict[str, bytes]) -> bytes:
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """Unfolded with a budget of its own; the reverse is checked too."""
-    found = archives.decompress(data, InflateBudget())
-    if found.recipe:
-        assert archives.recompress(found.content, found.recipe, len(data)) == data
-    return found
+    decompressed = archives.decompress(data, InflateBudget())
+    if decompressed.recipe:
+        assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data
+    return decompressed
 
 
 @pytest.mark.parametrize("level", range(1, 10))
 def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
-    found = recompress_checked(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
+    decompressed = recompress_checked(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
 
-    assert TEXT in found.content
-    assert TEXT[::-1] in found.content
+    assert TEXT in decompressed.content
+    assert TEXT[::-1] in decompressed.content
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_no_more_than_three_levels_are_opened() -> None:
     for _ in range(MAX_LEVELS + 1):
         data = gzip.compress(data, mtime=0)
 
-    found = recompress_checked(data)
+    decompressed = recompress_checked(data)
 
-    assert found.recipe
-    assert TEXT not in found.content
+    assert decompressed.recipe
+    assert TEXT not in decompressed.content
 
 
 @pytest.mark.parametrize("tool", ["jar", "bsdtar"])
@@ -128,9 +128,9 @@ def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
     ]
     data = gzip.compress(b"", mtime=0)[:10] + b"".join(pieces) + compressor.flush() + bytes(8)
 
-    found = recompress_checked(data)
+    decompressed = recompress_checked(data)
 
-    assert found == (data, b"")
+    assert decompressed == (data, b"")
     assert TEXT[:70_000] in b"".join(archives.reference(data, InflateBudget())), "as a reference it needs no way back"
 
 
@@ -165,12 +165,12 @@ def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.Data
         out[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
     damaged = bytes(out)
 
-    found = archives.decompress(damaged, InflateBudget(size=1 << 20))
+    decompressed = archives.decompress(damaged, InflateBudget(size=1 << 20))
 
-    if found.recipe:
-        assert archives.recompress(found.content, found.recipe, len(damaged)) == damaged
+    if decompressed.recipe:
+        assert archives.recompress(decompressed.content, decompressed.recipe, len(damaged)) == damaged
     else:
-        assert found.content == damaged
+        assert decompressed.content == damaged
 
 
 @settings(max_examples=150, deadline=None)
@@ -186,10 +186,10 @@ def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: byte
 
 def test_a_recipe_never_makes_more_than_was_announced() -> None:
     data = zipped({"a": TEXT})
-    found = recompress_checked(data)
+    decompressed = recompress_checked(data)
 
     with pytest.raises(Malformed):
-        archives.recompress(found.content, found.recipe, len(data) // 2)
+        archives.recompress(decompressed.content, decompressed.recipe, len(data) // 2)
 
 
 @pytest.mark.parametrize(

@@ -152,26 +152,26 @@ async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: EchoSer
         url = http.base_url.copy_with(raw_path=f"/products/{slug}".encode())
         await http.get(url, headers=PERSON)
 
-    (first, *_) = [line for line in echo.asked if "/api/" in line]
-    segments = first.partition(" ")[2].split("/")
+    (first_path, *_) = [line for line in echo.asked if "/api/" in line]
+    segments = first_path.partition(" ")[2].split("/")
     assert segments[:4] == ["", "api", "v1", "products"]
     assert len(segments) == 5
-    assert not set("?#\r\n;\\") & set(first)
+    assert not set("?#\r\n;\\") & set(first_path)
 
 
 async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
-    asked: list[str] = []
+    requested_paths: list[str] = []
     refused = answering({"/api/v1/store/home": (401, {})})
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        asked.append(scope["path"])
+        requested_paths.append(scope["path"])
         await refused(scope, receive, send)
 
     async with browsing(service, store_entry(HERE)) as http:
         for _ in range(2):
             await http.get("/", headers={**PERSON, **SIGNED_IN})
 
-    assert asked.count("/auth/session/token") == 2
+    assert requested_paths.count("/auth/session/token") == 2
 
 
 async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(echo: EchoService) -> None:
@@ -210,8 +210,11 @@ async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
     echo: EchoService, accepted: str, is_packed: bool
 ) -> None:
     sent = {"Accept-Encoding": accepted}
-    async with browsing(echo, store_entry(HERE)) as http, http.stream("GET", "/assets/store-1.js", headers=sent) as got:
-        body = b"".join([chunk async for chunk in got.aiter_raw()])
+    async with (
+        browsing(echo, store_entry(HERE)) as http,
+        http.stream("GET", "/assets/store-1.js", headers=sent) as response,
+    ):
+        body = b"".join([chunk async for chunk in response.aiter_raw()])
 
     assert body == (b"packed" if is_packed else b"let it")
 

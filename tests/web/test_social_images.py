@@ -77,14 +77,14 @@ def picture_of(body: bytes) -> Image.Image:
 async def test_a_public_product_has_a_picture_of_1200_by_630_pixels() -> None:
     async with visited(Catalog()) as client:
         answer = await client.get("/products/star-harbour/og.png")
-        again = await client.head("/products/star-harbour/og.png")
+        head_response = await client.head("/products/star-harbour/og.png")
 
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "image/png"
     assert answer.headers["cache-control"] == "public, no-cache"
     assert picture_of(answer.content).size == (1200, 630)
-    assert again.content == b""
-    assert again.headers["etag"] == answer.headers["etag"]
+    assert head_response.content == b""
+    assert head_response.headers["etag"] == answer.headers["etag"]
 
 
 async def test_a_product_that_is_not_public_has_no_picture_even_for_those_who_see_it() -> None:
@@ -204,9 +204,11 @@ def test_long_texts_are_cut_and_do_not_reach_the_edge() -> None:
 def test_a_cover_of_its_own_is_the_picture_in_a_format_that_link_previews_show() -> None:
     copies = [(320, "image/webp"), (1280, "image/avif"), (640, "image/webp")]
     srcset = [{"url": f"/api/v1/media/{width}", "width": width, "type": kind} for width, kind in copies]
-    shown = product(cover={"url": "/c", "color": "#3b5a86", "placeholder": False, "alt": "A port", "srcset": srcset})
+    shown_product = product(
+        cover={"url": "/c", "color": "#3b5a86", "placeholder": False, "alt": "A port", "srcset": srcset}
+    )
 
-    picture = store_site._own_picture(shown, "https://store.example")
+    picture = store_site._own_picture(shown_product, "https://store.example")
 
     assert picture is not None
     assert picture == ("https://store.example/api/v1/media/640", "A port", None)

@@ -22,8 +22,8 @@ REFUSED = "How much does Aurora Freight cost?"
 def total(store: Running, kind: str) -> int:
     """How many products of the kind run on Linux according to the catalog, because other tests add some to the shared
     store."""
-    asked = {"kind": kind, "platform": "linux", "limit": 100}
-    response = httpx.get(f"{store.url}/api/v1/products", params=asked, timeout=60)
+    filters = {"kind": kind, "platform": "linux", "limit": 100}
+    response = httpx.get(f"{store.url}/api/v1/products", params=filters, timeout=60)
     return len(response.json()["items"])
 
 

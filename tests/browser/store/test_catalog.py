@@ -58,10 +58,10 @@ async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
         await page.goto("/browse")
         await page.wait_for_selector(".facet .count")
         all_shown = await page.inner_text(".toolbar [role=status]")
-        for name, label, found in CHOICES:
+        for name, label, choice in CHOICES:
             async with page.expect_response("**/api/v1/products?*") as answered:
                 await page.press(f".facet:has-text('{label}')", "Enter")
-            await page.wait_for_url(re.compile(f"{name}={found}"))
+            await page.wait_for_url(re.compile(f"{name}={choice}"))
             await (await answered.value).finished()
             await settle(page)
         await expect(page.locator(".toolbar [role=status]")).not_to_have_text(all_shown)

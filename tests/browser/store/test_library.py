@@ -100,8 +100,8 @@ async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
             return titles
 
         titles = await eventually(are_sorted)
-        first = page.locator(".card").first
-        await first.locator(".get-more").click()
+        first_card = page.locator(".card").first
+        await first_card.locator(".get-more").click()
         await page.fill("dialog label:text('New collection') ~ input", cosy)
         async with page.expect_response("**/api/v1/me/collections/*/items/*"):
             await page.keyboard.press("Enter")
@@ -164,7 +164,7 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
     followed = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
     owned = (await asyncio.to_thread(call, demo_store, "GET", "/library?limit=1", email=PLAYER))[0]
     note, collection = f"Kept {secrets.token_hex(4)}", f"Shelf {secrets.token_hex(4)}"
-    kept = {
+    stored_shelf = {
         owned["id"]: {"note": note, "collections": [collection]},
         followed["id"]: {"followed": "2026-11-20T10:00:00Z"},
         "none": {"followed": "2026-11-20T10:00:00Z"},
@@ -172,7 +172,9 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
     await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{owned['id']}", {"note": None}, email=PLAYER)
     async with watched(browser, demo_store.url, expected=REFUSALS) as page:
         await sign_in(page, PLAYER, "/redeem")
-        await evaluated(page, f"localStorage.setItem('countersign-shelf {PLAYER}', {json.dumps(json.dumps(kept))})")
+        await evaluated(
+            page, f"localStorage.setItem('countersign-shelf {PLAYER}', {json.dumps(json.dumps(stored_shelf))})"
+        )
         await page.goto("/library")
         await page.locator(".side-nav", has_text=collection).wait_for()
         left = f"Object.keys(JSON.parse(localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'))"
@@ -264,10 +266,10 @@ async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
     await asyncio.to_thread(owned_with_a_file, demo_store, email)
-    asked, released = asyncio.Event(), asyncio.Event()
+    save_requested, released = asyncio.Event(), asyncio.Event()
 
     async def late(route: Route) -> None:
-        asked.set()
+        save_requested.set()
         await asyncio.wait_for(released.wait(), 60)
         await route.continue_()
 
@@ -281,7 +283,7 @@ async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
         note = page.locator("dialog textarea")
         await note.fill("One")
         await note.press("Tab")
-        await asyncio.wait_for(asked.wait(), 60)
+        await asyncio.wait_for(save_requested.wait(), 60)
         await note.fill("One two")
         async with page.expect_response("**/api/v1/library/*"):
             released.set()

@@ -65,27 +65,27 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await page.click("text=Save draft")
         await page.wait_for_selector("h2:text('Files')")
         await page.click(".steps button:has-text('Review')")
-        shown = page.locator(".step:visible")
-        await expect(shown).to_contain_text("The release has no files")
-        await expect(shown.locator("button:text-is('Publish')")).to_be_disabled()
-        await shown.locator(".review-missing button:text('Files')").click()
+        visible_step = page.locator(".step:visible")
+        await expect(visible_step).to_contain_text("The release has no files")
+        await expect(visible_step.locator("button:text-is('Publish')")).to_be_disabled()
+        await visible_step.locator(".review-missing button:text('Files')").click()
         await expect(page.locator("h2:text-is('Files')")).to_be_focused()
         await page.select_option("#platform", "linux")
         await choose(page, "ferry.zip", archive())
         await page.wait_for_selector("tr:has-text('ferry.zip') >> text=Uploaded")
-        await shown.locator("button:text-is('Continue')").click()
+        await visible_step.locator("button:text-is('Continue')").click()
         await page.wait_for_selector(".step [role=status] >> text=Passed", timeout=60_000)
         await expect(page.locator(".log")).to_contain_text("Done")
         await assert_accessible(page, axe)
         await picture(page, "release-processed-1440-light")
-        await shown.locator("button:text-is('Continue')").click()
+        await visible_step.locator("button:text-is('Continue')").click()
         await expect(page.locator("#notes")).to_have_value("The **first** one")
         await expect(page.locator(".notes-preview strong")).to_have_text("first")
-        await shown.locator("button:text-is('Continue')").click()
+        await visible_step.locator("button:text-is('Continue')").click()
         for words in (title, "1.0.0", "stable", "1 file", "Linux", "The first one", "becomes public"):
-            await expect(shown).to_contain_text(words)
+            await expect(visible_step).to_contain_text(words)
         await assert_accessible(page, axe)
-        await shown.locator("button:text-is('Publish')").click()
+        await visible_step.locator("button:text-is('Publish')").click()
         await page.wait_for_selector(".page-head >> text=Published")
 
         await page.goto(f"/products/{slug}")
@@ -145,9 +145,9 @@ async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo
         await choose(page, "large.bin", content)
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
-    part = 4 << 20
+    part_size = 4 << 20
     starts = [int(header.split()[1].split("-")[0]) for header in sent]
-    assert starts == [0, part, part, 2 * part]
+    assert starts == [0, part_size, part_size, 2 * part_size]
 
 
 @pytest.mark.full
@@ -228,8 +228,8 @@ async def test_whoever_changes_the_same_product_is_shown_both_versions(
         slug = await draft(page, demo_store, "Two Hands")
         await page.goto(f"/publisher/products/{slug}?tab=details")
         await page.fill("#title", "Mine")
-        theirs = {"slug": slug, "title": "Theirs", "kind": "game", "platforms": ["linux"], "access": "free"}
-        await asyncio.to_thread(call, demo_store, "PUT", f"/products/{slug}", theirs)
+        their_product = {"slug": slug, "title": "Theirs", "kind": "game", "platforms": ["linux"], "access": "free"}
+        await asyncio.to_thread(call, demo_store, "PUT", f"/products/{slug}", their_product)
         await page.click("button:text('Save')")
         await page.wait_for_selector("text=Someone else changed this")
         await expect(page.locator("tr:has-text('Mine') >> td")).to_have_text(["Mine", "Theirs"])

@@ -81,9 +81,9 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
     slug = await asyncio.to_thread(new, demo_store)
     await asyncio.to_thread(published, demo_store, slug, "1.0.0")
     code = (await asyncio.to_thread(issued, demo_store, slug))[0]
-    asked: list[str] = []
+    requested_urls: list[str] = []
     async with watched(browser, demo_store.url) as page:
-        page.on("request", lambda request: asked.append(f"{request.url} {request.headers.get('referer')}"))
+        page.on("request", lambda request: requested_urls.append(f"{request.url} {request.headers.get('referer')}"))
         await page.goto(f"/redeem#code={code.lower()}")
         await page.wait_for_selector("h2:text-is('Sign in')")
         await page.wait_for_selector("text=We’ll keep your code in this tab")
@@ -98,7 +98,7 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
         await page.reload()
         await expect(page.locator("#code")).to_have_value("")
 
-    assert not [url for url in asked if code.lower() in url.lower()]
+    assert not [url for url in requested_urls if code.lower() in url.lower()]
 
 
 @pytest.mark.full
@@ -173,10 +173,10 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
 
 
 async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(browser: Browser, demo_store: Running) -> None:
-    first = await asyncio.to_thread(new_person, demo_store)
-    second = await asyncio.to_thread(new_person, demo_store)
+    first_person = await asyncio.to_thread(new_person, demo_store)
+    second_person = await asyncio.to_thread(new_person, demo_store)
     async with watched(browser, demo_store.url) as page:
-        await sign_in(page, first, "/products/awl")
+        await sign_in(page, first_person, "/products/awl")
         await page.fill("#get-code", "ABCDE-12345-FGHIJ")
         await page.reload()
         await expect(page.locator("#get-code")).to_have_value("ABCDE-12345-FGHIJ")
@@ -184,7 +184,7 @@ async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(browser
         # The session ends elsewhere, so that nothing clears this tab. Nothing that the page still asks for is refused.
         await page.goto("/logo.svg")
         await page.context.clear_cookies()
-        await sign_in(page, second, "/products/awl")
+        await sign_in(page, second_person, "/products/awl")
 
         await expect(page.locator("#get-code")).to_have_value("")
         await until_equal(page, "Object.values(sessionStorage).join().includes('ABCDE')", expected=False)

@@ -41,16 +41,16 @@ async def test_the_form_stands_beside_covers_that_are_loaded(
 async def test_on_a_phone_the_form_is_alone_and_no_cover_is_loaded(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    asked: list[str] = []
+    requested_urls: list[str] = []
 
     def note(request: Request) -> None:
-        asked.append(request.url)
+        requested_urls.append(request.url)
 
     async with watched(browser, demo_store.url, width=390) as page:
         page.on("request", note)
         await page.goto("/auth/signin", wait_until="networkidle")
         await until_equal(page, f"{FORM}.top < 200", expected=True)
-        assert not [url for url in asked if "cover" in url]
+        assert not [url for url in requested_urls if "cover" in url]
         await assert_accessible(page, axe)
 
 

@@ -15,17 +15,17 @@ from tests.servers.countersign import Running
 ORG = "northwind-games"
 
 
-def days(last: int, first: int) -> str:
-    """The parameters of the days from `first` to `last` days ago."""
+def days(last: int, first_age: int) -> str:
+    """The query parameters of the period from `first_age` to `last` days ago."""
     today = datetime.now(UTC).date()
-    return f"from={today - timedelta(days=first)}&to={today - timedelta(days=last)}"
+    return f"from={today - timedelta(days=first_age)}&to={today - timedelta(days=last)}"
 
 
 async def test_analytics_compare_a_period_with_the_one_before(browser: Browser, demo_store: Running, axe: str) -> None:
-    period, before = days(10, 39), days(40, 69)
+    period, earlier_period = days(10, 39), days(40, 69)
     path = f"/org/stats?org={ORG}&metric=downloads"
     now = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}&by=product")
-    then = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{before}")
+    then = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}")
     change = now["total"] / then["total"] - 1
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
@@ -76,8 +76,8 @@ async def test_releases_are_marked_in_the_series_and_lead_to_their_page(browser:
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&product=owl-hour&step=day&{period}")
-        first = page.locator(".chart-tags a >> nth=0")
-        await first.focus()
+        first_tag = page.locator(".chart-tags a >> nth=0")
+        await first_tag.focus()
         await expect(page.locator(".chart-tag-tip")).to_contain_text(f"Owl Hour {markers[-1]['version']}")
         await page.keyboard.press("Enter")
 
@@ -121,10 +121,10 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
 async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_shown_on_request(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    period, before = days(1, 90), days(91, 180)
+    period, earlier_period = days(1, 90), days(91, 180)
     path = f"/org/stats?org={ORG}&metric=downloads&by=product"
     now = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}"))["groups"]
-    then = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{before}"))["groups"]
+    then = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}"))["groups"]
     downloaded_before = {group["key"] for group in then if group["total"]}
     fresh = [group["label"] for group in now[:20] if group["total"] and group["key"] not in downloaded_before]
     assert fresh

@@ -73,9 +73,9 @@ async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_record
         heads = await eventually(adds_up)
         column = heads.index("web")
         row = table.locator("tbody tr:has(th .chip:text-is('New'))")
-        found = row.locator(f":nth-child({column + 1}) a")
-        count = await found.inner_text()
-        await found.press("Enter")
+        figure_link = row.locator(f":nth-child({column + 1}) a")
+        count = await figure_link.inner_text()
+        await figure_link.press("Enter")
 
         await expect(page.locator(".count")).to_have_text(f"{count} records")
         await expect(page.locator(".filter-token")).to_have_count(2)
@@ -100,8 +100,8 @@ async def test_on_paper_there_are_records_and_nothing_to_press(browser: Browser,
             assert tops == sorted(set(tops))
 
         await eventually(are_below_each_other)
-        second = "document.querySelector('.grid-body .grid-row:nth-child(2)')"
-        await until_equal(page, f"getComputedStyle({second}).backgroundColor", "rgb(255, 255, 255)")
+        second_row = "document.querySelector('.grid-body .grid-row:nth-child(2)')"
+        await until_equal(page, f"getComputedStyle({second_row}).backgroundColor", "rgb(255, 255, 255)")
 
 
 @pytest.mark.full

@@ -15,14 +15,14 @@ DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
 
 def in_document(url: str) -> dict[str, str]:
     """The settings of each client as in the documentation, for this address."""
-    found: dict[str, str] = {}
-    for part in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
-        name, _, text = part.partition("\n")
+    snippets: dict[str, str] = {}
+    for section_text in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
+        name, _, text = section_text.partition("\n")
         fenced = re.search(r"```(?:json|toml)\n(.*?)\n```", text, re.DOTALL)
         lines = [line[4:] for line in text.partition("```")[0].splitlines() if line.startswith("    ")]
-        own = "\n".join(lines) if name in ("Claude Code", "Look at it by hand") else fenced[1] if fenced else ""
-        found[name] = own.replace("http://127.0.0.1:8080", url)
-    return {**found, "Inspector": found["Look at it by hand"]}
+        snippet = "\n".join(lines) if name in ("Claude Code", "Look at it by hand") else fenced[1] if fenced else ""
+        snippets[name] = snippet.replace("http://127.0.0.1:8080", url)
+    return {**snippets, "Inspector": snippets["Look at it by hand"]}
 
 
 def squeezed(text: str) -> str:

@@ -50,8 +50,8 @@ async def test_the_pages_of_the_work_app(
         if visitor.signs:
             await busy_desk.sign_in(page, visitor.signs)
         await spoil(page, visitor, but="/api/meta")
-        cells, found = await walk(page, axe, visitor, chosen(WORK, WORK_VISITORS, visitor, is_full=is_full), ids)
-    counted(figures, cells, found)
+        cells, violations = await walk(page, axe, visitor, chosen(WORK, WORK_VISITORS, visitor, is_full=is_full), ids)
+    counted(figures, cells, violations)
 
 
 def test_every_page_has_its_place() -> None:

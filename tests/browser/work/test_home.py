@@ -71,8 +71,14 @@ async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, des
     async with desk.page(browser) as page:
         nothing = {"denied": [], "value": {"rows": [], "total": 0}}
         await page.route("**/api/*/search", lambda route: route.fulfill(json=nothing))
-        first = {"waiting": {"count": 0, "high": 0, "items": []}, "due": [], "tickets": [], "recent": [], "feed": []}
-        await page.route("**/api/user/home", lambda route: route.fulfill(json={"denied": [], "value": first}))
+        empty_home = {
+            "waiting": {"count": 0, "high": 0, "items": []},
+            "due": [],
+            "tickets": [],
+            "recent": [],
+            "feed": [],
+        }
+        await page.route("**/api/user/home", lambda route: route.fulfill(json={"denied": [], "value": empty_home}))
         await desk.sign_in(page, "bob", "/")
 
         await expect(page.locator(".steps h3")).to_have_text(["Import your records", "Connect an agent"])

@@ -73,9 +73,9 @@ async def test_what_was_exported_is_imported_again_unchanged(
         "lead.create", title=f"=There; 'and' back {mark}", expected_revenue_minor=123450, source="web"
     )
     where = ("title", "eq", created_lead["title"])
-    kept = ("title", "expected_revenue_minor", "source")
+    exported_columns = ("title", "expected_revenue_minor", "source")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/models/lead?{filtered(where)}&columns={','.join(kept)}")
+        await desk.sign_in(page, "alice", f"/models/lead?{filtered(where)}&columns={','.join(exported_columns)}")
         await expect(page.locator(".count")).to_have_text("1 record")
         async with page.expect_download() as downloading:
             await page.click(".tool-bar [aria-label='Export']")
@@ -91,7 +91,7 @@ async def test_what_was_exported_is_imported_again_unchanged(
 
         both = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": created_lead["title"]}])
         assert len(both) == 2
-        assert [both[0][name] for name in kept] == [both[1][name] for name in kept]
+        assert [both[0][name] for name in exported_columns] == [both[1][name] for name in exported_columns]
 
 
 async def test_an_amount_in_another_languages_writing_is_refused_by_its_label(browser: Browser, desk: Desk) -> None:

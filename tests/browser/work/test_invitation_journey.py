@@ -114,9 +114,9 @@ async def test_a_person_is_invited_and_signs_in_whatever_happens_on_the_way(
     await send_in_vain(page, hand)
     with served(data, service="both", ports=ports, settings=settings):
         link = await invite_after_the_session(page, hand)
-        async with desk.page(browser, expected=EXPECTED) as own:
-            own.set_default_timeout(ENOUGH_MS)
-            await accept_the_invitation(own, kind(own), link)
+        async with desk.page(browser, expected=EXPECTED) as invited_page:
+            invited_page.set_default_timeout(ENOUGH_MS)
+            await accept_the_invitation(invited_page, kind(invited_page), link)
         await watching.__aexit__(None, None, None)
 
         nora = next(user for user in desk.caller("root").run("user.list") if user["username"] == "nora")

@@ -61,14 +61,14 @@ async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
         await page.wait_for_selector("[role=columnheader][aria-sort=ascending]")
         await expect(page).to_have_url(re.compile(r"\?view=all&order=title$"))
         await is_at(page, "cell--1-0")
-        first = alice.run("lead.list", order=[{"field": "title", "dir": "asc"}], limit=1)[0]["title"]
-        await expect(page.locator("#cell-0-0")).to_have_text(first)
+        first_title = alice.run("lead.list", order=[{"field": "title", "dir": "asc"}], limit=1)[0]["title"]
+        await expect(page.locator("#cell-0-0")).to_have_text(first_title)
         await press(page, "ArrowDown")
         await is_at(page, "cell-0-0")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("h1:focus")
 
-        await expect(page.locator("h1")).to_have_text(first)
+        await expect(page.locator("h1")).to_have_text(first_title)
 
 
 async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: Desk, alice: Caller) -> None:
@@ -76,12 +76,12 @@ async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: 
         await desk.sign_in(page, "alice")
         # Requests that the first page still sends do not count.
         await page.goto("about:blank")
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+        requested_paths: list[str] = []
+        page.on("request", lambda request: requested_paths.append(urlsplit(request.url).path))
         await page.goto("/models/lead?view=all")
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
 
-        assert asked.index("/api/lead/list") < asked.index("/api/lead/search")
+        assert requested_paths.index("/api/lead/list") < requested_paths.index("/api/lead/search")
 
 
 async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, desk: Desk) -> None:
@@ -253,25 +253,25 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
     async with desk.page(browser, width=900) as page:
         await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
-        first = await width(page, "Title")
+        first_width = await width(page, "Title")
         await page.focus("[role=grid]")
         await press(page, "ArrowUp", "Shift+ArrowRight", "Shift+ArrowRight")
-        await is_wide(page, "Title", first + 32)
+        await is_wide(page, "Title", first_width + 32)
         await press(page, "Shift+ArrowLeft")
-        await is_wide(page, "Title", first + 16)
+        await is_wide(page, "Title", first_width + 16)
         await page.reload()
         await page.wait_for_selector("#cell-0-0 a")
-        await is_wide(page, "Title", first + 16)
+        await is_wide(page, "Title", first_width + 16)
         await settle(page)
         edge = await box(page.locator("#cell--1-1 .edge"))
-        before = (await box(page.locator("#cell--1-1")))["width"]
+        width_before = (await box(page.locator("#cell--1-1")))["width"]
         await page.mouse.move(edge["x"] + 5, edge["y"] + 5)
         await page.mouse.down()
         await page.mouse.move(edge["x"] + 85, edge["y"] + 5)
         await page.mouse.up()
 
         async def is_dragged() -> None:
-            assert abs((await box(page.locator("#cell--1-1")))["width"] - before - 80) < 8
+            assert abs((await box(page.locator("#cell--1-1")))["width"] - width_before - 80) < 8
 
         await eventually(is_dragged)
         await settle(page)
@@ -283,8 +283,8 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
         await expect(last).to_be_in_viewport()
 
         async def stays_in_sight() -> None:
-            grid, seen = await box(page.locator("[role=grid]")), await box(title)
-            assert abs(seen["x"] - grid["x"]) <= 2
+            grid, title_box = await box(page.locator("[role=grid]")), await box(title)
+            assert abs(title_box["x"] - grid["x"]) <= 2
 
         await eventually(stays_in_sight)
         for column in (6, 5, 4, 3):
@@ -292,8 +292,8 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
             await is_at(page, f"cell-0-{column}")
 
         async def is_beside_the_first() -> None:
-            at, seen = await box(page.locator("#cell-0-3")), await box(title)
-            assert at["x"] >= seen["x"] + seen["width"] - 1
+            at, title_box = await box(page.locator("#cell-0-3")), await box(title)
+            assert at["x"] >= title_box["x"] + title_box["width"] - 1
 
         await eventually(is_beside_the_first)
         await until_equal(page, "document.querySelector('.grid-body .grid-row').offsetHeight", 30)
@@ -414,8 +414,8 @@ async def test_a_view_is_shared_removed_and_brought_back(
 ) -> None:
     async def is_saved(expected: list[bool]) -> None:
         async def is_so() -> None:
-            found = alice.run("view.list", limit=200)
-            assert [view["shared"] for view in found if view["name"] == f"Parties for all {mark}"] == expected
+            views = alice.run("view.list", limit=200)
+            assert [view["shared"] for view in views if view["name"] == f"Parties for all {mark}"] == expected
 
         await eventually(is_so)
 
@@ -563,10 +563,10 @@ async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
         await desk.sign_in(page, "alice", "/models/lead")
         current = page.locator(".views [aria-current]")
         await expect(current).to_contain_text("Closing this quarter")
-        found = alice.run("lead.search", filter=view["filter"], limit=1)["total"]
-        await expect(current.locator(".count-of")).to_have_text(str(found))
-        first = alice.run("lead.list", filter=view["filter"], order=view["order"], limit=1)[0]
-        await expect(page.locator("#cell-0-0")).to_have_text(first["title"])
+        total = alice.run("lead.search", filter=view["filter"], limit=1)["total"]
+        await expect(current.locator(".count-of")).to_have_text(str(total))
+        first_lead = alice.run("lead.list", filter=view["filter"], order=view["order"], limit=1)[0]
+        await expect(page.locator("#cell-0-0")).to_have_text(first_lead["title"])
         await expect(page.locator(".filter-token")).to_have_count(2)
         mine = page.locator(".views a", has_text="Mine")
         await expect(mine.locator(".count-of")).to_have_text(re.compile(r"\d+"))
@@ -621,7 +621,7 @@ async def test_on_a_phone_a_new_record_is_below_the_list_and_the_filters_of_a_vi
         async def are_below_each_other() -> None:
             parts = [page.locator(selector) for selector in ("h1", "nav.views", "[role=grid]")]
             boxes = [await box(part) for part in (*parts, new, page.locator(".bottom-bar"))]
-            assert all(one["y"] + one["height"] <= next_["y"] for one, next_ in pairwise(boxes))
+            assert all(box_above["y"] + box_above["height"] <= next_["y"] for box_above, next_ in pairwise(boxes))
             assert boxes[3]["height"] >= 44
 
         await eventually(are_below_each_other)

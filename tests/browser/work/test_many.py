@@ -42,12 +42,12 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
         await page.wait_for_selector("#cell-3-0 a")
         await expect(page.locator(".count")).to_have_text("4 records")
         await settle(page)
-        before = await box(page.locator("#cell-1-0"))
+        box_before = await box(page.locator("#cell-1-0"))
         await page.click("#cell-1-0 .pick")
         await page.wait_for_selector(".bulk-bar")
 
         async def stays_and_is_ticked() -> None:
-            assert await box(page.locator("#cell-1-0")) == before
+            assert await box(page.locator("#cell-1-0")) == box_before
             tick, ground, row = await page.evaluate(TICKED)
             assert ground not in (tick, row, "rgba(0, 0, 0, 0)")
 
@@ -123,11 +123,11 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
         for row in (0, 5):
             await page.locator(f"#cell-{row}-0 .pick").click(modifiers=["Shift"] if row else [])
         await choose(page, "Delete")
-        asked: list[str] = []
+        requested_urls: list[str] = []
 
         async def third(route: Route) -> None:
-            asked.append(route.request.url)
-            if len(asked) == 3:
+            requested_urls.append(route.request.url)
+            if len(requested_urls) == 3:
                 await page.context.clear_cookies()
             await route.continue_()
 
@@ -138,7 +138,7 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
             "Done: 2. Sent for approval: 0. Refused: 0. Not run: 4.", timeout=LONG_MS
         )
         assert len(alice.run("lead.list", filter=about)) == 4
-        assert len(asked) == 3
+        assert len(requested_urls) == 3
         await page.fill("#session-password", "countersign-demo")
         await page.press("#session-password", "Enter")
         await page.wait_for_selector(".ended", state="detached")

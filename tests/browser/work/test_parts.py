@@ -20,11 +20,11 @@ async def act(page: Page, action: str) -> None:
     await page.wait_for_selector(".toast:has-text('Done')")
 
 
-async def add(page: Page, part: str, **fields: str) -> None:
+async def add(page: Page, part_name: str, **fields: str) -> None:
     """Add a part by keyboard in the open form."""
     for name, value in fields.items():
-        await page.fill(f"#part-{part}-invoice-{name}", value)
-    await page.press(f"#part-{part}-invoice-{[*fields][-1]}", "Enter")
+        await page.fill(f"#part-{part_name}-invoice-{name}", value)
+    await page.press(f"#part-{part_name}-invoice-{[*fields][-1]}", "Enter")
 
 
 async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(

@@ -38,10 +38,10 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
         await page.press("#title", "Enter")
         await page.wait_for_selector(f"h1:text-is('A <i>tilted</i> lead {mark}')")
 
-        found = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"A <i>tilted</i> lead {mark}"}])
-        assert found[0]["expected_revenue_minor"] == 123450
-        assert found[0]["stage"] == "new"
-        assert alice.run("party.get", id=found[0]["party"])["name"] == party
+        leads = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"A <i>tilted</i> lead {mark}"}])
+        assert leads[0]["expected_revenue_minor"] == 123450
+        assert leads[0]["stage"] == "new"
+        assert alice.run("party.get", id=leads[0]["party"])["name"] == party
         await page.wait_for_selector(".timeline >> text=created this lead")
 
 
@@ -194,10 +194,12 @@ async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
 async def test_signing_in_again_ends_the_session_before(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob")
-        (before,) = await page.context.cookies()
+        (cookie_before,) = await page.context.cookies()
         await desk.sign_in(page, "bob")
 
-        answer = httpx.get(f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {before['value']}"}, timeout=60)
+        answer = httpx.get(
+            f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {cookie_before['value']}"}, timeout=60
+        )
         assert answer.status_code == 401
 
 
@@ -271,8 +273,8 @@ async def test_a_deletion_shows_what_goes_along_and_asks_for_it(browser: Browser
         await desk.sign_in(page, "alice", f"/models/party/records/{party['id']}")
         await page.click("main [aria-label='More']")
         await page.click("[role=menuitem]:has-text('Delete')")
-        shown = page.locator("dialog[open] .dependents li")
-        await expect(shown).to_have_text(["1 Address: will be deleted too", "1 Lead: Party will be cleared"])
+        dependents = page.locator("dialog[open] .dependents li")
+        await expect(dependents).to_have_text(["1 Address: will be deleted too", "1 Lead: Party will be cleared"])
         await expect(page.locator("dialog[open] .risky")).to_have_attribute("aria-disabled", "true")
         await page.check("dialog[open] input[type=checkbox]")
         await page.click("dialog[open] .risky")
@@ -320,8 +322,8 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
         await expect(page.locator("#new-comment")).to_have_value("Call back\non Monday.")
         await page.focus("#new-comment")
         await page.keyboard.press("Control+Enter")
-        own = page.locator(".timeline li", has_text="alice commented")
-        await expect(own.locator(".comment-text")).to_have_text("Call back\non Monday.", use_inner_text=True)
+        own_comment = page.locator(".timeline li", has_text="alice commented")
+        await expect(own_comment.locator(".comment-text")).to_have_text("Call back\non Monday.", use_inner_text=True)
         await expect(page.locator("#new-comment")).to_have_value("")
         await expect(page.locator("#new-comment")).to_be_focused()
         await is_said("Bob knows them.", "Call back\non Monday.")
@@ -329,18 +331,18 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
         await expect(others.locator(".menu")).to_have_count(0)
         await assert_accessible(page, axe)
 
-        await own.locator(".menu > button").click()
+        await own_comment.locator(".menu > button").click()
         await page.click("[role=menuitem]:text-is('Edit comment')")
-        await expect(own.locator("textarea")).to_be_focused()
-        await own.locator("textarea").fill("Call back on Tuesday.")
+        await expect(own_comment.locator("textarea")).to_be_focused()
+        await own_comment.locator("textarea").fill("Call back on Tuesday.")
         await page.keyboard.press("Control+Enter")
-        await expect(own.locator(".comment-text")).to_have_text("Call back on Tuesday.")
-        await expect(own.locator(".menu > button")).to_be_focused()
+        await expect(own_comment.locator(".comment-text")).to_have_text("Call back on Tuesday.")
+        await expect(own_comment.locator(".menu > button")).to_be_focused()
         await is_said("Bob knows them.", "Call back on Tuesday.")
 
         await page.click("button:text-is('Comments')")
         await expect(page.locator(".timeline li")).to_have_count(2)
-        await own.locator(".menu > button").click()
+        await own_comment.locator(".menu > button").click()
         await page.click("[role=menuitem]:text-is('Delete comment')")
         await page.click("dialog[open] .button.risky")
         await expect(page.locator(".timeline li")).to_have_count(1)
@@ -513,10 +515,10 @@ async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approva
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="Waits in the timeline")
-    other = alice.run("lead.create", title="Another that waits")
+    other_lead = alice.run("lead.create", title="Another that waits")
     agent = alice.agent("timeline-bot", "lead.*", "plan.*")
     plan = agent.run("lead.delete", id=lead["id"])["plan_id"]
-    agent.run("lead.delete", id=other["id"])
+    agent.run("lead.delete", id=other_lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         waiting = page.locator(".timeline li:has(.chip:text-is('Waiting for approval'))")

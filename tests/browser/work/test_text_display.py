@@ -25,7 +25,7 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
 
         async def are_marked() -> None:
             page_text = await page.locator(".plan-page").inner_text()
-            shown = await page.locator("main").inner_text()
+            shown_text = await page.locator("main").inner_text()
             assert "Pay U+202E002 now" in page_text
             assert "Pay ⟨U+202E⟩001 now" in page_text
             assert "aU+200BbU+E0041" in page_text
@@ -33,7 +33,7 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
             assert "scribeU+202E" in page_text
             assert "👩\u200d🚀 می\u200cخواهم" in page_text
             for character in (OVERRIDE, TAG, "\u200b", "\u2066", "\u2069"):
-                assert character not in shown
+                assert character not in shown_text
 
         await eventually(are_marked)
         # A text direction ends with its text.
@@ -57,9 +57,9 @@ async def test_of_a_long_text_what_has_changed_is_shown(browser: Browser, desk: 
         )
 
         async def is_short() -> None:
-            said = await after.inner_text()
-            assert "Line 100 of" not in said
-            assert len(said) < 1500
+            shown_text = await after.inner_text()
+            assert "Line 100 of" not in shown_text
+            assert len(shown_text) < 1500
 
         await eventually(is_short)
         await after.locator("button:has-text('more characters')").nth(1).click()

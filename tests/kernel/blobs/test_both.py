@@ -23,15 +23,15 @@ _LARGE = random.Random(8).randbytes(20 * PIECE_BYTES + 1)
 
 
 async def _stored(blobs: BlobStore, data: bytes, upload: str = "up") -> str:
-    part = await blobs.stage(upload, 0, arriving(data))
-    return await blobs.seal(upload, [part], len(data), None)
+    staged_part = await blobs.stage(upload, 0, arriving(data))
+    return await blobs.seal(upload, [staged_part], len(data), None)
 
 
 async def test_a_file_sent_in_one_piece_is_stored_under_its_digest(blobs: BlobStore) -> None:
-    part = await blobs.stage("up", 0, arriving(_DATA))
-    sealed = await blobs.seal("up", [part], len(_DATA), _SHA)
+    staged_part = await blobs.stage("up", 0, arriving(_DATA))
+    sealed = await blobs.seal("up", [staged_part], len(_DATA), _SHA)
 
-    assert part == Part(0, len(_DATA), _SHA)
+    assert staged_part == Part(0, len(_DATA), _SHA)
     assert sealed == _SHA
     assert await blobs.size(_SHA) == len(_DATA)
     assert await content(blobs, _SHA) == _DATA
@@ -50,11 +50,11 @@ async def test_parts_may_come_in_any_order(blobs: BlobStore, announced: str | No
 
 
 async def test_bytes_sent_again_replace_the_bytes_they_overlap(blobs: BlobStore) -> None:
-    first = await blobs.stage("up", 0, arriving(b"aaaaaaaa"))
-    second = await blobs.stage("up", 4, arriving(b"BBBBBBBB"))
+    first_part = await blobs.stage("up", 0, arriving(b"aaaaaaaa"))
+    second_part = await blobs.stage("up", 4, arriving(b"BBBBBBBB"))
     third = await blobs.stage("up", 2, arriving(b"cc"))
 
-    sealed = await blobs.seal("up", [first, second, third], 12, None)
+    sealed = await blobs.seal("up", [first_part, second_part, third], 12, None)
 
     assert await content(blobs, sealed) == b"aaccBBBBBBBB"
 
@@ -69,11 +69,11 @@ async def test_bytes_at_hand_are_stored_under_their_digest(blobs: BlobStore, dat
 
 
 async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
-    part = await blobs.stage("up", 0, arriving(b""))
+    staged_part = await blobs.stage("up", 0, arriving(b""))
 
-    sealed = await blobs.seal("up", [part], 0, digest_of(b""))
+    sealed = await blobs.seal("up", [staged_part], 0, digest_of(b""))
 
-    assert part == Part(0, 0, digest_of(b""))
+    assert staged_part == Part(0, 0, digest_of(b""))
     assert await blobs.size(sealed) == 0
     assert await content(blobs, sealed) == b""
 
@@ -90,7 +90,7 @@ def test_the_digest_and_the_bytes_do_not_depend_on_the_pieces(
     async def send() -> None:
         upload = ids.new_uuid()
         parts = [await blobs.stage(upload, a, arriving(data[a:b], chunk=chunk)) for a, b in pairs]
-        assert [part.sha256 for part in parts] == [digest_of(data[a:b]) for a, b in pairs]
+        assert [staged_part.sha256 for staged_part in parts] == [digest_of(data[a:b]) for a, b in pairs]
         sealed = await blobs.seal(upload, parts, len(data), None)
         assert sealed == digest_of(data)
         assert await content(blobs, sealed) == data
@@ -142,25 +142,25 @@ async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> 
 
 @pytest.mark.parametrize("cut", [True, False])
 async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(blobs: BlobStore, cut: bool) -> None:
-    part = await blobs.stage("up", 0, arriving(_DATA))
-    other = bytes(len(_DATA))
+    staged_part = await blobs.stage("up", 0, arriving(_DATA))
+    other_data = bytes(len(_DATA))
 
     try:
-        await blobs.stage("up", 0, arriving(other, cut=cut))
+        await blobs.stage("up", 0, arriving(other_data, cut=cut))
     except ConnectionCut:
         assert cut
-    await blobs.seal("up", [part], len(_DATA), _SHA)
+    await blobs.seal("up", [staged_part], len(_DATA), _SHA)
 
     assert await content(blobs, _SHA) == _DATA
 
 
 async def test_two_sends_of_one_stretch_at_once_do_not_mix(blobs: BlobStore) -> None:
-    one, two = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
+    ones, two = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
 
-    parts = await asyncio.gather(blobs.stage("up", 0, arriving(one)), blobs.stage("up", 0, arriving(two)))
+    parts = await asyncio.gather(blobs.stage("up", 0, arriving(ones)), blobs.stage("up", 0, arriving(two)))
 
-    for part, data in zip(parts, (one, two), strict=True):
-        assert await content(blobs, await blobs.seal("up", [part], len(data), digest_of(data))) == data
+    for staged_part, data in zip(parts, (ones, two), strict=True):
+        assert await content(blobs, await blobs.seal("up", [staged_part], len(data), digest_of(data))) == data
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -279,12 +279,12 @@ async def test_an_upload_id_cannot_walk_out_of_the_staging_folder(blobs: BlobSto
 
 
 async def test_the_listings_tell_when_something_last_changed(blobs: BlobStore) -> None:
-    before = clock.now() - 2 * clock.SECOND
+    earliest = clock.now() - 2 * clock.SECOND
     sealed = await _stored(blobs, b"x")
     after = clock.now() + 2 * clock.SECOND
 
-    assert [(upload, before <= at <= after) async for upload, at in blobs.staged()] == [("up", True)]
-    assert [(sha, before <= at <= after) async for sha, at, _ in blobs.sealed()] == [(sealed, True)]
+    assert [(upload, earliest <= at <= after) async for upload, at in blobs.staged()] == [("up", True)]
+    assert [(sha, earliest <= at <= after) async for sha, at, _ in blobs.sealed()] == [(sealed, True)]
 
 
 async def test_an_empty_store_lists_nothing(blobs: BlobStore) -> None:
@@ -342,9 +342,9 @@ async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStor
     for size in data.values():
         await _stored(blobs, b"x" * size)
 
-    found = [(blob.sha256, blob.size) async for blob in blobs.sealed()]
+    sealed_blobs = [(blob.sha256, blob.size) async for blob in blobs.sealed()]
 
-    assert found == sorted(data.items())
+    assert sealed_blobs == sorted(data.items())
 
 
 async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> None:

@@ -38,21 +38,21 @@ def admits(quota: DiskQuota, count: int) -> bool:
 
 async def seal(blobs: LocalBlobs, name: str, data: bytes) -> str:
     """Seal a blob with the data."""
-    part = await blobs.stage(name, 0, arriving(data))
-    digest = await blobs.seal(name, [part], len(data), None)
+    staged_part = await blobs.stage(name, 0, arriving(data))
+    digest = await blobs.seal(name, [staged_part], len(data), None)
     await blobs.discard(name)
     return digest
 
 
 async def test_a_blob_that_exceeds_the_quota_is_refused_and_not_stored(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
-    kept = await seal(blobs, "kept", content(3 * MIB))
+    kept_digest = await seal(blobs, "kept", content(3 * MIB))
 
     with pytest.raises(StorageFull):
         await blobs.stage("up", 0, arriving(content(2 * MIB)))
 
     assert total_size(tmp_path) == 3 * MIB
-    assert await blobs.size(kept) == 3 * MIB
+    assert await blobs.size(kept_digest) == 3 * MIB
 
 
 async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:
 
 async def test_room_that_was_given_back_is_there_again(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
-    first = await seal(blobs, "first", content(3 * MIB))
+    first_digest = await seal(blobs, "first", content(3 * MIB))
 
-    await blobs.delete(first)
+    await blobs.delete(first_digest)
 
     assert await seal(blobs, "second", content(3 * MIB))
 
@@ -123,18 +123,18 @@ async def test_blobs_of_the_underlying_store_are_read_and_never_changed(tmp_path
     below = LocalBlobs(tmp_path / "below", reserve_bytes=0)
     shared, data = await seal(below, "shared", content(1_000)), content(1_000)
     above = LocalBlobs(tmp_path / "above", reserve_bytes=0, beneath=tmp_path / "below")
-    own = await seal(above, "own", b"own")
+    own_digest = await seal(above, "own", b"own")
 
     read = b"".join([piece async for piece in above.read(shared, 0, 1_000)])
     path = await above.file(shared, tmp_path)
-    again = await seal(above, "again", data)
+    repeated_digest = await seal(above, "again", data)
     await above.delete(shared)
 
     assert read == data
     assert path.read_bytes() == data
-    assert again == shared == digest_of(data)
+    assert repeated_digest == shared == digest_of(data)
     assert await above.size(shared) == await below.size(shared) == 1_000
-    assert await below.size(own) is None
-    assert [digest async for digest, *_ in above.sealed()] == [own]
+    assert await below.size(own_digest) is None
+    assert [digest async for digest, *_ in above.sealed()] == [own_digest]
     with pytest.raises(NotFound):
         await above.file("0" * 64, tmp_path)

@@ -80,8 +80,8 @@ async def test_a_mismatch_leaves_the_parts_alone_in_the_bucket(s3_blobs: BlobSto
 
 
 async def test_discarding_leaves_the_blob_alone_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
-    part = await s3_blobs.stage("up", 0, arriving(b"bytes"))
-    sealed = await s3_blobs.seal("up", [part], 5, None)
+    staged_part = await s3_blobs.stage("up", 0, arriving(b"bytes"))
+    sealed = await s3_blobs.seal("up", [staged_part], 5, None)
 
     await s3_blobs.discard("up")
 
@@ -90,11 +90,11 @@ async def test_discarding_leaves_the_blob_alone_in_the_bucket(s3_blobs: BlobStor
 
 async def test_an_upload_whose_name_begins_like_another_stays(s3_blobs: BlobStore) -> None:
     await s3_blobs.stage("up", 0, arriving(b"bytes"))
-    part = await s3_blobs.stage("up-2", 0, arriving(b"bytes"))
+    staged_part = await s3_blobs.stage("up-2", 0, arriving(b"bytes"))
 
     await s3_blobs.discard("up")
 
-    assert await s3_blobs.seal("up-2", [part], 5, None) == part.sha256
+    assert await s3_blobs.seal("up-2", [staged_part], 5, None) == staged_part.sha256
 
 
 @pytest.mark.parametrize("pieces", [1, 2])

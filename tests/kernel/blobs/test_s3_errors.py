@@ -42,16 +42,18 @@ def guarded_service() -> Iterator[GuardedS3]:
             scope = "Credential=any/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=any"
             headers = {"Authorization": f"AWS4-HMAC-SHA256 {scope}"}
             with httpx.Client(base_url=endpoint, headers=headers, trust_env=False) as client:
-                asked = {"Version": "2010-05-08", "UserName": "reader"}
+                user_request = {"Version": "2010-05-08", "UserName": "reader"}
                 for more in (
                     {"Action": "CreateUser"},
                     {"Action": "PutUserPolicy", "PolicyName": "read", "PolicyDocument": POLICY},
                 ):
-                    client.post("/", data={**asked, **more}).raise_for_status()
-                made = client.post("/", data={**asked, "Action": "CreateAccessKey"}).raise_for_status()
+                    client.post("/", data={**user_request, **more}).raise_for_status()
+                created_key = client.post("/", data={**user_request, "Action": "CreateAccessKey"}).raise_for_status()
                 httpx.put(f"{endpoint}/there", trust_env=False).raise_for_status()
                 client.post("/moto-api/reset-auth", content="0").raise_for_status()
-            yield GuardedS3(endpoint, _member(made.text, "AccessKeyId"), _member(made.text, "SecretAccessKey"))
+            yield GuardedS3(
+                endpoint, _member(created_key.text, "AccessKeyId"), _member(created_key.text, "SecretAccessKey")
+            )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -28,13 +28,13 @@ async def test_rows_come_back_as_they_went_in(database: Database) -> None:
         await transaction.run("INSERT INTO kind (a, b, c) VALUES ($1, $2, $3)", "it's $1 \U0001f600", 0.5, b"\0\xff")
         await transaction.run("INSERT INTO kind (a, b, c) VALUES ($1, $2, $3)", None, None, None)
 
-    first, second = await database.fetch("SELECT a, b, c FROM kind ORDER BY a IS NULL")
-    one = await database.fetch_one("SELECT a, b, c FROM kind WHERE a = $1 AND a = $1", "it's $1 \U0001f600")
+    first_row, second_row = await database.fetch("SELECT a, b, c FROM kind ORDER BY a IS NULL")
+    same_row = await database.fetch_one("SELECT a, b, c FROM kind WHERE a = $1 AND a = $1", "it's $1 \U0001f600")
 
-    text, number, blob = first
+    text, number, blob = first_row
     assert (text, number, blob) == ("it's $1 \U0001f600", 0.5, b"\0\xff")
-    assert one == first
-    assert tuple(second) == (None, None, None)
+    assert same_row == first_row
+    assert tuple(second_row) == (None, None, None)
 
 
 async def test_a_missing_row_is_none(database: Database) -> None:
@@ -81,13 +81,13 @@ async def test_of_64_at_once_exactly_those_that_did_not_fail_are_kept(database: 
 
 
 async def test_another_connection_sees_acknowledged_writes(database: Database, database_url: str) -> None:
-    other = await open_database(database_url, schema="shop")
+    other_database = await open_database(database_url, schema="shop")
 
     for number in range(20):
         await put(database, number)
-        assert await things(other) == list(range(number + 1))
+        assert await things(other_database) == list(range(number + 1))
 
-    await other.close()
+    await other_database.close()
 
 
 async def test_a_transaction_sees_its_own_writes_and_others_do_not(database: Database) -> None:
@@ -123,27 +123,27 @@ async def test_a_savepoint_undoes_its_own_block(database: Database) -> None:
 
 
 async def test_actions_run_after_the_commit_and_before_the_caller_continues(database: Database) -> None:
-    seen: list[str] = []
+    actions_run: list[str] = []
 
     async with database.transaction() as transaction:
         await transaction.run(PUT, 1, "a")
-        transaction.after_commit(lambda: seen.append("first"))
-        transaction.after_commit(lambda: seen.append("second"))
-        assert seen == []
+        transaction.after_commit(lambda: actions_run.append("first"))
+        transaction.after_commit(lambda: actions_run.append("second"))
+        assert actions_run == []
 
-    assert seen == ["first", "second"]
+    assert actions_run == ["first", "second"]
 
 
 async def test_actions_of_a_transaction_that_failed_never_run(database: Database) -> None:
-    seen: list[str] = []
+    actions_run: list[str] = []
 
     with suppress(Refusal):
         async with database.transaction() as transaction:
-            transaction.after_commit(lambda: seen.append("never"))
+            transaction.after_commit(lambda: actions_run.append("never"))
             raise Refusal
     await put(database, 1)
 
-    assert seen == []
+    assert actions_run == []
 
 
 @pytest.mark.parametrize(
@@ -190,17 +190,20 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(
     outcomes: list[object] = []
     is_finished = False
     while not is_finished:
-        first = len(outcomes) * 10
-        work = CancelAtWait(write(first), len(outcomes))
-        neighbours = [asyncio.create_task(put(database, first + 5)), asyncio.create_task(put(database, first + 6))]
+        first_number = len(outcomes) * 10
+        work = CancelAtWait(write(first_number), len(outcomes))
+        neighbours = [
+            asyncio.create_task(put(database, first_number + 5)),
+            asyncio.create_task(put(database, first_number + 6)),
+        ]
         await asyncio.sleep(0)
         (outcome,) = await asyncio.gather(_awaited(work), return_exceptions=True)
         await asyncio.gather(*neighbours)
-        await asyncio.wait_for(put(database, first + 7), 60)
+        await asyncio.wait_for(put(database, first_number + 7), 60)
 
-        found = [number - first for number in await things(database) if number >= first]
+        written_numbers = [number - first_number for number in await things(database) if number >= first_number]
         allowed = [[0, 1, 2, 5, 6, 7]] if outcome is None else [[0, 1, 2, 5, 6, 7], [5, 6, 7]]
-        assert found in allowed
+        assert written_numbers in allowed
         is_finished = work.waited <= len(outcomes)
         outcomes.append(outcome)
 
@@ -233,18 +236,18 @@ async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(datab
 
 async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(database: Database) -> None:
     for at in range(100):
-        seen: list[int] = []
+        numbers_seen: list[int] = []
 
-        async def write(number: int, seen: list[int]) -> None:
+        async def write(number: int, numbers_seen: list[int]) -> None:
             async with database.transaction() as transaction:
                 await transaction.run(PUT, number, f"{number}")
-                transaction.after_commit(lambda: seen.append(number))
+                transaction.after_commit(lambda: numbers_seen.append(number))
 
-        work = CancelAtWait(write(at, seen), at)
+        work = CancelAtWait(write(at, numbers_seen), at)
         await asyncio.gather(_awaited(work), return_exceptions=True)
         await put(database, 1000 + at)
 
-        assert (at in await things(database)) == bool(seen)
+        assert (at in await things(database)) == bool(numbers_seen)
         if work.waited <= at:
             break
 
@@ -281,16 +284,16 @@ async def _filled(database: Database, count: int) -> None:
 async def test_a_stream_gives_batches_of_one_snapshot(database: Database) -> None:
     await _filled(database, 1234)
 
-    seen: list[int] = []
+    numbers_seen: list[int] = []
     sizes: list[int] = []
     async for batch in database.stream("SELECT id FROM thing WHERE id >= $1 ORDER BY id", 34):
         sizes.append(len(batch))
-        seen += [row[0] for row in batch]
+        numbers_seen += [row[0] for row in batch]
         async with database.transaction() as transaction:
             await transaction.run("DELETE FROM thing")
             await transaction.run(PUT, 100_000 + len(sizes), f"late {len(sizes)}")
 
-    assert seen == list(range(34, 1234))
+    assert numbers_seen == list(range(34, 1234))
     assert len(sizes) > 2
     assert max(sizes) <= port.MAX_ROWS
 

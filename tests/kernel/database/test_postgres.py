@@ -84,11 +84,11 @@ async def test_transactions_that_block_each_other_are_unavailable_and_can_be_tri
     await put(shop, 1, 2)
     both_hold = asyncio.Barrier(2)
 
-    async def swap(first: int, second: int) -> None:
+    async def swap(first_id: int, second_id: int) -> None:
         async with shop.transaction() as transaction:
-            await transaction.run("UPDATE thing SET word = word WHERE id = $1", first)
+            await transaction.run("UPDATE thing SET word = word WHERE id = $1", first_id)
             await both_hold.wait()
-            await transaction.run("UPDATE thing SET word = word WHERE id = $1", second)
+            await transaction.run("UPDATE thing SET word = word WHERE id = $1", second_id)
 
     outcomes = await asyncio.gather(swap(1, 2), swap(2, 1), return_exceptions=True)
 
@@ -126,10 +126,10 @@ async def test_a_failed_transaction_is_over_before_its_connection_goes_back(shop
 
 async def test_schemas_do_not_see_each_other(shop: Database, postgres_url: str) -> None:
     await put(shop, 1)
-    other = await open_database(postgres_url, schema='of"fice')
+    other_database = await open_database(postgres_url, schema='of"fice')
 
-    assert await other.fetch_one("SELECT to_regclass('thing') IS NULL, current_schema()") == (True, 'of"fice')
-    await other.close()
+    assert await other_database.fetch_one("SELECT to_regclass('thing') IS NULL, current_schema()") == (True, 'of"fice')
+    await other_database.close()
 
 
 async def test_of_several_that_open_at_once_one_creates_the_schema_and_all_use_it(postgres_url: str) -> None:

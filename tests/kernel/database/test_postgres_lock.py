@@ -13,20 +13,20 @@ from countersign.store import lifespan
 
 async def test_a_lock_is_held_by_one_and_free_again_afterwards(postgres_url: str) -> None:
     async with (
-        advisory_lock(postgres_url, "a", patience_s=0) as first,
-        advisory_lock(postgres_url, "a", patience_s=0.3) as second,
+        advisory_lock(postgres_url, "a", patience_s=0) as first_lock,
+        advisory_lock(postgres_url, "a", patience_s=0.3) as second_lock,
     ):
-        assert (first, second) == (True, False)
+        assert (first_lock, second_lock) == (True, False)
     async with advisory_lock(postgres_url, "a", patience_s=5) as third:
         assert third is True
 
 
 async def test_locks_of_other_names_do_not_meet(postgres_url: str) -> None:
     async with (
-        advisory_lock(postgres_url, "a", patience_s=0) as first,
-        advisory_lock(postgres_url, "b", patience_s=0) as second,
+        advisory_lock(postgres_url, "a", patience_s=0) as first_lock,
+        advisory_lock(postgres_url, "b", patience_s=0) as second_lock,
     ):
-        assert (first, second) == (True, True)
+        assert (first_lock, second_lock) == (True, True)
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:

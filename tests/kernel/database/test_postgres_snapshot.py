@@ -24,13 +24,13 @@ async def test_a_snapshot_includes_tables_that_an_upgrade_creates_while_it_waits
     upgrading, watcher = await asyncpg.connect(url), await asyncpg.connect(url)
     await upgrading.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int)")
 
-    async def found() -> int:
+    async def snapshot_count() -> int:
         async with postgres_snapshot.open_snapshot(url, ["kept"]) as snapshot:
             return len(await snapshot.tables("kept"))
 
     async with upgrading.transaction():
         await upgrading.execute("ALTER TABLE kept.first ADD COLUMN more int; CREATE TABLE kept.second (id int)")
-        taking = asyncio.create_task(found())
+        taking = asyncio.create_task(snapshot_count())
         await _waited_for(watcher)
     count = await taking
     await upgrading.close()
@@ -44,13 +44,13 @@ async def test_a_writer_in_another_lock_order_waits_and_is_not_refused(new_postg
     writing, watcher = await asyncpg.connect(url), await asyncpg.connect(url)
     await writing.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int); CREATE TABLE kept.second (id int)")
 
-    async def found() -> list[int]:
+    async def snapshot_rows() -> list[int]:
         async with postgres_snapshot.open_snapshot(url, ["kept"], block_writes=True) as snapshot:
             return [row[0] for row in await snapshot.fetch("kept", "SELECT count(*) FROM first")]
 
     async with writing.transaction():
         await writing.execute("INSERT INTO kept.second VALUES (1)")
-        taking = asyncio.create_task(found())
+        taking = asyncio.create_task(snapshot_rows())
         async with asyncio.timeout(PATIENCE_S):
             while not await watcher.fetchval(WAITS.replace("first", "second")):
                 await asyncio.sleep(0.01)

@@ -44,35 +44,35 @@ def _log_commits(path: Path) -> int:
 
 
 async def test_transactions_that_wait_together_share_a_commit(database: SqliteDatabase, path: Path) -> None:
-    before = _log_commits(path)
+    commits_before = _log_commits(path)
 
     await asyncio.gather(*(put(database, number) for number in range(64)))
 
     assert await things(database) == list(range(64))
-    assert _log_commits(path) - before == 1
+    assert _log_commits(path) - commits_before == 1
 
 
 async def test_a_transaction_that_only_reads_writes_no_log(database: SqliteDatabase, path: Path) -> None:
-    before = _log_commits(path)
+    commits_before = _log_commits(path)
 
     async with database.transaction() as transaction:
         assert await things(transaction) == []
 
-    assert _log_commits(path) == before
+    assert _log_commits(path) == commits_before
 
 
 async def test_no_caller_is_acknowledged_before_the_commit(database: SqliteDatabase, path: Path) -> None:
-    other = await open_sqlite(path)
-    seen: list[bool] = []
+    other_database = await open_sqlite(path)
+    visible_at_return: list[bool] = []
 
     async def write(number: int) -> None:
         await put(database, number)
-        seen.append(number in await things(other))
+        visible_at_return.append(number in await things(other_database))
 
     await asyncio.gather(*(write(number) for number in range(50)))
 
-    assert seen == [True] * 50
-    await other.close()
+    assert visible_at_return == [True] * 50
+    await other_database.close()
 
 
 async def test_when_the_file_may_not_grow_the_whole_group_is_refused_and_later_works(database: SqliteDatabase) -> None:
@@ -100,12 +100,12 @@ async def test_when_the_file_may_not_grow_the_whole_group_is_refused_and_later_w
 async def test_a_transaction_the_engine_ended_fails_every_member_and_runs_nothing_afterwards(
     database: SqliteDatabase,
 ) -> None:
-    seen: list[str] = []
+    actions_run: list[str] = []
 
     async def early() -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, 1, "early")
-            transaction.after_commit(lambda: seen.append("early"))
+            transaction.after_commit(lambda: actions_run.append("early"))
 
     async def culprit() -> None:
         async with database.transaction() as transaction:
@@ -119,7 +119,7 @@ async def test_a_transaction_the_engine_ended_fails_every_member_and_runs_nothin
 
     assert [type(outcome) for outcome in outcomes] == [Unavailable, Unavailable, type(None)]
     assert await things(database) == [4]
-    assert seen == []
+    assert actions_run == []
 
 
 async def test_less_than_the_reserve_free_refuses_writes_and_not_reads(database: SqliteDatabase, path: Path) -> None:
@@ -136,8 +136,8 @@ async def test_less_than_the_reserve_free_refuses_writes_and_not_reads(database:
 async def test_another_process_that_holds_the_lock_too_long_makes_writes_unavailable(
     database: SqliteDatabase, path: Path
 ) -> None:
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
+    other_connection = apsw.Connection(str(path))
+    other_connection.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(Unavailable, match="locked"):
         await put(database, 1)
@@ -146,15 +146,15 @@ async def test_another_process_that_holds_the_lock_too_long_makes_writes_unavail
     waiting = asyncio.create_task(put(database, 2))
     done, _ = await asyncio.wait([waiting], timeout=0.1)
     assert not done
-    other.execute("COMMIT")
+    other_connection.execute("COMMIT")
     await waiting
     assert await things(database) == [2]
-    other.close()
+    other_connection.close()
 
 
 async def test_all_who_wait_for_another_process_give_up_together(database: SqliteDatabase, path: Path) -> None:
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
+    other_connection = apsw.Connection(str(path))
+    other_connection.execute("BEGIN IMMEDIATE")
     loop = asyncio.get_running_loop()
     started_s = loop.time()
 
@@ -163,7 +163,7 @@ async def test_all_who_wait_for_another_process_give_up_together(database: Sqlit
     assert {type(outcome) for outcome in outcomes} == {Unavailable}
     # One after the other, they would take 40 times the 0.3 seconds of one.
     assert loop.time() - started_s < 10
-    other.close()
+    other_connection.close()
 
 
 async def test_a_transaction_that_holds_up_the_others_makes_them_unavailable(database: SqliteDatabase) -> None:
@@ -259,14 +259,14 @@ async def test_a_long_stream_does_not_use_up_the_threads_of_scans(path: Path) ->
 
 
 async def test_opening_a_new_file_waits_for_another_process_that_just_made_it(path: Path) -> None:
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
+    other_connection = apsw.Connection(str(path))
+    other_connection.execute("BEGIN IMMEDIATE")
 
     opening = asyncio.create_task(open_sqlite(path))
     done, _ = await asyncio.wait([opening], timeout=0.2)
     assert not done
-    other.execute("COMMIT")
-    other.close()
+    other_connection.execute("COMMIT")
+    other_connection.close()
 
     await (await opening).close()
 

@@ -31,10 +31,10 @@ def _kept(path: Path) -> set[int]:
     """Return the numbers of which both rows exist. The test fails if only one of them exists or the file is damaged."""
     connection = apsw.Connection(str(path))
     assert connection.pragma("integrity_check") == "ok"
-    found = {row[0] for row in connection.execute("SELECT id FROM thing")}
+    ids = {row[0] for row in connection.execute("SELECT id FROM thing")}
     connection.close()
-    numbers = {number for number in found if number > 0}
-    assert found == numbers | {-number for number in numbers}, "half a transaction"
+    numbers = {number for number in ids if number > 0}
+    assert ids == numbers | {-number for number in numbers}, "half a transaction"
     return numbers
 
 
@@ -72,8 +72,8 @@ async def test_a_start_after_a_crash_brings_the_log_into_the_file_and_begins_a_n
     database = await open_sqlite(path)
 
     assert log.stat().st_size == 0
-    kept = {row[0] for row in await database.fetch("SELECT id FROM thing")}
-    assert _acknowledged(lines) <= kept
+    kept_ids = {row[0] for row in await database.fetch("SELECT id FROM thing")}
+    assert _acknowledged(lines) <= kept_ids
     await database.close()
 
 
@@ -100,9 +100,9 @@ def test_two_processes_write_to_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     writers = [
         subprocess.Popen(
-            _command("writing", path, first, 300), env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True
+            _command("writing", path, first_number, 300), env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True
         )
-        for first in (1, 1001)
+        for first_number in (1, 1001)
     ]
     outputs = [writer.communicate(timeout=60)[0].splitlines() for writer in writers]
 

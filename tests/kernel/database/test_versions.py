@@ -59,8 +59,8 @@ async def test_an_unknown_counter_is_a_mistake(counter_database: Database) -> No
 async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
     counter_database: Database, database_url: str
 ) -> None:
-    other = await open_database(database_url, schema="shop", pool=2)
-    readers = [Versions(counter_database, ["a"]), Versions(other, ["a"])]
+    other_database = await open_database(database_url, schema="shop", pool=2)
+    readers = [Versions(counter_database, ["a"]), Versions(other_database, ["a"])]
     acknowledged = 0
     is_over = False
     reads = 0
@@ -87,12 +87,12 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
             await asyncio.sleep(0)
 
     reading = [asyncio.create_task(read()) for _ in range(12)]
-    await asyncio.gather(change(counter_database), change(other))
+    await asyncio.gather(change(counter_database), change(other_database))
     is_over = True
     await asyncio.gather(*reading)
 
     assert reads > 100
-    await other.close()
+    await other_database.close()
 
 
 SLOW_TABLE = """
@@ -126,11 +126,11 @@ async def test_anyone_who_asks_while_a_read_is_under_way_gets_a_later_one(postgr
 async def test_cancelled_callers_affect_no_other(counter_database: Database) -> None:
     versions = Versions(counter_database, ["a"])
     for _ in range(20):
-        asked = [asyncio.create_task(versions.current()) for _ in range(4)]
+        callers = [asyncio.create_task(versions.current()) for _ in range(4)]
         await asyncio.sleep(0)
-        asked[0].cancel()
-        asked[2].cancel()
-        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        callers[0].cancel()
+        callers[2].cancel()
+        outcomes = await asyncio.gather(*callers, return_exceptions=True)
 
         assert isinstance(outcomes[1], tuple)
         assert isinstance(outcomes[3], tuple)

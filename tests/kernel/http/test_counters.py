@@ -137,7 +137,7 @@ def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
         hammer = _run(_HAMMER, str(tmp_path), "4000000000", "1000000000")
         assert _line(hammer) == "ready"
         _release(hammer)
-        before = counters.hit_now("one key", 4_000_000_000, 3_600).remaining
+        remaining_before = counters.hit_now("one key", 4_000_000_000, 3_600).remaining
         for _ in range(rng.randrange(2_000, 20_000)):
             counters.hit_now("one key", 4_000_000_000, 3_600)
         hammer.kill()
@@ -145,7 +145,7 @@ def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
 
         left = counters.hit_now("one key", 4_000_000_000, 3_600)
         assert left.allowed
-        assert left.remaining < before
+        assert left.remaining < remaining_before
         assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == left.remaining - 1
 
 
@@ -155,12 +155,12 @@ def test_a_stopped_worker_with_the_lock_does_not_stop_others(counters: SharedMem
 
     started = clock.monotonic_s()
     answers = [counters.hit_now("k", 100, 60) for _ in range(50)]
-    taken = clock.monotonic_s() - started
+    elapsed_s = clock.monotonic_s() - started
     _release(holder)
 
     assert answers[-1].remaining == 50
     # If each of the 50 hits waited 0.25 s for the lock, they would take 12.5 s.
-    assert 0.2 < taken < 6
+    assert 0.2 < elapsed_s < 6
     assert _end(holder) == 0
 
 
@@ -340,11 +340,11 @@ def test_slots_that_fill_no_bucket_are_an_error(tmp_path: Path, slots: int) -> N
 
 async def test_closing_releases_every_file(tmp_path: Path) -> None:
     counters = SharedMemoryCounters(tmp_path)
-    before = open_files.open_files_below(tmp_path)
+    files_before = open_files.open_files_below(tmp_path)
 
     await counters.close()
 
-    assert before
+    assert files_before
     assert open_files.open_files_below(tmp_path) == []
 
 

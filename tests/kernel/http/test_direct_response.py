@@ -95,11 +95,11 @@ async def test_the_bytes_are_those_of_uvicorn(
 ) -> None:
     body = b"" if status in (204, 304) else b"b" * size
     headers = pairs if status in (204, 304) else [*pairs, (b"content-length", b"%d" % len(body))]
-    shown = b"" if method == "HEAD" else body
+    sent_body = b"" if method == "HEAD" else body
     direct, usual = Connection(method), Connection(method)
 
-    assert direct.write(status, headers, shown)
-    await usual.send_messages(status, headers, shown)
+    assert direct.write(status, headers, sent_body)
+    await usual.send_messages(status, headers, sent_body)
 
     assert direct.transport.data == usual.transport.data
     assert direct.completed == usual.completed == 1

@@ -69,15 +69,15 @@ async def test_a_body_that_is_cut_off_is_noticed() -> None:
 
 async def test_a_stream_stops_when_the_client_disconnects() -> None:
     wire = MessageQueue()
-    made = 0
+    chunk_count = 0
     ended = False
 
     async def endless() -> AsyncIterator[bytes]:
-        nonlocal made, ended
+        nonlocal chunk_count, ended
         try:
             while True:
-                made += 1
-                if made == 3:
+                chunk_count += 1
+                if chunk_count == 3:
                     wire.gone.set()
                 yield b"x"
                 await asyncio.sleep(0)
@@ -87,7 +87,7 @@ async def test_a_stream_stops_when_the_client_disconnects() -> None:
     with pytest.raises(ClientGone):
         await wire.exchange().answer(Response(200, endless()))
 
-    assert 3 <= made < 10
+    assert 3 <= chunk_count < 10
     assert ended
 
 

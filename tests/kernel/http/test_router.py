@@ -42,9 +42,9 @@ ROUTER = Router(ROUTES, "/api")
 
 
 def test_a_path_leads_to_its_route_with_decoded_parameters() -> None:
-    found, values = ROUTER.match("PUT", "/api/things/a%20b/parts/1.0+x%2Fy")
+    matched_route, values = ROUTER.match("PUT", "/api/things/a%20b/parts/1.0+x%2Fy")
 
-    assert found is ROUTES[3]
+    assert matched_route is ROUTES[3]
     assert values == {"id": "a b", "part": "1.0+x/y"}
 
 
@@ -130,6 +130,10 @@ def test_a_route_needs_words_for_people() -> None:
 
 def test_a_form_may_be_smaller_than_another_body_unless_the_route_says_otherwise() -> None:
     form = route("POST", "/a", handle, answers={204: None}, form=True)
-    other = route("POST", "/a", handle, answers={204: None}, form=True, body_limit=MEBIBYTE)
+    other_route = route("POST", "/a", handle, answers={204: None}, form=True, body_limit=MEBIBYTE)
 
-    assert (form.body_limit, other.body_limit, new_route("POST", "/a").body_limit) == (FORM_BYTES, MEBIBYTE, MEBIBYTE)
+    assert (form.body_limit, other_route.body_limit, new_route("POST", "/a").body_limit) == (
+        FORM_BYTES,
+        MEBIBYTE,
+        MEBIBYTE,
+    )

@@ -42,11 +42,11 @@ def read_until_cut(connection: socket.socket) -> None:
             pass
 
 
-def in_two_reads(connection: socket.socket, server: ServedProcess, first: bytes, second: bytes) -> None:
+def in_two_reads(connection: socket.socket, server: ServedProcess, first_bytes: bytes, second_bytes: bytes) -> None:
     """Send the bytes so that the server reads the first part before the second part arrives."""
-    connection.sendall(first)
+    connection.sendall(first_bytes)
     assert server.get("/after/0.1")[0] == 200
-    connection.sendall(second)
+    connection.sendall(second_bytes)
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
@@ -54,18 +54,18 @@ def test_a_header_over_its_limit_is_answered_431(server: ServedProcess, is_ended
     head = request("GET", "/", f"X-Long: {'a' * (80 << 10)}")
     with server.connect() as connection:
         connection.sendall(head if is_ended else head[:-4])
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 431
+    assert parsed(received)[0] == 431
 
 
 def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: ServedProcess) -> None:
     head = request("GET", "/", f"X-Long: {'a' * (120 << 10)}")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:60_000], head[60_000:])
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 431
+    assert parsed(received)[0] == 431
 
 
 def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
@@ -73,9 +73,9 @@ def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
     head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - without)}")
     with server.connect() as connection:
         connection.sendall(head)
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 200
+    assert parsed(received)[0] == 200
 
 
 def test_a_large_body_that_comes_with_the_end_of_its_header_is_taken(server: ServedProcess) -> None:
@@ -93,9 +93,9 @@ def test_a_header_of_too_many_lines_is_answered_431(server: ServedProcess, lines
     head = request("GET", "/", "Connection: close", *(f"X-{number}: a" for number in range(lines - 2)))
     with server.connect() as connection:
         connection.sendall(head)
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == expected
+    assert parsed(received)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> 
 def test_a_slow_answer_to_a_request_sent_ahead_is_waited_for(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + request("GET", "/after/2.6", "Connection: close"))
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert said.count(b"HTTP/1.1 200") == 2
-    assert said.endswith(b"late")
+    assert received.count(b"HTTP/1.1 200") == 2
+    assert received.endswith(b"late")
 
 
 def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: ServedProcess) -> None:
@@ -197,27 +197,27 @@ def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: 
         connection.sendall(request("GET", "/after/2.6") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection) == (200, b"late")
         connection.sendall(b"Host: test\r\nConnection: close\r\n\r\n")
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert said.count(b"HTTP/1.1") == 1
-    assert parsed(said)[0] == 200
+    assert received.count(b"HTTP/1.1") == 1
+    assert parsed(received)[0] == 200
 
 
 def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection)[0] == 200
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 408
+    assert parsed(received)[0] == 408
 
 
 def test_many_requests_sent_ahead_are_answered_in_order(server: ServedProcess) -> None:
     with server.connect() as connection:
         requests = [request("POST", "/size", f"Content-Length: {number}") + bytes(number) for number in range(200)]
         connection.sendall(b"".join(requests) + request("GET", "/", "Connection: close"))
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    bodies = [part.partition(b"\r\n\r\n")[2] for part in said.split(b"HTTP/1.1 200 OK\r\n")[1:]]
+    bodies = [response.partition(b"\r\n\r\n")[2] for response in received.split(b"HTTP/1.1 200 OK\r\n")[1:]]
     assert bodies[:-1] == [b"%d" % number for number in range(200)]
     assert len(bodies) == 201

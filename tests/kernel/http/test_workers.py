@@ -41,31 +41,31 @@ def has_all(server: ServedProcess) -> bool:
 def test_workers_share_one_port(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
-        seen: set[int] = set()
+        pids_seen: set[int] = set()
 
         def all_answered() -> bool:
             # Keep the connection open for a moment, so that another worker gets the next one.
             held = [server.connect() for _ in range(12)]
             for connection in held:
                 connection.sendall(request("GET", "/", "Connection: close"))
-            seen.update(int(parsed(receive_all(connection))[1]) for connection in held)
+            pids_seen.update(int(parsed(receive_all(connection))[1]) for connection in held)
             for connection in held:
                 connection.close()
-            return len(seen) == WORKERS
+            return len(pids_seen) == WORKERS
 
         wait_until(all_answered)
-        assert seen == workers(server)
+        assert pids_seen == workers(server)
 
 
 def test_a_worker_that_is_killed_is_replaced(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
-        before = workers(server)
+        workers_before = workers(server)
         victim = server.worker()
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: has_all(server) and victim not in workers(server))
 
-        assert len(workers(server) - before) == 1
+        assert len(workers(server) - workers_before) == 1
         assert server.get()[0] == 200
     assert "a worker died and is replaced" in server.log.read_text()
 
@@ -86,12 +86,12 @@ def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
 def test_a_worker_that_dies_while_another_is_replaced_is_replaced_as_well(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
-        first, second = sorted(workers(server))[:2]
-        os.kill(first, signal.SIGKILL)
-        wait_until(lambda: first not in workers(server))
-        os.kill(second, signal.SIGKILL)
+        first_worker, second_worker = sorted(workers(server))[:2]
+        os.kill(first_worker, signal.SIGKILL)
+        wait_until(lambda: first_worker not in workers(server))
+        os.kill(second_worker, signal.SIGKILL)
 
-        wait_until(lambda: second not in workers(server) and has_all(server))
+        wait_until(lambda: second_worker not in workers(server) and has_all(server))
 
 
 def test_no_worker_survives_the_parent(folder: Path) -> None:
@@ -156,11 +156,11 @@ def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log
     folder: Path, path: str, function: str
 ) -> None:
     with run_server(folder, watchdog_s=1) as server, server.connect() as connection:
-        before = server.worker()
+        worker_before = server.worker()
         connection.sendall(request("GET", path))
-        wait_until(lambda: not is_running(before))
+        wait_until(lambda: not is_running(worker_before))
 
-        assert server.worker() != before
+        assert server.worker() != worker_before
         (line,) = logged(server, STALLED)
         assert line["service"] == "test 0"
         assert f" in {function}" in str(line["stack"])
@@ -172,9 +172,9 @@ def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grac
         connection.sendall(request("GET", "/spin"))
         answers = 0
         while answers < 20:
-            with server.connect(1) as other:
-                other.sendall(request("GET", "/", "Connection: close"))
-                answers += parsed(receive_all(other))[0] == 200
+            with server.connect(1) as other_connection:
+                other_connection.sendall(request("GET", "/", "Connection: close"))
+                answers += parsed(receive_all(other_connection))[0] == 200
         server.process.terminate()
 
         assert server.wait() == 0
@@ -187,8 +187,8 @@ def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grac
 @pytest.mark.parametrize("whole", [False, True])
 def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(folder: Path, whole: bool) -> None:
     with run_server(folder, watchdog_s=1) as server:
-        before = server.worker()
-        stopped = [before, *([server.process.pid] if whole else [])]
+        worker_before = server.worker()
+        stopped = [worker_before, *([server.process.pid] if whole else [])]
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         # There is nothing to wait for, because nothing happens in this time.
@@ -196,9 +196,9 @@ def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(fold
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
 
-        assert server.worker() == before
+        assert server.worker() == worker_before
         time.sleep(0.6)
-        assert server.worker() == before
+        assert server.worker() == worker_before
     assert not logged(server, STALLED)
 
 
@@ -253,8 +253,8 @@ def test_a_worker_that_cannot_start_again_is_tried_again_after_growing_pauses(fo
 @pytest.mark.parametrize("failing", [0, 2])
 def test_a_worker_that_cannot_start_ends_all_with_its_words(folder: Path, failing: int) -> None:
     with start(folder / "log", workers=WORKERS, failing=failing) as process:
-        said, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
 
     assert process.returncode == 1
-    assert (said != "") == (failing > 0)
+    assert (output != "") == (failing > 0)
     assert "WorkerFailed: the store is not there" in (folder / "log").read_text()

@@ -87,13 +87,15 @@ async def test_the_embedded_engine_looks_often_and_outlives_a_database_that_is_a
 
 
 async def test_the_tables_are_created_once_by_simultaneous_starts(postgres_url: str) -> None:
-    async with opened(postgres_url) as first, opened(postgres_url) as second:
+    async with opened(postgres_url) as first_store, opened(postgres_url) as second_store:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
 
-        await asyncio.gather(*(engine.install(version) for version in (first, second, first, second)))
-        await engine.install(first)
+        await asyncio.gather(
+            *(engine.install(version) for version in (first_store, second_store, first_store, second_store))
+        )
+        await engine.install(first_store)
 
-        row = await first.fetch_one(VERSION)
+        row = await first_store.fetch_one(VERSION)
         assert row is not None
         assert row[0] > 30
 

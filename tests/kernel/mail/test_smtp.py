@@ -84,16 +84,18 @@ async def test_a_wrong_password_is_reported_without_showing_it(sink: Served) -> 
 
 
 @pytest.mark.parametrize(
-    ("recipient", "message", "told"),
+    ("recipient", "message", "reason"),
     [
         ("550 5.1.1 <ann@example.com> unknown", "250 OK", "recipient"),
         ("", "554 5.7.1 spam from ann@example.com", "refuses the message"),
     ],
 )
-async def test_a_refusal_is_reported_without_the_address(sink: Served, recipient: str, message: str, told: str) -> None:
+async def test_a_refusal_is_reported_without_the_address(
+    sink: Served, recipient: str, message: str, reason: str
+) -> None:
     async with sink() as server:
         server.recipient_answer, server.message_answer = recipient, message
-        with pytest.raises(Unavailable, match=told) as refusal:
+        with pytest.raises(Unavailable, match=reason) as refusal:
             await mail(server).send("ann@example.com", "Hello", "text\n")
 
     assert "ann@" not in str(refusal.value) + refusal.value.remedy

@@ -38,25 +38,25 @@ def outcome(body: bytes) -> Message | list[bytes] | JsonRpcError:
 
 @given(st.binary(max_size=40) | values.map(lambda value: json.dumps(value).encode()))
 def test_any_body_is_a_message_or_a_fault(body: bytes) -> None:
-    found = outcome(body)
+    parsed = outcome(body)
 
-    if isinstance(found, JsonRpcError):
-        assert json.loads(found.encoded())["error"]["code"] in (-32700, -32600, -32602)
+    if isinstance(parsed, JsonRpcError):
+        assert json.loads(parsed.encoded())["error"]["code"] in (-32700, -32600, -32602)
 
 
 @given(members, st.sampled_from([None, 2]))
 def test_a_parsed_message_equals_the_sent_message(sent: dict[str, Any], indent: int | None) -> None:
-    found = outcome(json.dumps(sent, indent=indent).encode())
+    parsed = outcome(json.dumps(sent, indent=indent).encode())
 
-    if isinstance(found, RpcRequest):
+    if isinstance(parsed, RpcRequest):
         assert sent["jsonrpc"] == "2.0"
-        assert json.loads(found.id) == sent["id"]
-        assert type(json.loads(found.id)) is type(sent["id"])
-        assert found.method == sent["method"]
-        assert (None if found.params is None else json.loads(found.params)) == sent.get("params")
-    elif isinstance(found, OneWayMessage):
+        assert json.loads(parsed.id) == sent["id"]
+        assert type(json.loads(parsed.id)) is type(sent["id"])
+        assert parsed.method == sent["method"]
+        assert (None if parsed.params is None else json.loads(parsed.params)) == sent.get("params")
+    elif isinstance(parsed, OneWayMessage):
         assert sent["jsonrpc"] == "2.0"
-        assert found.is_response == ("id" in sent)
+        assert parsed.is_response == ("id" in sent)
 
 
 @given(texts | st.integers(min_value=-(10**50), max_value=10**50))

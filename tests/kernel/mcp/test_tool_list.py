@@ -23,12 +23,12 @@ def decoded(members: bytes) -> dict[str, Any]:
     return json.loads(b"{%b}" % members)
 
 
-def names_of(found: ToolList) -> list[str]:
+def names_of(tool_list: ToolList) -> list[str]:
     """Return the names on all pages, beginning with the first."""
     names: list[str] = []
     cursor = ""
     while True:
-        page = decoded(found.page(NOVEMBER_2025, cursor))
+        page = decoded(tool_list.page(NOVEMBER_2025, cursor))
         names += [tool["name"] for tool in page["tools"]]
         if "nextCursor" not in page:
             return names

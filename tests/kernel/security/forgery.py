@@ -42,8 +42,8 @@ def refusal(token: str, tokens: AccessTokens | None = None) -> str:
         (tokens or access_tokens()).verify(token)
     assert refusal.value.status == 401
     assert refusal.value.code == "invalid_token"
-    for part in token.split("."):
-        assert len(part) < 8 or part not in f"{refusal.value.reason} {refusal.value.detail}"
+    for token_part in token.split("."):
+        assert len(token_part) < 8 or token_part not in f"{refusal.value.reason} {refusal.value.detail}"
     return refusal.value.reason
 
 

@@ -48,8 +48,8 @@ def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> b
     """Return the content of the file."""
     opening = AgeDecryptor(io.BytesIO(file).read, passphrase)
     content = bytearray()
-    while part := opening.read(piece):
-        content += part
+    while plain_piece := opening.read(piece):
+        content += plain_piece
     return bytes(content)
 
 
@@ -88,12 +88,15 @@ def test_a_file_cut_anywhere_is_damaged() -> None:
 def test_chunks_in_another_order_are_damaged() -> None:
     whole = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
     start = len(whole) - 3 * SEALED_CHUNK
-    first, second = whole[start : start + SEALED_CHUNK], whole[start + SEALED_CHUNK : start + 2 * SEALED_CHUNK]
+    first_chunk, second_chunk = (
+        whole[start : start + SEALED_CHUNK],
+        whole[start + SEALED_CHUNK : start + 2 * SEALED_CHUNK],
+    )
 
     with pytest.raises(Damaged):
-        opened(whole[:start] + second + first + whole[start + 2 * SEALED_CHUNK :])
+        opened(whole[:start] + second_chunk + first_chunk + whole[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
-        opened(whole[:start] + second + whole[start + 2 * SEALED_CHUNK :])
+        opened(whole[:start] + second_chunk + whole[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
         opened(whole + whole[-SEALED_CHUNK:])
 

@@ -112,11 +112,11 @@ def test_a_signature_is_valid_only_for_its_purpose_and_key() -> None:
 
 
 def test_a_signature_of_the_previous_key_is_still_accepted() -> None:
-    before = encryption.signer_for(MasterKey((_OLD,)), "cursor")
+    previous_signer = encryption.signer_for(MasterKey((_OLD,)), "cursor")
     after = encryption.signer_for(_MASTER, "cursor")
 
-    assert after.verify(b"page", before.sign(b"page"))
-    assert not before.verify(b"page", after.sign(b"page"))
+    assert after.verify(b"page", previous_signer.sign(b"page"))
+    assert not previous_signer.verify(b"page", after.sign(b"page"))
 
 
 def test_a_caller_given_key_signs_as_well() -> None:

@@ -106,10 +106,10 @@ def test_t2_a_mac_with_the_public_key_is_refused(algorithm: str) -> None:
 
 def test_t3_an_algorithm_that_is_not_the_keys_is_refused() -> None:
     for key in KEYS.values():
-        for other in KEYS.values():
-            if other is not key:
-                assert verified_claims(signed_token(key, alg=other.algorithm), key_set(*KEYS.values())) is None
-                assert verified_claims(signed_token(other, kid=key.kid), key_set(*KEYS.values())) is None
+        for other_key in KEYS.values():
+            if other_key is not key:
+                assert verified_claims(signed_token(key, alg=other_key.algorithm), key_set(*KEYS.values())) is None
+                assert verified_claims(signed_token(other_key, kid=key.kid), key_set(*KEYS.values())) is None
 
 
 @pytest.mark.parametrize(("signed", "claimed"), [("RS256", "PS256"), ("PS256", "RS256")])
@@ -182,11 +182,11 @@ def test_t6_a_key_id_that_is_no_usual_text_is_refused(kid: object) -> None:
 
 
 def test_without_a_key_id_the_only_key_of_the_algorithm_is_meant_and_of_two_equals_none() -> None:
-    key, other = KEYS["ES256"], new_key("ES256")
+    key, other_key = KEYS["ES256"], new_key("ES256")
 
     assert verified_claims(signed_token(key, kid=None), key_set(*KEYS.values())) == CLAIMS
-    assert verified_claims(signed_token(key, kid=None), key_set(*KEYS.values(), other)) is None
-    assert verified_claims(signed_token(key), key_set(key, other.jwk() | {"kid": key.kid})) is None
+    assert verified_claims(signed_token(key, kid=None), key_set(*KEYS.values(), other_key)) is None
+    assert verified_claims(signed_token(key), key_set(key, other_key.jwk() | {"kid": key.kid})) is None
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_t7_over_16_kib_is_refused_and_up_to_there_read() -> None:
 def test_t7_a_part_in_a_second_spelling_is_refused(position: int) -> None:
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     # With one byte more than a multiple of three, four bits of the last character have no meaning.
-    whole = [json.dumps(part).encode() for part in (header(KEYS["ES256"]), CLAIMS)]
-    parts = [*(b64(part + b" " * ((1 - len(part)) % 3)) for part in whole), b64(b"\1" * 64)]
+    whole = [json.dumps(member).encode() for member in (header(KEYS["ES256"]), CLAIMS)]
+    parts = [*(b64(member + b" " * ((1 - len(member)) % 3)) for member in whole), b64(b"\1" * 64)]
     external_jwt.read(".".join(parts), TYP)
 
     for end in (alphabet[alphabet.index(parts[position][-1]) + 1], parts[position][-1] + "=", "\n", "+", "/"):
@@ -273,13 +273,13 @@ def test_any_three_parts_are_read_or_refused_and_never_believed(head: bytes, bod
 def test_any_changed_character_of_a_good_token_ends_its_life(data: st.DataObject) -> None:
     token = signed_token(KEYS[data.draw(st.sampled_from(sorted(KEYS)))])
     place = data.draw(st.integers(0, len(token) - 1))
-    character = data.draw(st.sampled_from("Aa0_-.=é ").filter(lambda other: other != token[place]))
+    character = data.draw(st.sampled_from("Aa0_-.=é ").filter(lambda candidate: candidate != token[place]))
 
     try:
-        found = verified_claims(token[:place] + character + token[place + 1 :], key_set(*KEYS.values()))
+        claims = verified_claims(token[:place] + character + token[place + 1 :], key_set(*KEYS.values()))
     except BadToken:
         return
-    assert found is None
+    assert claims is None
 
 
 _MEMBERS = st.sampled_from(["keys", "kty", "crv", "x", "y", "n", "e", "alg", "use", "kid", "key_ops"])

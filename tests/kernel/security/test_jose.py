@@ -112,12 +112,12 @@ def test_t10_a_token_of_a_removed_key_is_refused_though_it_was_cached() -> None:
 def test_a_ring_survives_storage_with_the_private_key_of_the_current_alone() -> None:
     ring = RING.rotated()
     stored = ring.to_json()
-    again = KeyRing.from_json(stored)
+    restored_ring = KeyRing.from_json(stored)
 
-    assert again.jwks() == ring.jwks()
+    assert restored_ring.jwks() == ring.jwks()
     assert stored.count(b'"d":') == 1
-    assert access_tokens(again).verify(access_tokens().issue(CLAIMS)) == CLAIMS
-    assert access_tokens(ring).verify(access_tokens(again).issue(CLAIMS)) == CLAIMS
+    assert access_tokens(restored_ring).verify(access_tokens().issue(CLAIMS)) == CLAIMS
+    assert access_tokens(ring).verify(access_tokens(restored_ring).issue(CLAIMS)) == CLAIMS
 
 
 @pytest.mark.parametrize("stored", [b"", b"{}", b"[]", b'{"current":{},"previous":[]}', b"\xff"])

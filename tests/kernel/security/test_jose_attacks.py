@@ -111,10 +111,10 @@ def test_t5_a_key_that_the_token_brings_or_names_is_never_used_nor_fetched(
 ) -> None:
     attacker = KeyRing.new()
     jwk = msgspec.to_builtins(attacker.jwks().keys[0])
-    asked: list[object] = []
+    fetched_urls: list[object] = []
 
     def ask(*where: object) -> None:
-        asked.append(where)
+        fetched_urls.append(where)
 
     monkeypatch.setattr(socket, "getaddrinfo", ask)
     monkeypatch.setattr(socket, "create_connection", ask)
@@ -130,7 +130,7 @@ def test_t5_a_key_that_the_token_brings_or_names_is_never_used_nor_fetched(
     ):
         refusal(forged(our_header(**members)))
 
-    assert asked == []
+    assert fetched_urls == []
 
 
 @pytest.mark.parametrize(

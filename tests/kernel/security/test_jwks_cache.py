@@ -43,8 +43,8 @@ class KeySetServer:
         await self.gate.wait()
         if self.failure:
             raise CannotFetchKeySet(self.failure)
-        shown = json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
-        return FetchedKeySet(shown if self.body is None else self.body, self.max_age_s)
+        key_set = json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
+        return FetchedKeySet(key_set if self.body is None else self.body, self.max_age_s)
 
 
 @pytest.fixture

@@ -56,10 +56,10 @@ def test_a_malformed_value_is_refused_without_showing_it(value: str) -> None:
 
 
 def test_a_key_never_shows_in_a_repr() -> None:
-    shown = repr(load_master_key(_TEXT, None, None))
+    key_repr = repr(load_master_key(_TEXT, None, None))
 
-    assert repr(_BYTES) not in shown
-    assert _TEXT not in shown
+    assert repr(_BYTES) not in key_repr
+    assert _TEXT not in key_repr
 
 
 def test_a_value_and_a_file_together_are_refused(tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_nothing_given_and_nowhere_to_keep_one_is_refused() -> None:
 def test_the_data_directory_gets_a_key_of_its_own_once(tmp_path: Path) -> None:
     directory = tmp_path / "data"
 
-    first = load_master_key(None, None, directory)
-    second = load_master_key(None, None, directory)
+    first_key = load_master_key(None, None, directory)
+    second_key = load_master_key(None, None, directory)
 
-    assert first == second
+    assert first_key == second_key
     assert [path.name for path in directory.iterdir()] == ["master.key"]
     assert (directory / "master.key").stat().st_mode & 0o777 == 0o600
-    assert load_master_key(None, None, tmp_path / "elsewhere") != first
+    assert load_master_key(None, None, tmp_path / "elsewhere") != first_key
 
 
 def test_a_key_file_wins_over_the_data_directory(tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ async def test_a_password_verifies_against_its_own_hash_alone() -> None:
 
 
 async def test_two_hashes_of_one_password_differ() -> None:
-    first, second = await asyncio.gather(passwords.hash_password(_WORD), passwords.hash_password(_WORD))
+    first_hash, second_hash = await asyncio.gather(passwords.hash_password(_WORD), passwords.hash_password(_WORD))
 
-    assert first != second
-    assert _WORD not in first
+    assert first_hash != second_hash
+    assert _WORD not in first_hash
 
 
 async def test_composed_and_decomposed_letters_are_the_same_password() -> None:

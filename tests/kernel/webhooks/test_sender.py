@@ -82,13 +82,13 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Observ
     at = started
     while at < started + 6 * DAY and (await post.deliveries(webhook_id))[0].state == "waiting":
         with clock.fixed(at):
-            before = len(receiver.messages)
+            count_before = len(receiver.messages)
             await post.deliver()
-            tried += [at] * (len(receiver.messages) - before)
-        (found,) = await post.deliveries(webhook_id)
-        at = Instant(max(found.due_at, at + 5 * clock.MINUTE))
+            tried += [at] * (len(receiver.messages) - count_before)
+        (delivery,) = await post.deliveries(webhook_id)
+        at = Instant(max(delivery.due_at, at + 5 * clock.MINUTE))
 
-    assert (found.state, found.attempts, found.answer, found.fault) == ("given_up", 10, 500, None)
+    assert (delivery.state, delivery.attempts, delivery.answer, delivery.fault) == ("given_up", 10, 500, None)
     assert len(receiver.messages) == 10
     assert len(set(receiver.ids)) == 1
     assert len({message.headers["webhook-timestamp"] for message in receiver.messages}) == 10
@@ -109,8 +109,8 @@ async def test_a_receiver_that_comes_back_gets_what_it_missed(post: ObservedOutb
         await post.deliver()
 
     assert sorted(message.event["subject"] for message in receiver.messages[1:]) == ["a", "b", "c"]
-    found = await post.deliveries(webhook_id)
-    assert [delivery.state for delivery in found] == ["delivered"] * 3
+    deliveries = await post.deliveries(webhook_id)
+    assert [delivery.state for delivery in deliveries] == ["delivered"] * 3
     (receiver_now,) = await receivers.listed(post.outbox.database, "north")
     assert receiver_now.failures == 0
     assert receiver_now.delivered_at is not None
@@ -126,8 +126,8 @@ async def test_a_status_other_than_2xx_is_a_failed_delivery(
 
     await post.deliver()
 
-    (found,) = await post.deliveries(webhook_id)
-    assert (found.state, found.attempts, found.answer) == ("waiting", 1, status)
+    (delivery,) = await post.deliveries(webhook_id)
+    assert (delivery.state, delivery.attempts, delivery.answer) == ("waiting", 1, status)
     assert other.messages == [], "a redirect is not followed"
 
 
@@ -146,8 +146,8 @@ async def test_a_hostile_receiver_is_a_failed_attempt(
 
     await post.deliver()
 
-    (found,) = await post.deliveries(webhook_id)
-    assert (found.state, found.answer, found.fault) == ("waiting", None, fault)
+    (delivery,) = await post.deliveries(webhook_id)
+    assert (delivery.state, delivery.answer, delivery.fault) == ("waiting", None, fault)
 
 
 async def test_of_an_endless_answer_the_head_is_enough(post: ObservedOutbox, receiver: Receiver) -> None:
@@ -204,8 +204,8 @@ async def test_addresses_of_our_own_network_are_not_sent_to(post: ObservedOutbox
     await post.public().deliver()
 
     assert receiver.messages == []
-    (found,) = await post.deliveries(webhook_id)
-    assert (found.answer, found.fault) == (None, "unreachable"), "not why: that would map our network"
+    (delivery,) = await post.deliveries(webhook_id)
+    assert (delivery.answer, delivery.fault) == (None, "unreachable"), "not why: that would map our network"
 
 
 @pytest.mark.parametrize(
@@ -269,19 +269,19 @@ async def test_a_replayed_event_keeps_its_id(post: ObservedOutbox, receiver: Rec
         with clock.fixed(clock.later(now, seconds=number - 3)):
             await post.emit(subject)
     await post.deliver()
-    first = list(receiver.ids)
+    first_ids = list(receiver.ids)
 
     async with post.outbox.database.transaction() as transaction:
-        await outbox.replay(transaction, webhook_id, first[1])
+        await outbox.replay(transaction, webhook_id, first_ids[1])
     await post.deliver()
-    assert receiver.ids == [*first, first[1]]
+    assert receiver.ids == [*first_ids, first_ids[1]]
 
-    (_, second, _) = await post.deliveries(webhook_id)
+    (_, second_delivery, _) = await post.deliveries(webhook_id)
     async with post.outbox.database.transaction() as transaction:
-        begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, second.at)
+        begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, second_delivery.at)
     await post.deliver()
     assert begun == (2, None)
-    assert sorted(receiver.ids[4:]) == sorted(first[1:])
+    assert sorted(receiver.ids[4:]) == sorted(first_ids[1:])
 
 
 async def test_a_new_receiver_can_get_earlier_events(post: ObservedOutbox, receiver: Receiver, other: Receiver) -> None:

@@ -37,8 +37,8 @@ def test_the_library_signs_as_we_do(text: str, message: str) -> None:
 
     signature_headers = receivers.signature_headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
 
-    theirs = Webhook(secret).sign(message, datetime.fromtimestamp(TIMESTAMP, UTC), body.decode())
-    assert signature_headers["webhook-signature"] == theirs
+    library_signature = Webhook(secret).sign(message, datetime.fromtimestamp(TIMESTAMP, UTC), body.decode())
+    assert signature_headers["webhook-signature"] == library_signature
 
 
 def test_each_of_two_secrets_verifies_while_both_sign() -> None:

@@ -33,22 +33,22 @@ async def main(known: Known) -> None:
         response = await http.get(get_well_known_url(known["root"], external=True))
     server = AuthorizationServerMetadata(response.json())
     server.validate()
-    seen: dict[str, Any] = {"issuer": server["issuer"]}
+    results: dict[str, Any] = {"issuer": server["issuer"]}
     for way in ("client_secret_basic", "client_secret_post"):
         ways = {"token_endpoint_auth_method": way, "revocation_endpoint_auth_method": way}
         async with session(known, server, **ways) as machine:
-            seen[way] = await machine.fetch_token(grant_type="client_credentials")
-            seen[f"{way}_ended"] = await ended(machine, known, server)
+            results[way] = await machine.fetch_token(grant_type="client_credentials")
+            results[f"{way}_ended"] = await ended(machine, known, server)
     options = {"redirect_uri": known["redirect_uri"], "code_challenge_method": "S256"}
     async with session(known, server, **options) as person:
         verifier = generate_token(48)
         address, state = person.create_authorization_url(server["authorization_endpoint"], code_verifier=verifier)
         back = send_person_to(address)
         # Authlib leaves this comparison to its users (RFC 9207 §2.4).
-        seen["iss"] = parse_qs(urlsplit(back).query)["iss"]
-        seen["code"] = await person.fetch_token(authorization_response=back, state=state, code_verifier=verifier)
-        seen["code_ended"] = await ended(person, known, server)
-    tell(**seen)
+        results["iss"] = parse_qs(urlsplit(back).query)["iss"]
+        results["code"] = await person.fetch_token(authorization_response=back, state=state, code_verifier=verifier)
+        results["code_ended"] = await ended(person, known, server)
+    tell(**results)
 
 
 asyncio.run(main(read_input()))

@@ -38,15 +38,15 @@ class MemoryStorage:
 
 def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for itself."""
-    kept = MemoryStorage()
+    storage = MemoryStorage()
     return ClientCredentialsOAuthProvider(
         known["library"],
-        kept,
+        storage,
         known["client_id"],
         known["client_secret"],
         token_endpoint_auth_method=known["way"],
         issuer=known["root"],
-    ), kept
+    ), storage
 
 
 def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
@@ -56,10 +56,10 @@ def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
         "grant_types": ["authorization_code"],
         "token_endpoint_auth_method": known["way"],
     }
-    kept = MemoryStorage()
+    storage = MemoryStorage()
     if known["grant"] == "code":
         credentials = {name: known[name] for name in ("client_id", "client_secret")}
-        kept = MemoryStorage(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
+        storage = MemoryStorage(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
     answers: list[str] = []
 
     async def open_page(address: str) -> None:
@@ -71,12 +71,14 @@ def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
             code=parameters["code"], state=parameters.get("state"), iss=parameters.get("iss")
         )
 
-    return OAuthClientProvider(known["library"], OAuthClientMetadata(**metadata), kept, open_page, come_back), kept
+    return OAuthClientProvider(
+        known["library"], OAuthClientMetadata(**metadata), storage, open_page, come_back
+    ), storage
 
 
 def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for a person whom an identity provider asserts."""
-    kept = MemoryStorage()
+    storage = MemoryStorage()
 
     async def assertion(audience: str, resource: str) -> str:
         if (audience, resource) != (known["root"], known["library"]):
@@ -85,13 +87,13 @@ def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
 
     return IdentityAssertionOAuthProvider(
         known["library"],
-        kept,
+        storage,
         known["client_id"],
         known["client_secret"],
         known["root"],
         assertion,
         token_endpoint_auth_method=known["way"],
-    ), kept
+    ), storage
 
 
 WAYS = {"credentials": by_credentials, "code": by_code, "registration": by_code, "assertion": by_assertion}
@@ -99,7 +101,7 @@ WAYS = {"credentials": by_credentials, "code": by_code, "registration": by_code,
 
 async def main(known: dict[str, Any]) -> None:
     """Request the library without a token, and let the provider get one."""
-    provider, kept = WAYS[known["grant"]](known)
+    provider, storage = WAYS[known["grant"]](known)
     requests: list[str] = []
 
     async def note(request: httpx2.Request) -> None:
@@ -107,13 +109,13 @@ async def main(known: dict[str, Any]) -> None:
 
     async with httpx2.AsyncClient(auth=provider, event_hooks={"request": [note]}) as http:
         answer = await http.get(known["library"])
-        assert kept.token is not None
-        seen = {"status": answer.status_code, "token": kept.token.model_dump(exclude_none=True)}
+        assert storage.token is not None
+        results = {"status": answer.status_code, "token": storage.token.model_dump(exclude_none=True)}
         if known.get("revoke") is not None:
             # The script reports this itself, because the SDK cannot revoke tokens.
-            await http.post(known["revoke"], data={"token": kept.token.access_token}, auth=None)
-            seen["after"] = (await http.get(known["library"])).status_code
-    tell(requests=requests, **seen)
+            await http.post(known["revoke"], data={"token": storage.token.access_token}, auth=None)
+            results["after"] = (await http.get(known["library"])).status_code
+    tell(requests=requests, **results)
 
 
 asyncio.run(main(read_input()))

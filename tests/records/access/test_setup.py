@@ -64,8 +64,8 @@ async def test_a_person_with_a_password_is_led_to_the_sign_in_page_if_it_exists(
         assert '<a href="/signin">Sign in</a>' in page
 
     ada = await empty.first_record("user", await _signed_in(empty), username="ada")
-    again = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]
-    without = (await empty.http.post("/setup", data={"token": again, "password": "another password"})).text
+    second_link_token = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]
+    without = (await empty.http.post("/setup", data={"token": second_link_token, "password": "another password"})).text
     assert (f"POST {ROOT_URL}/api/auth/login" in without, "<a " in without) == (True, False)
 
 

@@ -91,9 +91,9 @@ async def test_a_clock_set_back_does_not_extend_a_lock(office: Office, back_s: i
         assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
 
 
-@pytest.mark.parametrize("before", [1, 4])
-async def test_failures_before_the_clock_went_back_do_not_hide_those_after(office: Office, before: int) -> None:
-    for _ in range(before):
+@pytest.mark.parametrize("failure_count", [1, 4])
+async def test_failures_before_the_clock_went_back_do_not_hide_those_after(office: Office, failure_count: int) -> None:
+    for _ in range(failure_count):
         await _sign_in(office.http, "alice", "wrong")
 
     with clock.fixed(clock.later(clock.now(), seconds=-7200)):
@@ -115,8 +115,8 @@ async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(
 ) -> None:
     for username in ("alice", "ALICE", "Alice"):
         await _sign_in(office.http, username, "wrong")
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
-        transport = httpx.ASGITransport(app.create(other))
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+        transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             assert (await _sign_in(http, "alice", "wrong")).status_code == 401
             assert (await _sign_in(office.http, "alice", "wrong")).status_code == 401
@@ -165,10 +165,10 @@ async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every
 ) -> None:
     agent = await office.agent("bob")
     bob = (await office.first_record("user", username="bob"))["id"]
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
-        transport = httpx.ASGITransport(app.create(other))
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+        transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            elsewhere = Office(http, office.tokens, other)
+            elsewhere = Office(http, office.tokens, second_node)
             for who in ("bob", agent):
                 assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 200
             await office.value("root", "user.update", id=bob, is_active=False)

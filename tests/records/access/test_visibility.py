@@ -105,13 +105,13 @@ async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(off
 async def test_a_revision_counts_only_visible_changes(office: Office) -> None:
     await office.person("dan", LIST)
     lead = (await office.first_record("lead"))["id"]
-    before = (await office.value("dan", "lead.get", id=lead))["revision"]
+    revision_before = (await office.value("dan", "lead.get", id=lead))["revision"]
 
     await office.value("alice", "lead.update", id=lead, notes="not for dan")
 
-    assert (await office.value("dan", "lead.get", id=lead))["revision"] == before
-    changed_lead = await office.value("dan", "lead.update", id=lead, title="for dan", revision=before)
-    assert changed_lead["revision"] == before + 1
+    assert (await office.value("dan", "lead.get", id=lead))["revision"] == revision_before
+    changed_lead = await office.value("dan", "lead.update", id=lead, title="for dan", revision=revision_before)
+    assert changed_lead["revision"] == revision_before + 1
 
 
 async def test_restricted_fields_stay_with_their_roles_whatever_is_granted(office: Office) -> None:

@@ -49,19 +49,21 @@ def _end_when_committed() -> None:
     KeyedCalls.answer = answered
 
 
-async def _run(asked: dict[str, Any]) -> None:
-    async with app.opened(settings(asked["data"], asked["url"]), ROOT_URL, is_loopback=True) as service:
+async def _run(killed_request: dict[str, Any]) -> None:
+    async with app.opened(
+        settings(killed_request["data"], killed_request["url"]), ROOT_URL, is_loopback=True
+    ) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            headers = {"Authorization": f"Bearer {asked['token']}", **asked["headers"]}
+            headers = {"Authorization": f"Bearer {killed_request['token']}", **killed_request["headers"]}
             await http.get("/api/commands", headers=headers)
             async with service.records.database.transaction() as transaction:
                 kind = type(transaction)
-            if asked["last"]:
-                _count(kind, asked["last"])
+            if killed_request["last"]:
+                _count(kind, killed_request["last"])
             else:
                 _end_when_committed()
-            answer = await http.post(asked["path"], json=asked["body"], headers=headers)
+            answer = await http.post(killed_request["path"], json=killed_request["body"], headers=headers)
     sys.stdout.write("done" if answer.status_code == 200 else answer.text)
 
 

@@ -91,7 +91,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
 ) -> None:
     root = await yard.member()
     agent = await yard.caller_of(await yard.issue_agent_token(root))
-    depot, other, label = (
+    depot, other_depot, label = (
         await create_record(yard, "depot", title="a"),
         await create_record(yard, "depot", title="b"),
         "",
@@ -108,7 +108,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
         "shelf added": ("shelf", "create", {"title": "x", "depot": depot}),
         "shelf gone": ("shelf", "delete", {"id": shelf}),
         "label": ("label", "update", {"id": label, "title": "x"}),
-        "other depot": ("depot", "update", {"id": other, "title": "x"}),
+        "other depot": ("depot", "update", {"id": other_depot, "title": "x"}),
     }
     if change:
         name, command, body = changes[change]
@@ -168,6 +168,6 @@ async def test_a_refusal_names_what_was_sent_and_not_the_default_of_a_hidden_fie
     parcel = Grant(model="parcel", commands="*", clear=("title", "depot"), write="*")
     blind = await yard.person(parcel, Grant(model="depot", clear="*"))
     seeing = await yard.person(replace(parcel, clear="*"), Grant(model="depot", clear="*"))
-    for who, said in ((blind, "refused"), (seeing, r"refused: it requires that size is at most depot\.room")):
-        with pytest.raises(BadInput, match=rf"^parcel\.create is {said}$"):
+    for who, reason in ((blind, "refused"), (seeing, r"refused: it requires that size is at most depot\.room")):
+        with pytest.raises(BadInput, match=rf"^parcel\.create is {reason}$"):
             await yard.value(who, "parcel", "create", title="p", depot=depot)

@@ -45,7 +45,7 @@ async def _opened(rooms: OfficeSettings) -> AsyncGenerator[Office]:
 
 def _dies(rooms: OfficeSettings, request: KilledRequest, last: int) -> bool:
     """Return whether a process that runs the request was killed before the statement with this number."""
-    asked = {
+    killed_request = {
         "data": rooms.settings.data,
         "url": rooms.settings.database_url,
         "token": rooms.tokens[request.who],
@@ -55,7 +55,7 @@ def _dies(rooms: OfficeSettings, request: KilledRequest, last: int) -> bool:
         "last": last,
     }
     paths = f"{SOURCE}{os.pathsep}{SOURCE.parent}"
-    command = [sys.executable, "-m", PROGRAM, json.dumps(asked)]
+    command = [sys.executable, "-m", PROGRAM, json.dumps(killed_request)]
     result = subprocess.run(
         command, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False, timeout=60
     )
@@ -130,18 +130,18 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
     rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(rooms) as office:
-        first, second = [
+        first_invoice, second_invoice = [
             invoice["id"] for invoice in await office.all("invoice", "carol") if invoice["state"] == "draft"
         ][:2]
         numbers = {invoice["number"] for invoice in await office.all("invoice", "carol") if invoice["number"]}
     last, kills = 1, 0
-    while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first}), last):
+    while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first_invoice}), last):
         kills += 1
         last += 1 if is_full else EVERY
         assert last < MOST_STATEMENTS
     async with _opened(rooms) as office:
-        posted_invoice = await office.value("carol", "invoice.get", id=first)
-        after = await office.value("carol", "invoice.post", id=second)
+        posted_invoice = await office.value("carol", "invoice.get", id=first_invoice)
+        after = await office.value("carol", "invoice.post", id=second_invoice)
         await _sound(office)
     year = posted_invoice["number"][:4]
     count = len([number for number in numbers if number.startswith(year)])

@@ -25,11 +25,11 @@ async def agent(office: Office) -> str:
 async def test_executed_and_a_repeat_answers_the_same(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
 
-    first = await office.approve("alice", plan_id, note="fine")
+    first_approval = await office.approve("alice", plan_id, note="fine")
     second_approval = await office.approve("root", plan_id)
 
     assert (
-        first.json()
+        first_approval.json()
         == second_approval.json()
         == {
             "denied": [],

@@ -16,8 +16,11 @@ POSTS, POSTS_FULL = 200, 1_000
 
 
 async def _audited(office: Office, command: str, plan_id: str) -> int:
-    asked = [{"field": "plan_id", "op": "eq", "value": plan_id}, {"field": "command", "op": "eq", "value": command}]
-    entries = await office.value("root", "audit_entry.list", filter=asked)
+    entry_filter = [
+        {"field": "plan_id", "op": "eq", "value": plan_id},
+        {"field": "command", "op": "eq", "value": command},
+    ]
+    entries = await office.value("root", "audit_entry.list", filter=entry_filter)
     return len([entry for entry in entries if entry["model"] == "lead"])
 
 
@@ -39,7 +42,7 @@ async def test_64_approvals_at_once_execute_a_plan_once(office: Office) -> None:
 
 async def test_approving_rejecting_and_withdrawing_at_once_end_in_one_state(office: Office) -> None:
     agent = await office.agent("alice")
-    seen: Counter[str] = Counter()
+    state_counts: Counter[str] = Counter()
     for number in range(12):
         lead = (await office.value("alice", "lead.create", title=f"{number}"))["id"]
         plan_id = await office.proposed(agent, "lead.delete", id=lead)
@@ -55,8 +58,8 @@ async def test_approving_rejecting_and_withdrawing_at_once_end_in_one_state(offi
         assert state in ("executed", "rejected", "withdrawn")
         assert is_there is (state != "executed")
         assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
-        seen[state] += 1
-    assert len(seen) > 1
+        state_counts[state] += 1
+    assert len(state_counts) > 1
 
 
 async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order(office: Office) -> None:
@@ -83,12 +86,12 @@ async def _draft(office: Office) -> str:
 
 
 async def _posted(office: Office, invoices: list[str]) -> list[httpx.Response]:
-    found: list[httpx.Response] = []
+    responses: list[httpx.Response] = []
     for start in range(0, len(invoices), 50):
         some = invoices[start : start + 50]
         calls = [office.call(who, "invoice.post", {"id": invoice}) for invoice in some for who in ("carol", "root")]
-        found += await asyncio.gather(*calls)
-    return found
+        responses += await asyncio.gather(*calls)
+    return responses
 
 
 async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(

@@ -85,10 +85,10 @@ async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set
 async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:
     depot = await create_record(yard, "depot", title="a")
     await create_record(yard, "shelf", title="s", depot=depot)
-    (one,), found = await looked_up(yard, depot, 1)
-    assert one
-    assert await looked_up(yard, depot, 2_000) == ({one}, found)
-    assert len(found) == 2
+    (lookup,), row_counts = await looked_up(yard, depot, 1)
+    assert lookup
+    assert await looked_up(yard, depot, 2_000) == ({lookup}, row_counts)
+    assert len(row_counts) == 2
 
 
 async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
@@ -97,14 +97,14 @@ async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
     monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
     root, depot = yard.administrator(), await create_record(yard, "depot", title="a")
     shelves = [await create_record(yard, "shelf", title="s", depot=depot) for _ in range(9)]
-    seen = [await looked_up(yard, depot, 1)]
+    lookups = [await looked_up(yard, depot, 1)]
     await yard.value(root, "shelf", "update", id=shelves[8], title="x")
-    seen.append(await looked_up(yard, depot, 1))
+    lookups.append(await looked_up(yard, depot, 1))
     await create_record(yard, "shelf", title="s", depot=depot)
-    seen.append(await looked_up(yard, depot, 1))
+    lookups.append(await looked_up(yard, depot, 1))
     await yard.value(root, "shelf", "delete", id=shelves[0])
-    seen.append(await looked_up(yard, depot, 1))
+    lookups.append(await looked_up(yard, depot, 1))
 
-    assert len({fingerprint for prints, _ in seen for fingerprint in prints}) == 4
-    assert max(count for _, found in seen for count in found) == 4
-    assert await looked_up(yard, depot, 1) == seen[-1]
+    assert len({fingerprint for prints, _ in lookups for fingerprint in prints}) == 4
+    assert max(count for _, row_counts in lookups for count in row_counts) == 4
+    assert await looked_up(yard, depot, 1) == lookups[-1]

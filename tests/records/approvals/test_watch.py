@@ -43,7 +43,7 @@ async def watch_plans(office: Office, who: str, since: int, wanted: set[str]) ->
 
 
 async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(office: Office, agent: str) -> None:
-    first, second = await lead(office, "Slow"), await lead(office, "Quick")
+    first_lead, second_lead = await lead(office, "Slow"), await lead(office, "Quick")
     await office.proposed(agent, "lead.delete", id=await lead(office, "Before"))
     authorization = [(name.lower().encode(), value.encode()) for name, value in office.headers(agent).items()]
     caller = await office.service.callers.caller_of(Headers(authorization))
@@ -52,9 +52,9 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(o
 
     async with engine.records.database.transaction() as transaction:
         run = Run(engine, caller, transaction, actor_of(caller, "request"), transaction)
-        prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first})
+        prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first_lead})
         slow = (await proposals.propose(run, [prepared], reason=None)).plan_id
-        quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second))
+        quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second_lead))
         # The other transaction may or may not wait for this one. In both cases, the cursor is taken before this plan
         # exists.
         await asyncio.wait([quick], timeout=0.5)
@@ -67,16 +67,16 @@ async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: st
     leads = [await lead(office, f"{number}") for number in range(MANY)]
     since = await watch_plans(office, "alice", 0, {await office.proposed(agent, "lead.delete", id=leads.pop())})
     proposing = [asyncio.create_task(office.proposed(agent, "lead.delete", id=lead_id)) for lead_id in leads]
-    seen: list[str] = []
+    plan_ids: list[str] = []
 
     async with asyncio.timeout(60):
-        while len(set(seen)) < len(leads):
+        while len(set(plan_ids)) < len(leads):
             answer = await office.value("alice", "plan.watch", since=since, wait_s=1)
-            seen += [plan["id"] for plan in answer["plans"]]
+            plan_ids += [plan["id"] for plan in answer["plans"]]
             since = answer["cursor"]
 
-    assert set(seen) == set(await asyncio.gather(*proposing))
-    assert len(seen) == len(leads), "nothing is told twice"
+    assert set(plan_ids) == set(await asyncio.gather(*proposing))
+    assert len(plan_ids) == len(leads), "nothing is told twice"
 
 
 async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> None:
@@ -98,8 +98,8 @@ async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> No
 async def test_a_cursor_does_not_show_the_changes_of_others(office: Office, agent: str) -> None:
     other_agent = await office.agent("alice", label="another")
     watching = await office.agent("alice", label="watching")
-    own = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))
-    since = await watch_plans(office, watching, 0, {own})
+    own_plan = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))
+    since = await watch_plans(office, watching, 0, {own_plan})
 
     await office.proposed(other_agent, "lead.delete", id=await lead(office, "Of another"))
 

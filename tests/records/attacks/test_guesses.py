@@ -139,11 +139,11 @@ async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(
     root = cards.administrator()
     for guess in ("Ada", "Eve"):
         there = await cards.value(root, "card", "create", name="Ada", title="plain", remark="Ada")
-        before = await cards.value(agent, "card", "get", id=there["id"])
+        card_before = await cards.value(agent, "card", "get", id=there["id"])
 
         after = await cards.value(agent, "card", "update", id=there["id"], name=guess, remark=guess)
 
-        changed_names = [name for name in ("name", "remark", *COMPUTED) if before[name] != after[name]]
+        changed_names = [name for name in ("name", "remark", *COMPUTED) if card_before[name] != after[name]]
         assert changed_names == ["name", "remark", "same", "again", "whole", "remarked"]
         (entry, _) = await cards.value(agent, "card", "history", id=there["id"])
         assert sorted(entry["changes"]) == sorted(changed_names)
@@ -166,11 +166,11 @@ async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(
 async def test_two_guesses_that_change_places_stay_guesses(cards: InProcessService, agent: Caller) -> None:
     root = cards.administrator()
     there = await cards.value(root, "card", "create", name="Ada", nickname="Eve")
-    seen = await cards.value(agent, "card", "get", id=there["id"])
+    shown_card = await cards.value(agent, "card", "get", id=there["id"])
     mine = await cards.value(agent, "card", "create", name="Ada", nickname="Eve")
 
     turned = await cards.value(agent, "card", "update", id=mine["id"], name=mine["nickname"], nickname=mine["name"])
 
     assert (turned["name"], turned["nickname"]) == (mine["nickname"], mine["name"])
-    assert turned["name"] != seen["nickname"]
+    assert turned["name"] != shown_card["nickname"]
     assert (await cards.value(root, "card", "get", id=mine["id"]))["name"] == "Eve"

@@ -100,7 +100,7 @@ async def test_other_requests_are_served_between_the_checks_of_long_rows(office:
     watching.cancel()
     assert len(report["errors"]) == 8
     # Without pauses between rows, the longest turn takes nearly the whole time. One row takes about an eighth of it.
-    assert max(after - before for before, after in pairwise(turns)) < (turns[-1] - turns[0]) / 2
+    assert max(after - earlier for earlier, after in pairwise(turns)) < (turns[-1] - turns[0]) / 2
 
 
 async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps(

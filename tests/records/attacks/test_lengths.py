@@ -52,48 +52,48 @@ async def write_values(book: InProcessService, agent: Caller, **written: str) ->
 async def test_a_token_fits_or_not_whatever_the_length_of_its_value(
     book: InProcessService, agent: Caller, field: str
 ) -> None:
-    said: list[list[str]] = []
+    answer_texts: list[list[str]] = []
     for length in (3, 900):
         clear = await book.value(book.administrator(), "contact", "create", name="n" * length, notes="o" * length)
-        seen: dict[str, Any] = await book.value(agent, "contact", "get", id=clear["id"])
-        tokens = [seen["notes"]] if field in ("notes", "summary") else [seen["name"]]
+        shown_contact: dict[str, Any] = await book.value(agent, "contact", "get", id=clear["id"])
+        tokens = [shown_contact["notes"]] if field in ("notes", "summary") else [shown_contact["name"]]
         if field == "remark":
-            tokens = [seen["name"], f"{seen['name']} {seen['notes']}"]
+            tokens = [shown_contact["name"], f"{shown_contact['name']} {shown_contact['notes']}"]
         answers: list[str] = []
         for token in tokens:
             for room in LENGTHS:
                 padded = f"{'x' * (room - len(token) - 1)} {token}" if room else token
                 answers.append((await write_values(book, agent, **{field: padded})).replace(token, "TOKEN"))
-        said.append(answers)
+        answer_texts.append(answers)
 
-    assert said[0] == said[1]
+    assert answer_texts[0] == answer_texts[1]
 
 
 async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: InProcessService, agent: Caller) -> None:
     clear = await book.value(book.administrator(), "contact", "create", name="n" * 900)
-    seen = await book.value(agent, "contact", "get", id=clear["id"])
+    shown_contact = await book.value(agent, "contact", "get", id=clear["id"])
 
-    created_contact = await book.value(agent, "contact", "create", nickname=seen["name"])
+    created_contact = await book.value(agent, "contact", "create", nickname=shown_contact["name"])
 
-    assert created_contact["nickname"] == seen["name"]
+    assert created_contact["nickname"] == shown_contact["name"]
     assert (await book.value(book.administrator(), "contact", "get", id=created_contact["id"]))["nickname"] == "n" * 900
 
 
 async def test_a_line_is_never_longer_than_lines_are(book: InProcessService, agent: Caller) -> None:
     clear = await book.value(book.administrator(), "contact", "create", name="n", notes="o")
-    seen = await book.value(agent, "contact", "get", id=clear["id"])
+    shown_contact = await book.value(agent, "contact", "get", id=clear["id"])
 
     with pytest.raises(BadInput, match="a placeholder token counting as 1000"):
-        await book.value(agent, "contact", "create", name=f"{seen['name']} {seen['name']}")
+        await book.value(agent, "contact", "create", name=f"{shown_contact['name']} {shown_contact['name']}")
     with pytest.raises(BadInput, match="takes no placeholder token of a long text"):
-        await book.value(agent, "contact", "create", summary=seen["notes"])
+        await book.value(agent, "contact", "create", summary=shown_contact["notes"])
 
 
 async def test_notes_are_added_to_also_where_they_are_full(book: InProcessService, agent: Caller) -> None:
     clear = await book.value(book.administrator(), "contact", "create", notes="o" * 1_000_000)
-    seen = await book.value(agent, "contact", "get", id=clear["id"])
+    shown_contact = await book.value(agent, "contact", "get", id=clear["id"])
 
-    await book.value(agent, "contact", "update", id=clear["id"], notes=f"{seen['notes']}\nCalled today.")
+    await book.value(agent, "contact", "update", id=clear["id"], notes=f"{shown_contact['notes']}\nCalled today.")
 
     notes = (await book.value(book.administrator(), "contact", "get", id=clear["id"]))["notes"]
     assert notes == f"{'o' * 1_000_000}\nCalled today."

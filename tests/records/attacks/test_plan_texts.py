@@ -50,15 +50,15 @@ async def test_a_plan_is_not_approved_blind(office: Office) -> None:
 async def test_anyone_who_sees_the_field_and_its_source_masked_may_approve(office: Office) -> None:
     await office.value("root", "setting.create", title="approval:lead.update", value="{}")
     agent = await office.agent("bob", "*")
-    lead, other = await office.value(agent, "lead.list", limit=2)
-    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
+    lead, other_lead = await office.value(agent, "lead.list", limit=2)
+    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other_lead["contact_email"])
 
-    shown = (await office.value("bob", "plan.get", id=plan))["input"]["contact_email"]
+    shown_email = (await office.value("bob", "plan.get", id=plan))["input"]["contact_email"]
     approval = await office.approve("bob", plan)
 
-    assert shown == (await office.value("bob", "lead.get", id=other["id"]))["contact_email"]
+    assert shown_email == (await office.value("bob", "lead.get", id=other_lead["id"]))["contact_email"]
     assert approval.status_code == 200
-    assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other["contact_email"]
+    assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other_lead["contact_email"]
 
 
 async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read_it_anywhere(office: Office) -> None:
@@ -66,9 +66,11 @@ async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read
     party = await office.first_record("party", tax_id=clear)
     await office.value("carol", "party.update", id=party["id"], tax_id="XX1")
 
-    seen: dict[str, Any] = {who: await office.value(who, "plan.get", id=plan) for who in ("alice", "dave", "root")}
+    plan_by_caller: dict[str, Any] = {
+        who: await office.value(who, "plan.get", id=plan) for who in ("alice", "dave", "root")
+    }
 
-    notes = [seen[who]["input"]["notes"] for who in ("alice", "dave", "root")]
+    notes = [plan_by_caller[who]["input"]["notes"] for who in ("alice", "dave", "root")]
     assert notes == [WITHHELD, WITHHELD, f"see {clear}"]
     assert (await office.approve("dave", plan)).status_code == 404
     assert (await office.value("agent", "plan.withdraw", id=plan))["state"] == "withdrawn"
@@ -76,9 +78,9 @@ async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read
 
 async def test_a_linked_value_others_hold_is_no_more_shown_by_a_plan_that_was_decided(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    lead, other = await office.value(agent, "lead.list", limit=2)
+    lead, other_lead = await office.value(agent, "lead.list", limit=2)
     await office.value("root", "setting.create", title="approval:lead.update", value="{}")
-    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
+    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other_lead["contact_email"])
     assert (await office.approve("alice", plan)).status_code == 200
 
     shown_plan = await office.value("alice", "plan.get", id=plan)

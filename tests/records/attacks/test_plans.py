@@ -41,11 +41,11 @@ async def lead(office: Office, **values: object) -> str:
 async def test_a_right_guess_is_another_proposal_than_the_token(office: Office) -> None:
     agent = await office.agent("alice", "*")
     for model, field in (("lead", "contact_email"), ("address", "postcode")):
-        one, other = await office.value(agent, f"{model}.list", limit=2)
-        clear = (await office.value("alice", f"{model}.get", id=one["id"]))[field]
+        guessed_record, other_record = await office.value(agent, f"{model}.list", limit=2)
+        clear = (await office.value("alice", f"{model}.get", id=guessed_record["id"]))[field]
         plans = [
-            await propose(office, agent, (f"{model}.update", {"id": other["id"], field: guess}))
-            for guess in (one[field], clear, "wrong@guess.example", one[field], clear)
+            await propose(office, agent, (f"{model}.update", {"id": other_record["id"], field: guess}))
+            for guess in (guessed_record[field], clear, "wrong@guess.example", guessed_record[field], clear)
         ]
 
         assert len(set(plans)) == 3
@@ -60,10 +60,10 @@ async def test_a_digest_cannot_be_made_from_guesses(office: Office) -> None:
 
     digest = (await office.value("dan", "plan.get", id=plan))["digest"]
 
-    ((kept, diff, effects),) = await office.service.records.database.fetch(
+    ((stored_input, diff, effects),) = await office.service.records.database.fetch(
         "SELECT input, diff, effects FROM plan WHERE id = $1", plan
     )
-    text = msgspec.json.encode([plan, *(msgspec.json.decode(text) for text in (kept, diff, effects))])
+    text = msgspec.json.encode([plan, *(msgspec.json.decode(text) for text in (stored_input, diff, effects))])
     assert digest.startswith("sha256:")
     assert digest != f"sha256:{hashlib.sha256(text).hexdigest()}"
 
@@ -197,9 +197,9 @@ async def test_a_deletion_takes_no_more_than_was_shown(office: Office) -> None:
     answer = await office.approve("alice", plan, digest=digest)
 
     assert (answer.status_code, answer.json()["state"]) == (400, "stale")
-    again = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
-    assert (await office.value("alice", "plan.get", id=again))["effects"] == ["2 activities deleted"]
-    assert (await office.approve("alice", again)).status_code == 200
+    second_plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+    assert (await office.value("alice", "plan.get", id=second_plan))["effects"] == ["2 activities deleted"]
+    assert (await office.approve("alice", second_plan)).status_code == 200
 
 
 async def test_records_locked_with_a_record_are_part_of_the_shown_plan(office: Office) -> None:
@@ -240,22 +240,22 @@ async def test_the_approval_of_a_person_who_lost_the_right_does_not_count(office
 
 
 async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(office: Office) -> None:
-    first = await office.agent("alice", "plan.*", label="watching")
-    second = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
+    first_token = await office.agent("alice", "plan.*", label="watching")
+    second_token = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
     doomed = await lead(office)
-    cursor = (await office.value(first, "plan.watch"))["cursor"]
-    waiting = asyncio.create_task(office.call(first, "plan.watch", {"since": cursor, "wait_s": 20}))
+    cursor = (await office.value(first_token, "plan.watch"))["cursor"]
+    waiting = asyncio.create_task(office.call(first_token, "plan.watch", {"since": cursor, "wait_s": 20}))
     done, _ = await asyncio.wait([waiting], timeout=0.1)
     assert not done
     tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
     watching = next(token["id"] for token in tokens if token["label"] == "watching" and "plan" in token["scopes"])
 
     await office.value("alice", "agent_token.revoke", id=watching)
-    await office.proposed(second, "lead.delete", id=doomed)
+    await office.proposed(second_token, "lead.delete", id=doomed)
     answer = await waiting
 
     assert answer.status_code == 401 or answer.json()["value"]["plans"] == []
-    assert (await office.call(first, "plan.watch")).status_code == 401
+    assert (await office.call(first_token, "plan.watch")).status_code == 401
 
 
 async def test_nothing_changes_between_the_last_look_and_the_execution(

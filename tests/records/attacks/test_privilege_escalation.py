@@ -66,8 +66,8 @@ async def test_titles_that_modules_know_are_neither_taken_nor_given(office: Offi
     await office.person("hr", ROLES)
     for who in ("hr", "root"):
         assert "title" in await office.refusal_of(who, "role.update", id=await _role(office, title), title="old")
-        own = await _role(office, "role of hr")
-        assert "title" in await office.refusal_of(who, "role.update", id=own, title=title)
+        own_role = await _role(office, "role of hr")
+        assert "title" in await office.refusal_of(who, "role.update", id=own_role, title=title)
     await office.value("root", "role.delete", id=await _role(office, title), cascade=True)
     assert "title" in await office.refusal_of("hr", "role.create", title=title)
     assert (await office.call("hr", "invoice.list", {"limit": 1})).status_code == 404
@@ -130,18 +130,18 @@ async def test_no_person_gives_a_role_with_more_rights_than_their_own(office: Of
 
 async def test_no_person_gives_a_right_that_they_lack(office: Office) -> None:
     await office.person("hr", ROLES, MEMBERS)
-    own = await _role(office, "role of hr")
-    assert "more than you have" in await office.refusal_of("hr", "role.update", id=own, rights="base.unmask")
+    own_role = await _role(office, "role of hr")
+    assert "more than you have" in await office.refusal_of("hr", "role.update", id=own_role, rights="base.unmask")
     assert "more than you have" in await office.refusal_of("hr", "role.create", title="new", rights="base.unmask")
-    await office.value("hr", "role.update", id=own, description="as before")
+    await office.value("hr", "role.update", id=own_role, description="as before")
 
 
 async def test_rows_bind_what_is_made_and_what_a_change_leaves(office: Office) -> None:
     await office.person("hr", {**GRANTS, "rows": ROWS_OF_TICKETS}, ROLES, TICKETS)
-    own = await _role(office, "role of hr")
+    own_role = await _role(office, "role of hr")
     ticket = {"commands": "get,list", "clear": "subject"}
-    assert await office.refusal_of("hr", "grant.create", role=own, model="lead", **ticket) == "no such record"
-    grant = await office.value("hr", "grant.create", role=own, model="ticket", **ticket)
+    assert await office.refusal_of("hr", "grant.create", role=own_role, model="lead", **ticket) == "no such record"
+    grant = await office.value("hr", "grant.create", role=own_role, model="ticket", **ticket)
     assert await office.refusal_of("hr", "grant.update", id=grant["id"], model="lead") == "no such record"
     assert (await office.first_record("grant", id=grant["id"]))["model"] == "ticket"
 

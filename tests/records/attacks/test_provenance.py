@@ -37,8 +37,8 @@ async def test_a_copy_within_one_record_is_made_at_once(office: Office) -> None:
 
 async def test_a_copy_to_a_record_that_the_same_people_see_is_made_at_once(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    mine, other = await office.value(agent, "lead.list", limit=2)
+    mine, other_lead = await office.value(agent, "lead.list", limit=2)
 
-    changed_lead = await office.value(agent, "lead.update", id=other["id"], contact_email=mine["contact_email"])
+    changed_lead = await office.value(agent, "lead.update", id=other_lead["id"], contact_email=mine["contact_email"])
 
     assert changed_lead["contact_email"] == mine["contact_email"]

@@ -26,10 +26,10 @@ async def test_an_entry_is_kept_with_everything_it_says(database: Database, chai
 
     names = ", ".join(COLUMNS)
     (row,) = await database.fetch(f"SELECT {names} FROM audit_entry")
-    kept: dict[str, object] = dict(zip(COLUMNS, row, strict=True))
-    assert len(str(kept["id"])) == 24
-    assert (kept["revision"], kept["changed"], kept["number"]) == (1, 0, 1)
-    assert {name: kept[name] for name in scout_entry.__slots__} == {
+    stored_entry: dict[str, object] = dict(zip(COLUMNS, row, strict=True))
+    assert len(str(stored_entry["id"])) == 24
+    assert (stored_entry["revision"], stored_entry["changed"], stored_entry["number"]) == (1, 0, 1)
+    assert {name: stored_entry[name] for name in scout_entry.__slots__} == {
         name: getattr(scout_entry, name) for name in scout_entry.__slots__
     }
     assert await faults(database) == ()
@@ -90,24 +90,24 @@ async def test_another_process_may_append_to_the_same_lanes(database: Database, 
 async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database: Database, chain: Chain):
     chains = [chain, Chain(database.dialect, SECRET)]
     rng = random.Random(11)
-    kept = 0
+    kept_count = 0
 
     async def work(number: int, entries: int, fails: bool) -> None:
-        nonlocal kept
+        nonlocal kept_count
         with suppress(TransactionAborted):
             async with database.transaction() as transaction:
                 for entry_number in range(entries):
                     await chains[number % 2].append(transaction, entry(number * 10 + entry_number))
                 if fails:
                     raise TransactionAborted
-            kept += entries
+            kept_count += entries
 
     for _ in range(4):
         await asyncio.gather(*(work(n, rng.randint(1, 4), rng.random() < 0.3) for n in range(64)))
 
     report = await verify(database, SECRET)
     assert report.faults == ()
-    assert report.entries == kept == sum((await counts(database)).values())
+    assert report.entries == kept_count == sum((await counts(database)).values())
 
 
 @pytest.fixture

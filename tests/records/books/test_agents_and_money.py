@@ -99,8 +99,8 @@ async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(off
         await office.value("root", "address.delete", id=address)
 
     assert (await office.approve("carol", plan)).json()["state"] == "stale"
-    again = await office.proposed(agent, "invoice.post", id=invoice)
-    assert (await office.approve("carol", again)).status_code == 200
+    second_plan = await office.proposed(agent, "invoice.post", id=invoice)
+    assert (await office.approve("carol", second_plan)).status_code == 200
 
 
 async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None:
@@ -128,10 +128,12 @@ async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(of
     await office.value(agent, "party.update", id=party, is_active=False)
     await office.value(agent, "party.update", id=party, email="new@x.example", name="Eve", website="x.example")
     commands = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
-    asked = {command["id"]: command["needs_approval"] for command in commands}
-    assert not any(asked[command] for command in ("payment.create", "invoice.settle", "party.update", "lead.win"))
-    assert asked["payment.delete"]
-    assert asked["invoice.reopen"]
+    approval_by_command = {command["id"]: command["needs_approval"] for command in commands}
+    assert not any(
+        approval_by_command[command] for command in ("payment.create", "invoice.settle", "party.update", "lead.win")
+    )
+    assert approval_by_command["payment.delete"]
+    assert approval_by_command["invoice.reopen"]
 
 
 @pytest.mark.parametrize("command", ["invoice.post", "invoice.cancel", "payment.delete", "lead.convert", "user.update"])
@@ -173,7 +175,7 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
     empty = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
     line = await office.first_record("invoice_line", invoice=invoice)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF1")
-    (product, other) = (await office.all("product"))[:2]
+    (product, other_product) = (await office.all("product"))[:2]
     impossible: list[tuple[str, dict[str, object], str]] = [
         ("invoice.delete", {"id": invoice}, "another record refers to this one"),
         ("invoice.post", {"id": invoice}, "state is posted"),
@@ -185,7 +187,7 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
         ("payment.create", {"invoice": invoice, "amount_minor": 0}, "amount_minor is not 0"),
         ("payment.create", {"invoice": invoice, "amount_minor": 1, "paid_on": "2999-01-01"}, "at most today"),
         ("product.create", {"sku": product["sku"], "name": "x", "unit_price_minor": 1}, "must be unique"),
-        ("product.update", {"id": other["id"], "sku": product["sku"], "unit_price_minor": 1}, "must be unique"),
+        ("product.update", {"id": other_product["id"], "sku": product["sku"], "unit_price_minor": 1}, "must be unique"),
         (
             "party.update",
             {"id": (await office.first_record("party"))["id"], "email": "nowhere"},

@@ -113,15 +113,15 @@ CHANGES = {
 @pytest.mark.parametrize("change", list(CHANGES))
 async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, command: str, change: str) -> None:
     agent = await office.agent("root", "*")
-    invoice, other, third = [(await posted(office))["id"] for _ in range(3)]
-    at = other if command == "move there" else invoice
+    invoice, other_invoice, third = [(await posted(office))["id"] for _ in range(3)]
+    at = other_invoice if command == "move there" else invoice
     payment = (await office.value("carol", "payment.create", invoice=at, amount_minor=1000))["id"]
     back = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=-300))["id"]
     new: dict[str, Any] = {"invoice": invoice, "amount_minor": 3}
     body: dict[str, tuple[str, dict[str, Any]]] = {
         "create": ("payment.create", new),
         "update": ("payment.update", {"id": payment, "amount_minor": 7}),
-        "move away": ("payment.update", {"id": payment, "invoice": other}),
+        "move away": ("payment.update", {"id": payment, "invoice": other_invoice}),
         "move there": ("payment.update", {"id": payment, "invoice": invoice}),
         "delete": ("payment.delete", {"id": payment}),
         "steps": ("plan.propose", {"steps": [{"command": "payment.create", "input": new}]}),
@@ -178,10 +178,11 @@ async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_par
 
 
 async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
-    mine, other = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
+    mine, other_agent = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
     invoice = (await posted(office))["id"]
     plans = [
-        await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000) for person in (mine, other)
+        await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000)
+        for person in (mine, other_agent)
     ]
 
     assert [await approve_and_get_state(office, plan) for plan in plans] == ["executed", "stale"]
@@ -215,9 +216,9 @@ async def test_a_changed_invoice_is_reported_to_its_deciders_and_the_agent_propo
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
 
     assert (await office.value("root", "plan.get", id=plan))["error"] == "stale"
-    again = await office.proposed(agent, "payment.create", **body)
-    assert again != plan
-    assert await approve_and_get_state(office, again) == "executed"
+    second_plan = await office.proposed(agent, "payment.create", **body)
+    assert second_plan != plan
+    assert await approve_and_get_state(office, second_plan) == "executed"
 
 
 async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: Office) -> None:

@@ -34,8 +34,8 @@ class InvoiceState:
 
     def takes(self, amount: int, day: str, today: str, reference: str | None) -> bool:
         """Return whether the invoice must accept this payment."""
-        taken = [each.lower() for _, each in self.payments.values() if each]
-        is_new = reference is None or reference.lower() not in taken
+        taken_references = [each.lower() for _, each in self.payments.values() if each]
+        is_new = reference is None or reference.lower() not in taken_references
         return self.state == "posted" and amount != 0 and self.issued <= day <= today and is_new
 
     def allows(self, action: str) -> bool:
@@ -143,9 +143,11 @@ class RandomYear:
                 book, "payment.update", {"id": payment, "amount_minor": self.rng.choice([0, 3, -3, 400])}
             )
         else:
-            other = self.rng.choice(self.books)
-            await self.run_command(book, "payment.update", {"id": payment, "invoice": other.id, "paid_on": self.today})
-            await self.check(other)
+            other_book = self.rng.choice(self.books)
+            await self.run_command(
+                book, "payment.update", {"id": payment, "invoice": other_book.id, "paid_on": self.today}
+            )
+            await self.check(other_book)
 
     async def run_command(self, book: InvoiceState, command: str, body: dict[str, Any]) -> None:
         """Let a person or the agent run the command, and require the expected result."""

@@ -75,8 +75,8 @@ async def test_an_update_of_another_revision_is_refused(office: Office) -> None:
     lead = await office.value("alice", "lead.create", title="x")
     await office.value("alice", "lead.update", id=lead["id"], title="y", revision=1)
 
-    for command, rest in (("update", {"title": "z"}), ("delete", {}), ("qualify", {})):
-        reason = await office.refusal_of("alice", f"lead.{command}", id=lead["id"], revision=1, **rest)
+    for command, other_fields in (("update", {"title": "z"}), ("delete", {}), ("qualify", {})):
+        reason = await office.refusal_of("alice", f"lead.{command}", id=lead["id"], revision=1, **other_fields)
         assert reason == "record has changed"
     assert (await office.value("alice", "lead.qualify", id=lead["id"], revision=2))["revision"] == 3
 
@@ -194,11 +194,11 @@ async def test_lead_convert_links_the_party_of_its_contact(office: Office) -> No
         "alice", "lead.create", title="y", contact_name="Ada L", contact_email="ada@new.example"
     )
 
-    first = await office.value("alice", "lead.convert", id=lead["id"])
-    second = await office.value("alice", "lead.convert", id=same_lead["id"])
+    first_conversion = await office.value("alice", "lead.convert", id=lead["id"])
+    second_conversion = await office.value("alice", "lead.convert", id=same_lead["id"])
 
-    assert first["party"] == second["party"]
-    party = await office.value("alice", "party.get", id=first["party"])
+    assert first_conversion["party"] == second_conversion["party"]
+    party = await office.value("alice", "party.get", id=first_conversion["party"])
     assert (party["name"], party["email"]) == ("Ada L", "ada@new.example")
 
 
@@ -207,7 +207,7 @@ async def test_an_invoice_adds_up_its_lines_and_is_locked_once_posted(office: Of
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
     assert "line" in await office.refusal_of("carol", "invoice.post", id=invoice)
     line = {"invoice": invoice, "description": "Work", "quantity": 3, "unit_price_minor": 333, "tax_bp": 1900}
-    first = await office.value("carol", "invoice_line.create", **line)
+    first_line = await office.value("carol", "invoice_line.create", **line)
     await office.value("carol", "invoice_line.create", **{**line, "quantity": 1, "unit_price_minor": 1, "tax_bp": 700})
 
     posted_invoice = await office.value("carol", "invoice.post", id=invoice)
@@ -220,8 +220,8 @@ async def test_an_invoice_adds_up_its_lines_and_is_locked_once_posted(office: Of
     assert posted_invoice["number"].endswith("-000226")
     for command, body in (
         ("invoice.update", {"id": invoice, "due": "2027-01-01"}),
-        ("invoice_line.update", {"id": first["id"], "quantity": 4}),
-        ("invoice_line.delete", {"id": first["id"]}),
+        ("invoice_line.update", {"id": first_line["id"], "quantity": 4}),
+        ("invoice_line.delete", {"id": first_line["id"]}),
         ("invoice_line.create", line),
         ("invoice.delete", {"id": invoice}),
     ):

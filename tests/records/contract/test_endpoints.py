@@ -54,9 +54,9 @@ async def test_post_auth_agent_token_answers_a_token_once(office: Office) -> Non
 
     assert answer.status_code == 200
     assert list(answer.json()) == ["token"]
-    shown = (await office.call("alice", "agent_token.list")).text
-    assert answer.json()["token"] not in shown
-    assert "scout" in shown
+    listed_tokens = (await office.call("alice", "agent_token.list")).text
+    assert answer.json()["token"] not in listed_tokens
+    assert "scout" in listed_tokens
 
 
 async def test_post_auth_agent_token_is_for_people_alone(office: Office) -> None:

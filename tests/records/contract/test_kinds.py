@@ -90,12 +90,12 @@ async def test_a_value_of_the_kind_is_kept_exactly(office: Office, kind: str) ->
 async def test_another_value_is_400_and_changes_nothing(office: Office, kind: str) -> None:
     for model, name, value in ((*field.split("."), value) for of, field, value in BAD if of == kind):
         record_id = await _record(office, model)
-        before = await office.value("root", f"{model}.get", id=record_id)
+        record_before = await office.value("root", f"{model}.get", id=record_id)
 
         reason = await office.refusal_of("root", f"{model}.update", id=record_id, **{name: value})
 
         assert f"{model}.{name}" in reason
-        assert await office.value("root", f"{model}.get", id=record_id) == before, str(value)[:80]
+        assert await office.value("root", f"{model}.get", id=record_id) == record_before, str(value)[:80]
 
 
 async def test_a_ref_is_the_id_of_an_existing_record(office: Office) -> None:

@@ -21,8 +21,8 @@ FITTING = {
 }
 
 
-async def _filtered(office: Office, *conditions: dict[str, object], who: str = "alice", **rest: object) -> Rows:
-    return await office.value(who, "lead.list", filter=list(conditions), **rest)
+async def _filtered(office: Office, *conditions: dict[str, object], who: str = "alice", **options: object) -> Rows:
+    return await office.value(who, "lead.list", filter=list(conditions), **options)
 
 
 def _where(field: str, op: str, value: object) -> dict[str, object]:
@@ -77,32 +77,32 @@ async def test_bool_fields_take_no_order_operators(office: Office) -> None:
 
 
 async def test_conditions_are_combined_with_and(office: Office) -> None:
-    found = await _filtered(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
+    leads = await _filtered(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
 
-    assert found
-    assert {(lead["stage"], lead["source"]) for lead in found} == {("new", None)}
+    assert leads
+    assert {(lead["stage"], lead["source"]) for lead in leads} == {("new", None)}
 
 
 async def test_ne_also_matches_empty_and_nothing_else_does(office: Office) -> None:
     empty = await _filtered(office, _where("expected_revenue_minor", "is_null", True))
     assert empty
     for op, expected in [("ne", len(empty)), ("eq", 0), ("lt", 0), ("gte", 0)]:
-        found = await _filtered(office, _where("expected_revenue_minor", op, 1))
-        assert len([lead for lead in found if lead["expected_revenue_minor"] is None]) == expected, op
+        leads = await _filtered(office, _where("expected_revenue_minor", op, 1))
+        assert len([lead for lead in leads if lead["expected_revenue_minor"] is None]) == expected, op
 
 
 async def test_is_null_false_matches_what_is_there(office: Office) -> None:
-    found = await _filtered(office, _where("lost_reason", "is_null", False))
+    leads = await _filtered(office, _where("lost_reason", "is_null", False))
 
-    assert found
-    assert all(lead["lost_reason"] for lead in found)
+    assert leads
+    assert all(lead["lost_reason"] for lead in leads)
 
 
 async def test_contains_ignores_case_in_every_script(office: Office) -> None:
     await office.value("alice", "lead.create", title="Straße nach ÅNGSTRÖM, ΟΔΟΣ")
     for needle in ("STRASSE", "ångström", "οδος", "A\u030angstro\u0308m", "sse nach"):
-        found = await _filtered(office, _where("title", "contains", needle))
-        assert len(found) == 1, needle
+        leads = await _filtered(office, _where("title", "contains", needle))
+        assert len(leads) == 1, needle
 
 
 async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
@@ -111,8 +111,8 @@ async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
     lead = await office.value("alice", "lead.create", title="Told of")
     await office.value(agent, "lead.qualify", id=lead["id"])
 
-    for field, part in (("command", "QUALIFY"), ("agent", "harbour"), ("record_id", str(lead["id"])[4:])):
-        audit_entries = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", part)])
+    for field, needle in (("command", "QUALIFY"), ("agent", "harbour"), ("record_id", str(lead["id"])[4:])):
+        audit_entries = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", needle)])
         assert any(audit_entry["record_id"] == lead["id"] for audit_entry in audit_entries), field
 
 
@@ -155,11 +155,11 @@ async def test_id_may_be_used_as_a_field(office: Office) -> None:
 
 async def test_the_default_direction_is_asc(office: Office) -> None:
     order = {"field": "title"}
-    first = await office.value("alice", "lead.list", order=[order], limit=20)
-    second = await office.value("alice", "lead.list", order=[{**order, "dir": "asc"}], limit=20)
+    default_order = await office.value("alice", "lead.list", order=[order], limit=20)
+    ascending_order = await office.value("alice", "lead.list", order=[{**order, "dir": "asc"}], limit=20)
 
-    assert first == second
-    assert [lead["title"] for lead in first] == sorted(lead["title"] for lead in first)
+    assert default_order == ascending_order
+    assert [lead["title"] for lead in default_order] == sorted(lead["title"] for lead in default_order)
 
 
 async def test_text_is_ordered_by_code_point(office: Office) -> None:
@@ -168,9 +168,9 @@ async def test_text_is_ordered_by_code_point(office: Office) -> None:
         await office.value("alice", "lead.create", title=f"!order {title}")
     condition = _where("title", "contains", "!order ")
 
-    found = await _filtered(office, condition, order=[{"field": "title"}])
+    leads = await _filtered(office, condition, order=[{"field": "title"}])
 
-    assert [lead["title"][7:] for lead in found] == sorted(titles)
+    assert [lead["title"][7:] for lead in leads] == sorted(titles)
 
 
 async def test_limit_and_offset_cut_the_page(office: Office) -> None:

@@ -52,7 +52,7 @@ def channel(number: int, disable_defence: DisableDefence) -> Callable[[Check], C
 
 def assert_same_response(*answers: httpx.Response) -> None:
     """Require that all responses have the same status, headers and bytes."""
-    seen = {
+    responses = {
         (
             answer.status_code,
             answer.content,
@@ -60,7 +60,7 @@ def assert_same_response(*answers: httpx.Response) -> None:
         )
         for answer in answers
     }
-    assert len(seen) == 1, "\n".join(answer.text[:300] for answer in answers)
+    assert len(responses) == 1, "\n".join(answer.text[:300] for answer in answers)
 
 
 def replace_defence(patch: pytest.MonkeyPatch, where: Any, name: str, value: object) -> None:

@@ -54,8 +54,8 @@ def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
 @channel(28, _sharing_one_domain)
 async def l28(office: Office) -> None:
     """A token is invalid for every other caller."""
-    one, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
-    lead = (await office.value(one, "lead.list", limit=1))[0]
+    first_agent, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
+    lead = (await office.value(first_agent, "lead.list", limit=1))[0]
     reason = await office.refusal_of(two, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
     assert reason == f"unknown token {lead['contact_email']}"
 
@@ -71,8 +71,8 @@ async def l29(office: Office) -> None:
         assert reason == f"token not allowed in lead.{field}"
     for field in ("source", "party", "stage"):
         assert (await office.call(agent, "lead.update", {"id": lead["id"], field: token})).status_code == 400
-    asked = [{"field": "title", "op": "contains", "value": token}]
-    assert (await office.call(agent, "lead.list", {"filter": asked, "limit": 1})).status_code == 400
+    conditions = [{"field": "title", "op": "contains", "value": token}]
+    assert (await office.call(agent, "lead.list", {"filter": conditions, "limit": 1})).status_code == 400
     steps = [{"command": "lead.delete", "input": {"id": lead["id"]}}]
     assert (await office.call(agent, "plan.propose", {"steps": steps, "why": token})).status_code == 400
 
@@ -131,7 +131,7 @@ async def l32(office: Office) -> None:
 
 
 def _exporting_clear(patch: pytest.MonkeyPatch) -> None:
-    async def pieces_of(run: Any, model: str, asked: Any) -> Any:
+    async def pieces_of(run: Any, model: str, query: Any) -> Any:
         rows = await run.reader.fetch(f'SELECT id, name, email FROM "{model}"')
         yield "".join(json.dumps(list(row)) + "\n" for row in rows), len(rows)
 
@@ -169,10 +169,13 @@ async def l34(office: Office) -> None:
 
 
 def _sharing_readings(patch: pytest.MonkeyPatch) -> None:
-    made: dict[str, Any] = {}
+    readings: dict[str, Any] = {}
     real = Engine.reading
     replace_defence(
-        patch, Engine, "reading", lambda self, caller, view: made.setdefault(view.model.name, real(self, caller, view))
+        patch,
+        Engine,
+        "reading",
+        lambda self, caller, view: readings.setdefault(view.model.name, real(self, caller, view)),
     )
 
 

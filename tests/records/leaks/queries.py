@@ -144,9 +144,9 @@ async def l41(office: Office) -> None:
     """Records with equal order keys are ordered by their random ids, independent of hidden changes."""
     who = await create_dan(office)
     lead = (await office.value(who, "lead.list", limit=50))[30]
-    before = [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])]
+    ids_before = [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])]
     await office.value("alice", "lead.update", id=lead["id"], notes="hidden from dan")
-    assert [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])] == before
+    assert [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])] == ids_before
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
@@ -179,9 +179,9 @@ async def l49(office: Office) -> None:
     """A total is exact: it is the number of records that can be listed."""
     who = await create_dan(office)
     for stage in ("new", "won", "lost"):
-        asked = filter_with("stage", "eq", stage)
-        listed_leads = await office.value(who, "lead.list", **asked)
-        assert (await office.value(who, "lead.search", **asked))["total"] == len(listed_leads)
+        query = filter_with("stage", "eq", stage)
+        listed_leads = await office.value(who, "lead.list", **query)
+        assert (await office.value(who, "lead.search", **query))["total"] == len(listed_leads)
 
 
 def _locking_first(patch: pytest.MonkeyPatch) -> None:

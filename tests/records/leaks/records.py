@@ -47,9 +47,11 @@ def _append_to_refusal(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, 
     """Make the refusal of a text that is too long end with words about the values of its tokens."""
     original = unmask_input.require_fitting
 
-    def require_fitting(field: Any, text: str, found: Any, meanings: Mapping[str, str], long_labels: Any) -> None:
+    def require_fitting(
+        field: Any, text: str, known_values: Any, meanings: Mapping[str, str], long_labels: Any
+    ) -> None:
         try:
-            original(field, text, found, meanings, long_labels)
+            original(field, text, known_values, meanings, long_labels)
         except BadValue as error:
             raise BadValue(f"{error}: {words(meanings)}") from error
 

@@ -23,8 +23,8 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
 ) -> None:
     agent = await office.agent("root", label="launderer")
     canaries = await _personal_values(office)
-    tokens, seen = await _tokens(office, agent)
-    tries = list(_tries(office, tokens, seen))
+    tokens, records_by_model = await _tokens(office, agent)
+    tries = list(_tries(office, tokens, records_by_model))
     if not is_full:
         tries = random.Random(1).sample(tries, SAMPLE)
 
@@ -52,43 +52,43 @@ def _hold(text: str, canaries: list[str]) -> None:
 
 async def _personal_values(office: Office) -> list[str]:
     """Return every personal value of the demonstration data that is too long to occur by chance."""
-    found: set[str] = set()
+    values: set[str] = set()
     for model, declared in office.service.records.registry.models.items():
         for name in personal_fields(declared):
             rows = await office.service.records.database.fetch(f'SELECT DISTINCT "{name}" FROM "{model}"')
-            found |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
+            values |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
     # A value that the caller may read in clear elsewhere proves nothing.
     clear = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
-    return [name for name in sorted(found) if name not in clear]
+    return [name for name in sorted(values) if name not in clear]
 
 
 async def _tokens(office: Office, agent: str) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
     """Return a token of each label and some records of each model, as the agent sees them."""
     tokens: dict[str, str] = {}
-    seen: dict[str, list[dict[str, Any]]] = {}
+    records_by_model: dict[str, list[dict[str, Any]]] = {}
     for model in MODELS:
-        seen[model] = cast("list[dict[str, Any]]", await office.value(agent, f"{model}.list", limit=40))
-        for label, number in _TOKEN.findall(str(seen[model])):
+        records_by_model[model] = cast("list[dict[str, Any]]", await office.value(agent, f"{model}.list", limit=40))
+        for label, number in _TOKEN.findall(str(records_by_model[model])):
             tokens.setdefault(label, f"{label}_{number}")
     assert {"PERSON", "EMAIL", "PHONE", "TAXID", "NOTES"} <= tokens.keys()
-    return tokens, seen
+    return tokens, records_by_model
 
 
-def _tries(office: Office, tokens: dict[str, str], seen: dict[str, list[dict[str, Any]]]) -> Iterator[Try]:
+def _tries(office: Office, tokens: dict[str, str], records_by_model: dict[str, list[dict[str, Any]]]) -> Iterator[Try]:
     for model in MODELS:
         declared = office.service.records.registry.models[model]
-        record = seen[model][-1]["id"] if seen[model] else "x"
+        record = records_by_model[model][-1]["id"] if records_by_model[model] else "x"
         for token in tokens.values():
             for text in (token, f"About {token}, soon"):
                 for field in ("id", *declared.fields):
-                    yield from _commands(declared, record, field, text, seen[model])
+                    yield from _commands(declared, record, field, text, records_by_model[model])
 
 
 def _commands(
-    model: Declared, record: str, field: str, text: str, seen: list[dict[str, Any]]
+    model: Declared, record: str, field: str, text: str, records: list[dict[str, Any]]
 ) -> Iterator[Try]:
     name = model.name
-    given = {field.name: _sample(seen, field.name) for field in model.fields.values() if field.required}
+    given = {field.name: _sample(records, field.name) for field in model.fields.values() if field.required}
     condition = {"field": field, "op": "contains", "value": text}
     yield f"{name}.update", {"id": record, field: text}
     yield f"{name}.create", {**{key: value for key, value in given.items() if value is not None}, field: text}
@@ -101,8 +101,8 @@ def _commands(
         yield f"{name}.{move}", {"id": record, field: text}
 
 
-def _sample(seen: list[dict[str, Any]], name: str) -> object:
-    return next((row[name] for row in seen if row.get(name) is not None), None)
+def _sample(records: list[dict[str, Any]], name: str) -> object:
+    return next((row[name] for row in records if row.get(name) is not None), None)
 
 
 async def _hold_everything(office: Office, who: str, canaries: list[str]) -> None:

@@ -22,9 +22,15 @@ async def test_writers_who_exchange_shared_values_do_not_wait_for_each_other_in_
     async def write(number: int) -> None:
         rng = random.Random(number)
         for _ in range(TURNS):
-            first, second = rng.sample(people, 2)
+            email, other_email = rng.sample(people, 2)
             await book.value(
-                root, "contact", "update", id=contacts[number], email=first, other_email=second, phone=rng.choice("12")
+                root,
+                "contact",
+                "update",
+                id=contacts[number],
+                email=email,
+                other_email=other_email,
+                phone=rng.choice("12"),
             )
 
     await asyncio.gather(*(write(number) for number in range(WRITERS)))

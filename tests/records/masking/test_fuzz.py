@@ -89,7 +89,7 @@ def attempts(rng: random.Random, vault: MemoryVault, mine: Permutation, foreign:
     live, erased = list(vault.live.items()), list(vault.erased.items())
     while True:
         chosen, gone = rng.choices(live, k=BATCH), rng.choices(erased, k=BATCH)
-        own = mine.encode([each for each, _ in chosen])
+        own_numbers = mine.encode([each for each, _ in chosen])
         others = foreign.encode([each for each, _ in chosen])
         stale = mine.encode([each for each, _ in gone])
         batch: list[str] = []
@@ -100,7 +100,7 @@ def attempts(rng: random.Random, vault: MemoryVault, mine: Permutation, foreign:
             elif kind == 1:
                 batch.append(f"{gone[place][1]}_{stale[place]}")
             else:
-                token = f"{label}_{own[place]}"
+                token = f"{label}_{own_numbers[place]}"
                 mutated = rng.choice(MUTATIONS)(rng, token)
                 batch.append(mutated if mutated != token else invented(rng, token))
         yield batch
@@ -108,9 +108,9 @@ def attempts(rng: random.Random, vault: MemoryVault, mine: Permutation, foreign:
 
 def count_resolved(vault: MemoryVault, mine: Permutation, tokens: list[str]) -> int:
     """Return how many of the tokens mean a person if a masked field with their label reads them."""
-    found = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
-    value_ids = mine.decode([token.number for token in found])
-    return sum(vault.live.get(each) == token.label for each, token in zip(value_ids, found, strict=True))
+    valid_tokens = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
+    value_ids = mine.decode([token.number for token in valid_tokens])
+    return sum(vault.live.get(each) == token.label for each, token in zip(value_ids, valid_tokens, strict=True))
 
 
 def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures: Figures) -> None:
@@ -160,9 +160,9 @@ class UnlimitedGuesses(TokenGuessLimit):
         """Count nothing."""
 
 
-def tokens_of(seen: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
+def tokens_of(contact_by_id: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
     """Return the tokens of e-mail addresses and phone numbers in the contacts as a caller sees them."""
-    return [seen[contact][name] for contact in contacts for name in ("email", "phone")]
+    return [contact_by_id[contact][name] for contact in contacts for name in ("email", "phone")]
 
 
 async def seen_by(book: InProcessService, caller: Caller) -> dict[str, dict[str, Any]]:
@@ -177,14 +177,14 @@ async def test_the_commands_refuse_every_unknown_token(
     5e-10."""
     rng = random.Random(7)
     gone, there = crowd[:50], crowd[50:]
-    own = await seen_by(book, agent)
+    own_contacts = await seen_by(book, agent)
     foreign = tokens_of(await seen_by(book, await book.agent("clerk")), there)
     for each in gone:
         await book.value(root, "contact", "delete", id=each)
     # This test is not about the limit on unknown tokens, but about what the limit protects.
     engine = dataclasses.replace(book.service.engine, token_guesses=UnlimitedGuesses())
     run = dataclasses.replace(book.run(agent), engine=engine)
-    alive, stale = tokens_of(own, there), tokens_of(own, gone)
+    alive, stale = tokens_of(own_contacts, there), tokens_of(own_contacts, gone)
     mutated = {rng.choice(MUTATIONS)(rng, rng.choice(alive)) for _ in range(200)} - set(alive)
 
     for token in engine.grammar.tokens(" ".join([*stale, *foreign, *sorted(mutated)])):

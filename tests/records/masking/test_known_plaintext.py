@@ -30,14 +30,14 @@ async def test_a_guessed_value_does_not_get_the_token_of_the_one_that_is_there(
 
     answered = await book.value(agent, "contact", "create", email=KNOWN, other_email=KNOWN)
     later = await refresh_agent(book)
-    shown = await get(book, later, answered)
+    shown_contact = await get(book, later, answered)
 
-    assert answered["email"] == shown["email"]
-    assert answered["other_email"] == shown["other_email"]
-    assert len({token, shown["email"], shown["other_email"]}) == 3
+    assert answered["email"] == shown_contact["email"]
+    assert answered["other_email"] == shown_contact["other_email"]
+    assert len({token, shown_contact["email"], shown_contact["other_email"]}) == 3
     assert (await get(book, later, there))["email"] == token
     rows = await book.value(later, "contact", "list")
-    assert sorted(row["email"] for row in rows) == sorted([token, shown["email"]])
+    assert sorted(row["email"] for row in rows) == sorted([token, shown_contact["email"]])
 
 
 async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_value(
@@ -122,15 +122,15 @@ async def test_the_history_and_the_plans_of_a_record_show_its_token(book: InProc
     agent = await book.caller_of(await book.issue_agent_token(await book.member()))
     there = await book.value(root, "contact", "create", email=KNOWN)
     token = (await get(book, agent, there))["email"]
-    first = await book.value(agent, "contact", "create", email=KNOWN)
-    await book.value(agent, "contact", "update", id=first["id"], email=KNOWN)
-    third = await book.value(root, "contact", "update", id=first["id"], email="new@example.com")
-    fourth = await book.value(agent, "contact", "update", id=first["id"], email=KNOWN)
+    first_contact = await book.value(agent, "contact", "create", email=KNOWN)
+    await book.value(agent, "contact", "update", id=first_contact["id"], email=KNOWN)
+    third = await book.value(root, "contact", "update", id=first_contact["id"], email="new@example.com")
+    fourth = await book.value(agent, "contact", "update", id=first_contact["id"], email=KNOWN)
     view = agent.view.models["contact"]
-    proposed = await book.service.dispatch.run(agent, view, "delete", {"id": first["id"]}, "request")
+    proposed = await book.service.dispatch.run(agent, view, "delete", {"id": first_contact["id"]}, "request")
     assert isinstance(proposed.value, Proposal)
 
-    history = await book.value(agent, "contact", "history", id=first["id"])
+    history = await book.value(agent, "contact", "history", id=first_contact["id"])
     (plan,) = await book.value(agent, "plan", "list")
 
     emails = [entry["changes"]["email"] for entry in reversed(history)]
@@ -149,7 +149,7 @@ async def test_the_history_and_the_plans_of_a_record_show_its_token(book: InProc
     # Other callers see that the values are equal.
     clerk = await book.agent("clerk")
     joined = (await get(book, clerk, there))["email"]
-    entries = await book.value(clerk, "contact", "history", id=first["id"])
+    entries = await book.value(clerk, "contact", "history", id=first_contact["id"])
     assert [entry["changes"]["email"][1] == joined for entry in reversed(entries)] == [True, True, False, True]
 
 

@@ -64,28 +64,28 @@ def test_batches_of_any_size_keep_order_and_number(count: int) -> None:
 
 
 def test_neighbouring_ids_give_numbers_spread_over_all_48_bits() -> None:
-    found = Permutation(b"k" * 32).encode(range(50_000))
+    numbers = Permutation(b"k" * 32).encode(range(50_000))
 
-    assert len(set(found)) == 50_000
+    assert len(set(numbers)) == 50_000
     for bit in range(48):
         # Each bit is set in half of the numbers, within five standard deviations.
-        assert abs(sum(number >> bit & 1 for number in found) - 25_000) < 5 * 112
-    assert len({number >> 40 for number in found}) == 256
+        assert abs(sum(number >> bit & 1 for number in numbers) - 25_000) < 5 * 112
+    assert len({number >> 40 for number in numbers}) == 256
 
 
 @pytest.mark.parametrize("bit", [0, 7, 100, 255])
 def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
-    one = int.from_bytes(b"k" * 32)
+    key_number = int.from_bytes(b"k" * 32)
     ids = range(20_000)
 
-    here = Permutation(one.to_bytes(32)).encode(ids)
-    there = Permutation((one ^ 1 << bit).to_bytes(32)).encode(ids)
+    here = Permutation(key_number.to_bytes(32)).encode(ids)
+    there = Permutation((key_number ^ 1 << bit).to_bytes(32)).encode(ids)
 
     distances = [(a ^ b).bit_count() for a, b in zip(here, there, strict=True)]
     assert not set(here) & set(there)
     assert abs(sum(distances) / len(distances) - 24) < 0.2
     # The numbers of one key do not decode to ids of the other key.
-    assert all(number >= 20_000 for number in Permutation((one ^ 1 << bit).to_bytes(32)).decode(here))
+    assert all(number >= 20_000 for number in Permutation((key_number ^ 1 << bit).to_bytes(32)).decode(here))
 
 
 def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
@@ -96,5 +96,5 @@ def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
     masks = DomainMasks(domain)
 
     for _ in range(400):
-        asked = rng.choices(values[: rng.choice([50, len(values)])], k=rng.choice([0, 1, 30, 700, 1_500]))
-        assert masks.numbers(asked) == [str(expected[value_id]) for value_id in asked]
+        asked_ids = rng.choices(values[: rng.choice([50, len(values)])], k=rng.choice([0, 1, 30, 700, 1_500]))
+        assert masks.numbers(asked_ids) == [str(expected[value_id]) for value_id in asked_ids]

@@ -44,28 +44,28 @@ class MatrixScene:
         """Run a command, such as `lead.get`."""
         return await self.send(caller, "POST", "/api/" + command.replace(".", "/"), body)
 
-    def record(self, caller: str, model: str, thing: str) -> str:
+    def record(self, caller: str, model: str, row_kind: str) -> str:
         """Return the id of the record of this kind for the caller."""
-        if thing == "missing":
+        if row_kind == "missing":
             return MISSING
         if model not in table.ONES_OWN:
-            return self.records[model, thing]
+            return self.records[model, row_kind]
         person = table.AGENTS[caller][0] if caller in table.AGENTS else caller
-        other = "alice" if person == "root" else "root"
-        return self.owned[model, person if thing == "ours" else other]
+        other_person = "alice" if person == "root" else "root"
+        return self.owned[model, person if row_kind == "ours" else other_person]
 
 
 async def build_scene(office: Office) -> MatrixScene:
     """Build the scene with the commands of the service."""
     scene = MatrixScene(office)
-    for thing, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
-        await _records(scene, thing, word)
+    for row_kind, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
+        await _records(scene, row_kind, word)
     await _people(scene)
     await _outsiders(scene)
     return scene
 
 
-async def _records(scene: MatrixScene, thing: str, word: str) -> None:
+async def _records(scene: MatrixScene, row_kind: str, word: str) -> None:
     record_ids: dict[str, str] = {}
 
     async def create(model: str, /, **values: object) -> None:
@@ -91,9 +91,9 @@ async def _records(scene: MatrixScene, thing: str, word: str) -> None:
         "user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=record_ids["role"]
     )
     await create("grant", role=record_ids["role"], model="lead", commands="get", clear="title")
-    await create("setting", title=f"approval:lead.{'win' if thing == 'ours' else 'propose'}", value='{"n": 1}')
+    await create("setting", title=f"approval:lead.{'win' if row_kind == 'ours' else 'propose'}", value='{"n": 1}')
     entry = await scene.office.first_record("audit_entry", record_id=record_ids["lead"], command="lead.create")
-    scene.records |= {(model, thing): each for model, each in {**record_ids, "audit_entry": entry["id"]}.items()}
+    scene.records |= {(model, row_kind): each for model, each in {**record_ids, "audit_entry": entry["id"]}.items()}
 
 
 def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
@@ -127,11 +127,11 @@ async def _people(scene: MatrixScene) -> None:
         spare = await office.first_record("agent_token", user=user, label=f"{person}'s spare")
         scene.owned["agent_token", person] = spare["id"]
         await _pages(scene, person, str(spare["id"]))
-        before = {session["id"] for session in await _sessions(office, user)}
+        sessions_before = {session["id"] for session in await _sessions(office, user)}
         password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
         await sessions.sign_in(office.service.records, person, password)
         scene.owned["session", person] = next(
-            session["id"] for session in await _sessions(office, user) if session["id"] not in before
+            session["id"] for session in await _sessions(office, user) if session["id"] not in sessions_before
         )
 
 

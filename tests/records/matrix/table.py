@@ -247,12 +247,12 @@ def role_of(caller: str) -> str:
     return PEOPLE.get(person, "none")
 
 
-def exists(caller: str, model: str, thing: str) -> bool:
+def exists(caller: str, model: str, row_kind: str) -> bool:
     """Return whether the record of this kind (`ours`, `hidden` or `missing`) exists for a caller who may read the
     model."""
-    if thing == "missing":
+    if row_kind == "missing":
         return False
-    if thing == "ours":
+    if row_kind == "ours":
         return True
     role = role_of(caller)
     return role in SEES_OTHERS[model] if model in ONES_OWN else role != "keeper"

@@ -73,18 +73,18 @@ def harmless_input(model: str, name: str, record_id: str) -> dict[str, object]:
     if name in ALONE:
         return {}
     if is_about_one(model, name):
-        rest = {"reason": "no"} if name == "reject" else {}
+        other_input = {"reason": "no"} if name == "reject" else {}
         is_read = name in ("get", "history", "related", "calls", "revoke", "invite", "withdraw", "reject")
-        return {"id": record_id, **(rest if is_read else {"revision": 999_999})}
+        return {"id": record_id, **(other_input if is_read else {"revision": 999_999})}
     only: dict[str, object] = {"filter": [{"field": "id", "op": "eq", "value": record_id}]}
     return {"field": COUNTED.get(model, "title"), **only} if name == "count_by" else only
 
 
-def wrong_with(caller: str, model: str, name: str, thing: str, answer: httpx.Response) -> str | None:
+def wrong_with(caller: str, model: str, name: str, row_kind: str, answer: httpx.Response) -> str | None:
     """Return what is wrong with the response to a caller who has the command, or None."""
     if name in ALONE:
         return None if answer.status_code == ALONE[name] else f"{ALONE[name]} was expected"
-    exists = table.exists(caller, model, thing)
+    exists = table.exists(caller, model, row_kind)
     if is_about_one(model, name):
         # An agent may revoke its own token, and no other token.
         is_barred = model == "agent_token" and name == "revoke" and caller in table.AGENTS
@@ -105,8 +105,8 @@ def _wrong_with_one(model: str, name: str, answer: httpx.Response, *, exists: bo
         is_missing = (answer.status_code, answer.content) == (400, NO_SUCH_RECORD)
         return None if is_missing else "it must not be told from a missing one"
     if "revision" in harmless_input(model, name, ""):
-        said = b'{"error":"record has changed"}'
-        return None if (answer.status_code, answer.content) == (400, said) else "its revision must be compared"
+        expected_body = b'{"error":"record has changed"}'
+        return None if (answer.status_code, answer.content) == (400, expected_body) else "its revision must be compared"
     return None if answer.status_code == 200 else "it must be done"
 
 
@@ -153,8 +153,8 @@ def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tupl
         things = ("missing",) if model == "plan" else THINGS
         for turn, caller in enumerate((*CALLERS, *table.OUTSIDERS)):
             is_whole = is_full or f"{model}.{name}" in held.get(caller, ())
-            for thing in things if is_whole else [things[(number + turn) % len(things)]]:
-                yield model, name, caller, thing
+            for row_kind in things if is_whole else [things[(number + turn) % len(things)]]:
+                yield model, name, caller, row_kind
 
 
 async def test_every_command_does_for_every_caller_what_the_table_says(
@@ -166,15 +166,15 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
     nothing |= dict.fromkeys(table.OUTSIDERS, nobody)
     held = {caller: table.holds(caller) for caller in CALLERS}
 
-    for model, name, caller, thing in tried(held, is_full=is_full):
-        record_id = scene.record(caller if caller in held else "alice", model, thing)
+    for model, name, caller, row_kind in tried(held, is_full=is_full):
+        record_id = scene.record(caller if caller in held else "alice", model, row_kind)
         answer = await scene.run(caller, f"{model}.{name}", harmless_input(model, name, record_id))
         has = f"{model}.{name}" in held.get(caller, ())
-        said = wrong_with(caller, model, name, thing, answer) if has else unlike(answer, nothing[caller])
-        said = said or told_too_much(caller, answer)
+        complaint = wrong_with(caller, model, name, row_kind, answer) if has else unlike(answer, nothing[caller])
+        complaint = complaint or told_too_much(caller, answer)
         cells[caller] += 1
-        if said:
-            wrong.append(f"{caller}, {model}.{name}, {thing}: {said}: {answer.status_code} {answer.text[:120]}")
+        if complaint:
+            wrong.append(f"{caller}, {model}.{name}, {row_kind}: {complaint}: {answer.status_code} {answer.text[:120]}")
 
     assert nobody[:2] == (401, NOBODY)
     assert all(nothing[caller][:2] == (404, NOT_FOUND) for caller in CALLERS)
@@ -277,12 +277,12 @@ async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures
             assert hidden not in shown_body["value"], (caller, model)
             assert f"{model}.{hidden}" in shown_body["denied"], (caller, model)
             asking = zip(naming(model, hidden, record_id), naming(model, misspelt, record_id), strict=True)
-            for (name, body), (_, other) in asking:
+            for (name, body), (_, misspelt_body) in asking:
                 if f"{model}.{name}" not in table.holds(caller):
                     continue
                 cells += 1
                 asked_hidden = await scene.run(caller, f"{model}.{name}", body)
-                asked_misspelt = await scene.run(caller, f"{model}.{name}", other)
+                asked_misspelt = await scene.run(caller, f"{model}.{name}", misspelt_body)
                 same = asked_misspelt.text.replace(misspelt, hidden)
                 if asked_hidden.status_code == 500 or (asked_hidden.status_code, asked_hidden.text) != (
                     asked_misspelt.status_code,
@@ -296,21 +296,21 @@ async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures
 
 async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: MatrixScene, figures: Figures) -> None:
     cells = 0
-    for (maker, name, thing), deciders in table.PLANS.items():
+    for (maker, name, row_kind), deciders in table.PLANS.items():
         owner = table.AGENTS[maker][0]
         for caller in CALLERS:
             sees = caller == maker or caller in deciders.split()
             is_own = caller in (maker, owner)
-            plan_id = await _proposed(scene, maker, name, thing)
-            place = (maker, name, thing, caller)
+            plan_id = await _proposed(scene, maker, name, row_kind)
+            place = (maker, name, row_kind, caller)
             read = await scene.run(caller, "plan.get", {"id": plan_id})
             assert (read.status_code == 200) == sees, place
             assert sees or without_request_id(read) == without_request_id(
                 await scene.run(caller, "plan.get", {"id": scenes.MISSING})
             ), place
-            found = await scene.run(caller, "plan.list", harmless_input("plan", "list", plan_id))
+            listed_plans = await scene.run(caller, "plan.list", harmless_input("plan", "list", plan_id))
             if "plan.list" in table.holds(caller):
-                assert len(found.json()["value"]) == sees, place
+                assert len(listed_plans.json()["value"]) == sees, place
             approved = await scene.send(caller, "POST", f"/api/approve/{plan_id}", {"digest": "another"})
             if sees and caller in table.PEOPLE:
                 assert approved.status_code == 400, place
@@ -320,15 +320,15 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Matri
             withdrawn = await scene.run(caller, "plan.withdraw", {"id": plan_id})
             assert (withdrawn.status_code == 200) == (is_own and sees), place
             assert is_own or withdrawn.content == NO_SUCH_RECORD, place
-            await _reject(scene, caller, await _proposed(scene, maker, name, thing), sees=sees)
+            await _reject(scene, caller, await _proposed(scene, maker, name, row_kind), sees=sees)
             cells += 5
     figures["cells"] = cells
 
 
-async def _proposed(scene: MatrixScene, maker: str, name: str, thing: str) -> str:
+async def _proposed(scene: MatrixScene, maker: str, name: str, row_kind: str) -> str:
     """Let the agent propose a new plan. An update is proposed as a step of a plan, because it would be executed
     directly otherwise."""
-    body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], thing)}
+    body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], row_kind)}
     if name.endswith("update"):
         steps = {"steps": [{"command": name, "input": {**body, **CHANGES[name]}}]}
         return await scene.office.proposed(maker, "plan.propose", **steps)
@@ -355,11 +355,11 @@ async def test_a_command_that_agents_may_only_propose_is_never_executed_for_them
             record_id = scene.record(caller, model, "ours")
             body = {"create": {}, "update": {"id": record_id}}.get(name, {"id": record_id})
             given = NEW.get(model, {}) if name in ("create", "update") else {}
-            before = await scene.office.value("root", f"{model}.search", limit=1)
+            search_before = await scene.office.value("root", f"{model}.search", limit=1)
             answer = await scene.run(caller, hold, {**body, **given})
             after = await scene.office.value("root", f"{model}.search", limit=1)
             assert answer.status_code in (202, 400), (caller, hold, answer.text)
-            assert after["total"] == before["total"], (caller, hold)
+            assert after["total"] == search_before["total"], (caller, hold)
             cells[answer.status_code] += 1
 
     figures |= {"cells": cells.total(), "plans": cells[202]}

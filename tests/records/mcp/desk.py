@@ -67,10 +67,10 @@ class McpDesk:
 
     async def answer(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
         """Return the response to one request. It must have the status 200 and the id of the request."""
-        got = await self.send(message, who, revision)
-        assert got.status_code == 200, got.text
-        assert got.json()["id"] == message["id"]
-        return cast("dict[str, Any]", got.json())
+        response = await self.send(message, who, revision)
+        assert response.status_code == 200, response.text
+        assert response.json()["id"] == message["id"]
+        return cast("dict[str, Any]", response.json())
 
     async def result(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
         """Return the result of one request."""

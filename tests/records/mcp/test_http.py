@@ -105,9 +105,9 @@ async def test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_tak
 
 
 async def test_h9_without_the_header_the_revision_is_2025_03_26(desk: McpDesk) -> None:
-    got = await desk.result(tool("lead__list", limit=1), revision=None)
+    result = await desk.result(tool("lead__list", limit=1), revision=None)
 
-    assert set(got) == {"content", "isError"}
+    assert set(result) == {"content", "isError"}
     assert (await desk.send([PING], revision=None)).status_code == 200
 
 
@@ -129,8 +129,8 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDes
     answer = await desk.send(tool("lead__list", limit=2), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-    head, data, *rest = answer.text.split("\n")
-    assert (head, rest) == ("event: message", ["", ""])
+    head, data, *last_lines = answer.text.split("\n")
+    assert (head, last_lines) == ("event: message", ["", ""])
     assert len(json.loads(data.removeprefix("data: "))["result"]["structuredContent"]["value"]) == 2
 
 

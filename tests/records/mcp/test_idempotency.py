@@ -16,15 +16,15 @@ def tool_call(name: str, key: object, **arguments: object) -> dict[str, Any]:
 async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
     office, agent, key = both.office, await both.office.agent("alice"), new_key()
 
-    first = await both.result(tool_call("lead__create", key, **LEAD), agent)
-    again = await both.result(tool_call("lead__create", key, **LEAD), agent)
+    first_result = await both.result(tool_call("lead__create", key, **LEAD), agent)
+    repeated_result = await both.result(tool_call("lead__create", key, **LEAD), agent)
 
-    assert again == {**first, "_meta": {"idempotency-replayed": True}}
-    assert "_meta" not in first
-    rest = await keyed(office, agent, "lead.create", key, LEAD)
-    assert rest.json()["value"] == first["structuredContent"]["value"]
+    assert repeated_result == {**first_result, "_meta": {"idempotency-replayed": True}}
+    assert "_meta" not in first_result
+    rest_response = await keyed(office, agent, "lead.create", key, LEAD)
+    assert rest_response.json()["value"] == first_result["structuredContent"]["value"]
     assert await leads(office) == 1
-    lead_id = first["structuredContent"]["value"]["id"]
+    lead_id = first_result["structuredContent"]["value"]["id"]
     plans = [
         await both.result(tool_call("lead__delete", fresh_key, id=lead_id), agent) for fresh_key in [new_key()] * 2
     ]
@@ -41,8 +41,8 @@ async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: McpDesk) ->
             True,
             "Idempotency-Key: must be one UUID, bare or in double quotes",
         )
-    other = await desk.result(tool_call("lead__create", key, title="Another"))
-    assert (other["isError"], other["content"][0]["text"]) == (True, REUSED)
+    other_result = await desk.result(tool_call("lead__create", key, title="Another"))
+    assert (other_result["isError"], other_result["content"][0]["text"]) == (True, REUSED)
     refused = [await desk.result(tool_call("lead__qualify", key, id="x")) for key in [new_key()] * 2]
     assert refused[0]["isError"]
     assert refused[1] == {**refused[0], "_meta": {"idempotency-replayed": True}}

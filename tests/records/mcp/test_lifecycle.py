@@ -129,12 +129,12 @@ async def test_j7_a_batch_has_a_limit(desk: McpDesk) -> None:
 
 
 async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
-    before = len(await desk.office.all("lead"))
+    count_before = len(await desk.office.all("lead"))
 
     answer = await desk.send([tool("lead__create", title="Never"), initialize(FIRST)], revision=FIRST)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
-    assert len(await desk.office.all("lead")) == before
+    assert len(await desk.office.all("lead")) == count_before
 
 
 @pytest.mark.parametrize("revision", LATER)

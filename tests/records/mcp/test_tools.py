@@ -36,8 +36,8 @@ async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: McpDes
     agent = await desk.office.agent("alice", "lead.get")
 
     for arguments in ({}, {"id": "x"}, {"no_such_key": 1}):
-        found = await desk.error(tool(name, **arguments), agent, revision)
-        assert found == (-32602, f"Unknown tool: {name}")
+        error = await desk.error(tool(name, **arguments), agent, revision)
+        assert error == (-32602, f"Unknown tool: {name}")
 
 
 async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: McpDesk) -> None:
@@ -47,8 +47,8 @@ async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: M
         for name in ("user__list", "usor__list")
     ]
 
-    (first, second), names = answers, {"x-request-id"}
-    assert first.content.replace(b"user", b"usor") == second.content
+    (hidden_answer, unknown_answer), names = answers, {"x-request-id"}
+    assert hidden_answer.content.replace(b"user", b"usor") == unknown_answer.content
     heads = [[item for item in answer.headers.items() if item[0] not in names] for answer in answers]
     assert heads[0] == heads[1]
 
@@ -101,12 +101,12 @@ async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: McpDe
     headers = {**both.office.headers(agent), "Content-Type": "application/json"}
     message = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}'
     for name, body in REFUSED:
-        rest = await both.office.http.post("/api/" + name.replace("__", "/"), content=body, headers=headers)
-        assert rest.status_code == 400, body
+        rest_response = await both.office.http.post("/api/" + name.replace("__", "/"), content=body, headers=headers)
+        assert rest_response.status_code == 400, body
 
         answer = await both.send(message % (name.encode(), body), agent, revision)
 
-        expected_result = {"content": [{"type": "text", "text": rest.json()["error"]}], "isError": True}
+        expected_result = {"content": [{"type": "text", "text": rest_response.json()["error"]}], "isError": True}
         assert answer.json()["result"] == expected_result, body
 
 
@@ -156,12 +156,12 @@ async def test_o12_the_envelope_is_that_of_rest(both: McpDesk) -> None:
     agent = await both.office.agent("bob", "*")
     for who in ("root", "alice", "bob", agent):
         for command, body in ASKED:
-            rest = await both.office.call(who, command, body)
+            rest_response = await both.office.call(who, command, body)
             answer = await both.answer(tool(command.replace(".", "__"), **body), who)
-            if rest.status_code == 404:
+            if rest_response.status_code == 404:
                 assert answer["error"]["code"] == -32602
             else:
-                assert answer["result"]["structuredContent"] == {"status": "ok", **rest.json()}, (who, command)
+                assert answer["result"]["structuredContent"] == {"status": "ok", **rest_response.json()}, (who, command)
 
 
 async def test_o13_no_output_is_promised_that_masking_could_break(desk: McpDesk) -> None:
@@ -199,9 +199,12 @@ async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: McpDesk) -> 
 
     for _ in range(token_guess_limit.MAX_UNKNOWN_TOKENS):
         await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
-    rest = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
-    assert rest.status_code == 429
-    assert await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1") == rest.json()["error"]
+    rest_response = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
+    assert rest_response.status_code == 429
+    assert (
+        await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
+        == rest_response.json()["error"]
+    )
 
 
 async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDesk) -> None:

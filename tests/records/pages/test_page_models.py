@@ -29,16 +29,16 @@ async def test_a_view_is_seen_by_its_owner_alone_until_it_is_shared(office: Offi
 async def test_only_some_roles_share(office: Office, model: str) -> None:
     values = {"model": "lead"} if model == "view" else {}
 
-    own = await office.value("bob", f"{model}.create", name="Mine", **values)
+    own_page = await office.value("bob", f"{model}.create", name="Mine", **values)
 
-    assert "shared" in await office.refusal_of("bob", f"{model}.update", id=own["id"], shared=True)
+    assert "shared" in await office.refusal_of("bob", f"{model}.update", id=own_page["id"], shared=True)
     assert "shared" in await office.refusal_of("bob", f"{model}.create", name="Another", shared=True, **values)
 
 
 async def test_no_caller_creates_a_view_for_another_person(office: Office) -> None:
-    other = (await office.first_record("user", username="bob"))["id"]
+    other_user = (await office.first_record("user", username="bob"))["id"]
 
-    assert "owner" in await office.refusal_of("alice", "view.create", model="lead", name="x", owner=other)
+    assert "owner" in await office.refusal_of("alice", "view.create", model="lead", name="x", owner=other_user)
 
 
 @pytest.mark.parametrize(

@@ -69,21 +69,21 @@ def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[R
 def ordered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records in the order of the keys, with empty values last in both directions, and then by id (API
     document, Filter 4)."""
-    found = sorted(records, key=lambda record: record["id"])
+    ordered_records = sorted(records, key=lambda record: record["id"])
     for key in reversed(query.get("order", ())):
         name, is_descending = key["field"], key.get("dir", "asc") == "desc"
-        full = [record for record in found if record[name] is not None]
+        full = [record for record in ordered_records if record[name] is not None]
         keys = {record["id"]: rank(model.fields.get(name), record[name]) for record in full}
         # A stable sort in reverse keeps equal records in their order.
         full.sort(key=lambda record, keys=keys: keys[record["id"]], reverse=is_descending)
-        found = full + [record for record in found if record[name] is None]
-    return found
+        ordered_records = full + [record for record in ordered_records if record[name] is None]
+    return ordered_records
 
 
 def page(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records of a query."""
-    found = ordered(model, filtered(model, records, query), query)[query.get("offset", 0) :]
-    return found[: query["limit"]] if "limit" in query else found
+    matching = ordered(model, filtered(model, records, query), query)[query.get("offset", 0) :]
+    return matching[: query["limit"]] if "limit" in query else matching
 
 
 def groups(model: Declared, records: Sequence[Record], name: str, query: Query) -> list[dict[str, Any]]:

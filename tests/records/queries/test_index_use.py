@@ -164,15 +164,20 @@ def faults(plan: str, *, may_scan: bool = False) -> bool:
 
 async def check(things: InProcessService, queries: Iterable[dict[str, Any]]) -> None:
     """Require that list and search run these queries without reading or sorting the whole table."""
-    asked = RecordedStatements(things, things.administrator())
+    statements = RecordedStatements(things, things.administrator())
     bad: list[str] = []
     for query in queries:
         # If most records match, the engine may count them in any way. If few records match, it must use an index.
         is_few = any(condition["op"] in ("eq", "in") for condition in query.get("filter", ()))
-        for made, may_scan in ((asked.statement(**query), False), (asked.searching(**query), not is_few)):
-            plan = await asked.plan(made)
+        for statement, may_scan in (
+            (statements.statement(**query), False),
+            (statements.searching(**query), not is_few),
+        ):
+            plan = await statements.plan(statement)
             if faults(plan, may_scan=may_scan) or (is_few and not FOUND.search(plan)):
-                bad.append(f"{str(query)[:200]}\n{made.text}\n" + "\n".join(line[:200] for line in plan.splitlines()))
+                bad.append(
+                    f"{str(query)[:200]}\n{statement.text}\n" + "\n".join(line[:200] for line in plan.splitlines())
+                )
     assert not bad, "\n\n".join(bad)
 
 
@@ -194,9 +199,9 @@ async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(t
 async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_one_day(
     things: InProcessService,
 ) -> None:
-    asked = RecordedStatements(things, things.administrator())
+    statements = RecordedStatements(things, things.administrator())
 
-    plan = await asked.plan(asked.statement(order=[{"field": "day", "dir": "desc"}], limit=50))
+    plan = await statements.plan(statements.statement(order=[{"field": "day", "dir": "desc"}], limit=50))
 
     assert "TEMP B-TREE" not in plan
     assert "Sort" not in plan
@@ -246,19 +251,19 @@ async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(thing
 async def test_a_page_of_a_caller_who_sees_a_part_is_read_from_an_index_too(things: InProcessService) -> None:
     grant = Grant(model="thing", commands="*", clear=FIELDS[:-1], masked=("email",), rows=(where("plain", eq="x"),))
     places = Grant(model="place", commands="*", clear="*", rows=(where("title", is_null=True),))
-    asked = RecordedStatements(things, await things.person(grant, places))
+    statements = RecordedStatements(things, await things.person(grant, places))
     for name in FIELDS[:-2]:
         for direction in ("asc", "desc"):
-            made = asked.statement(order=[{"field": name, "dir": direction}], limit=50)
-            assert not faults(await asked.plan(made)), made.text
+            statement = statements.statement(order=[{"field": name, "dir": direction}], limit=50)
+            assert not faults(await statements.plan(statement)), statement.text
 
 
 async def test_the_check_sees_a_sort_and_a_scan(things: InProcessService) -> None:
-    asked = RecordedStatements(things, things.administrator())
+    statements = RecordedStatements(things, things.administrator())
 
-    assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)))
-    assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)
-    unindexed = await asked.plan(asked.statement(**one_condition("plain", "eq", "y"), limit=50))
+    assert faults(await statements.plan(statements.statement(order=[{"field": "plain"}], limit=50)))
+    assert faults(await statements.plan(statements.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)
+    unindexed = await statements.plan(statements.statement(**one_condition("plain", "eq", "y"), limit=50))
     assert faults(unindexed) or not FOUND.search(unindexed)
 
 
@@ -273,14 +278,14 @@ async def test_the_newest_dates_of_visible_states_are_found_without_reading_rows
         view = run.view_of("errand")
         query = {"order": [{"field": "day", "dir": "desc"}], "limit": 50}
         reading = run.engine.reading(caller, view)
-        made = select.page(reading, view.reach("list"), list_search.read_query(run, "errand", "list", query))
-        keys = made.text.replace(made.text[len("SELECT ") : made.text.index(" FROM ")], "t.id", 1)
+        statement = select.page(reading, view.reach("list"), list_search.read_query(run, "errand", "list", query))
+        keys = statement.text.replace(statement.text[len("SELECT ") : statement.text.index(" FROM ")], "t.id", 1)
         if run.engine.dialect == "postgres":
             async with opened.service.records.database.transaction() as transaction:
                 await transaction.run("SET LOCAL enable_seqscan = off")
-                plan = "\n".join(row[0] for row in await transaction.fetch(f"EXPLAIN {keys}", *made.values))
+                plan = "\n".join(row[0] for row in await transaction.fetch(f"EXPLAIN {keys}", *statement.values))
         else:
-            plan = await opened.plan_of(keys, made.values)
+            plan = await opened.plan_of(keys, statement.values)
 
     assert ("USING COVERING INDEX" if run.engine.dialect == "sqlite" else "Index") in plan
     assert "Sort" not in plan

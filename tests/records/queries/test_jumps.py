@@ -43,19 +43,19 @@ async def jumped(
     """Return the rows of a jump as they are sent."""
     run = world.opened.run(viewer.caller)
     rows = await PageSeeker(run, list_query(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
-    shown = await mask_output.masked_records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
-    return msgspec.json.decode(msgspec.json.encode(shown))
+    shown_rows = await mask_output.masked_records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
+    return msgspec.json.decode(msgspec.json.encode(shown_rows))
 
 
 async def check(world: QueryWorld, viewer: Viewer, query: Query, step: int, rng: random.Random) -> int:
     """Jump to random positions in one list, with the cached positions of earlier jumps. Return the number of jumps."""
-    asked = {name: query[name] for name in ("filter", "order") if name in query}
-    whole = await world.ask(viewer.caller, "list", asked)
+    list_query = {name: query[name] for name in ("filter", "order") if name in query}
+    whole = await world.ask(viewer.caller, "list", list_query)
     known = KnownPositions(step)
     offsets = [rng.randint(0, len(whole) + 2) for _ in range(8)]
     for offset in offsets:
         limit = rng.choice([1, 3, 100])
-        assert await jumped(world, viewer, asked, known, offset, limit) == whole[offset : offset + limit], offset
+        assert await jumped(world, viewer, list_query, known, offset, limit) == whole[offset : offset + limit], offset
     return len(offsets)
 
 
@@ -176,8 +176,8 @@ async def test_pages_far_down_are_those_of_the_whole(trade: InProcessService, cl
             query = {"order": order, "filter": conditions}
             whole = await page(trade, clerk, **query)
             for offset in (len(whole) - 1, rng.randint(1_000, len(whole)), rng.randint(1_000, len(whole)), ROWS):
-                found = await page(trade, clerk, **query, limit=50, offset=offset)
-                assert found == whole[offset : offset + 50], (query, offset)
+                found_page = await page(trade, clerk, **query, limit=50, offset=offset)
+                assert found_page == whole[offset : offset + 50], (query, offset)
     assert trade.service.engine.positions
 
 
@@ -214,18 +214,18 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: InProces
             await trade.value(root, "deal", "create", title=f"a {number}", stage="won")
 
     writing = asyncio.create_task(write())
-    found: list[list[dict[str, Any]]] = []
+    pages: list[list[dict[str, Any]]] = []
     while not writing.done():
-        found.append(await page(trade, clerk, order=[{"field": "title"}], limit=50, offset=1_500))
+        pages.append(await page(trade, clerk, order=[{"field": "title"}], limit=50, offset=1_500))
     await writing
 
     # In each case, all new rows come first, so the page begins at the row 1,501 of the current list.
     whole = await page(trade, clerk, order=[{"field": "title"}])
     ids_of = [record["id"] for record in whole]
-    for rows in found:
-        first = ids_of.index(rows[0]["id"])
-        assert 1_500 <= first <= 1_540
-        assert [row["id"] for row in rows] == ids_of[first : first + 50]
+    for rows in pages:
+        first_index = ids_of.index(rows[0]["id"])
+        assert 1_500 <= first_index <= 1_540
+        assert [row["id"] for row in rows] == ids_of[first_index : first_index + 50]
 
 
 async def test_the_number_of_remembered_jumps_is_bounded(trade: InProcessService, clerk: Caller) -> None:
@@ -247,8 +247,8 @@ async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: InProce
     conditions = [{"field": "stage", "op": "in", "value": ["new", "won"]}]
     query: dict[str, Any] = {"order": [{"field": "size"}], "filter": conditions}
     run = trade.run(clerk)
-    asked = list_search.read_query(run, "deal", "list", {**query, "limit": 20, "offset": 1_500})
-    planned = await sqlite_index_hints.with_index_hints(run, run.view_of("deal"), asked)
+    list_query = list_search.read_query(run, "deal", "list", {**query, "limit": 20, "offset": 1_500})
+    planned = await sqlite_index_hints.with_index_hints(run, run.view_of("deal"), list_query)
     assert planned.scattered == ({"stage"} if run.engine.dialect == "sqlite" else set())
 
     whole = await page(trade, clerk, **query)

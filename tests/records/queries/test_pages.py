@@ -63,11 +63,11 @@ async def test_a_search_is_in_order_with_and_without_a_limit(samples: InProcessS
 
     queries: list[dict[str, Any]] = [{}, {"limit": 30}, {"offset": 0}, {"filter": []}, {"filter": [], "order": []}]
     for query in queries:
-        found = await samples.value(caller, "sample", "search", **query)
-        assert [row["id"] for row in found["rows"]] == ids
+        result = await samples.value(caller, "sample", "search", **query)
+        assert [row["id"] for row in result["rows"]] == ids
 
-    found = await samples.value(caller, "sample", "search", order=[{"field": "id", "dir": "desc"}])
-    assert [row["id"] for row in found["rows"]] == ids[::-1]
+    result = await samples.value(caller, "sample", "search", order=[{"field": "id", "dir": "desc"}])
+    assert [row["id"] for row in result["rows"]] == ids[::-1]
 
 
 async def test_a_page_beyond_the_end_is_empty_and_shows_the_total(samples: InProcessService, caller: Caller) -> None:
@@ -175,22 +175,22 @@ async def test_queries_at_the_limits_are_answered(samples: InProcessService, cal
     ]
     order = [{"field": name} for name in ("title", "size", "day", "stage", "id")]
 
-    found = await samples.value(caller, "sample", "search", filter=conditions, order=order, limit=5_000)
+    result = await samples.value(caller, "sample", "search", filter=conditions, order=order, limit=5_000)
 
-    assert found["total"] == 1
+    assert result["total"] == 1
 
 
 @pytest.mark.parametrize("others", [3, 500])
 async def test_few_and_many_values_of_in_find_the_same(samples: InProcessService, caller: Caller, others: int) -> None:
     values = {"title": 'a"\\\u00e9\U0001f600\n', "size": 2**53 - 1, "day": "2024-02-29", "done": True, "stage": "late"}
-    made = await samples.value(caller, "sample", "create", **values)
+    created_sample = await samples.value(caller, "sample", "create", **values)
     await samples.value(caller, "sample", "create")
     fill: dict[str, Any] = {"title": "x", "size": 1, "day": "2026-11-20", "done": True, "stage": "late", "id": "0"}
 
-    for name, value in (*values.items(), ("id", made["id"])):
+    for name, value in (*values.items(), ("id", created_sample["id"])):
         condition = {"field": name, "op": "in", "value": [fill[name]] * others + [value]}
-        found = await samples.value(caller, "sample", "list", filter=[condition])
-        assert [row["id"] for row in found] == [made["id"]], name
+        rows = await samples.value(caller, "sample", "list", filter=[condition])
+        assert [row["id"] for row in rows] == [created_sample["id"]], name
 
 
 async def test_names_that_are_no_fields_are_unknown(samples: InProcessService, caller: Caller) -> None:
@@ -216,8 +216,8 @@ async def test_moments_are_compared_as_they_are_shown(samples: InProcessService,
     assert every == sorted(every)
     assert len(every) == 5
 
-    for shown in every:
-        for operand in (shown, f"{shown[:-1]}5Z", f"{shown[:19]}Z", f"{shown[:-1]}+01:00"):
+    for shown_moment in every:
+        for operand in (shown_moment, f"{shown_moment[:-1]}5Z", f"{shown_moment[:19]}Z", f"{shown_moment[:-1]}+01:00"):
             for operator in ("eq", "ne", "gt", "gte", "lt", "lte"):
                 met = [moment for moment in every if oracle.matches(None, at.read(moment), operator, at.read(operand))]
                 assert await moments(samples, caller, operator, operand) == met, (operator, operand)

@@ -64,10 +64,10 @@ class QueryWorld:
         caller = await self.opened.person(*grants, Grant(model="target", commands="*", clear="*"))
         queries = [{"filter": [vars_of(rule) for rule in rules]} for rules in alternatives]
         ids = {record["id"] for query in queries for record in oracle.filtered(self.model, records, query)}
-        shown = [self.record_seen_by(record, names, ids) for record in records if record["id"] in ids]
-        return Viewer(caller, names, shown)
+        visible_records = [self.record_seen_by(record, names, ids) for record in records if record["id"] in ids]
+        return Viewer(caller, names, visible_records)
 
-    def record_seen_by(self, record: Record, names: list[str], seen: set[str]) -> Record:
+    def record_seen_by(self, record: Record, names: list[str], visible_ids: set[str]) -> Record:
         """Return a record as a caller sees it who sees these fields and only these records."""
         fields = {name: field for name, field in self.model.fields.items() if name in names}
         return {
@@ -75,7 +75,7 @@ class QueryWorld:
             "revision": 1,
             **{
                 # A ref to a record that does not exist for the caller is empty.
-                name: None if isinstance(field, Ref) and field.target == "thing" and record[name] not in seen
+                name: None if isinstance(field, Ref) and field.target == "thing" and record[name] not in visible_ids
                 else record[name]
                 for name, field in fields.items()
             },
@@ -84,9 +84,9 @@ class QueryWorld:
     async def check(self, viewer: Viewer, query: Query, name: str) -> None:
         """Compare list, search and count_by of a query with the oracle."""
         expected = oracle.page(self.model, viewer.records, query)
-        found = await self.ask(viewer.caller, "search", query)
-        assert found["rows"] == expected
-        assert found["total"] == len(oracle.filtered(self.model, viewer.records, query))
+        result = await self.ask(viewer.caller, "search", query)
+        assert result["rows"] == expected
+        assert result["total"] == len(oracle.filtered(self.model, viewer.records, query))
         assert await self.ask(viewer.caller, "list", query) == expected
         if self.model.fields[name].is_countable:
             condition = {"filter": query["filter"]} if "filter" in query else {}

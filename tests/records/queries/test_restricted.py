@@ -86,13 +86,13 @@ async def visible(trade: InProcessService, caller: Caller, hidden: dict[str, tup
     root = trade.administrator()
     shops = {row["id"] for row in await trade.value(root, "shop", "list") if row["is_open"] == "yes"}
     tokens = {row["id"]: row["email"] for row in await trade.value(caller, "deal", "list")}
-    found: list[dict[str, Any]] = []
+    visible_deals: list[dict[str, Any]] = []
     for row in await trade.value(root, "deal", "list"):
         if not any(row[name] in values for name, values in hidden.items()):
             shop = row["shop"] if row["shop"] in shops else None
-            shown = {"id": row["id"], "revision": 1, "title": row["title"], "email": tokens[row["id"]]}
-            found.append({**shown, "stage": row["stage"], "shop": shop})
-    return found
+            masked_deal = {"id": row["id"], "revision": 1, "title": row["title"], "email": tokens[row["id"]]}
+            visible_deals.append({**masked_deal, "stage": row["stage"], "shop": shop})
+    return visible_deals
 
 
 async def test_masked_hidden_and_missing_fields_are_refused_with_the_same_text(trade: InProcessService) -> None:
@@ -122,8 +122,8 @@ async def test_an_administrators_agent_filters_on_everything_but_personal_fields
 
     condition = {"field": "email", "op": "eq", "value": "p1@example.com"}
     assert await refusal_of(trade, agent, "list", filter=[condition]) == "unknown field deal.email"
-    found = await trade.value(agent, "deal", "search", filter=[{"field": "secret", "op": "eq", "value": "secret 3"}])
-    assert found["total"] == 1
+    result = await trade.value(agent, "deal", "search", filter=[{"field": "secret", "op": "eq", "value": "secret 3"}])
+    assert result["total"] == 1
 
 
 QUERIES: list[dict[str, Any]] = [
@@ -160,9 +160,9 @@ async def test_rows_totals_and_groups_are_of_the_rows_a_rule_leaves(
     assert 0 < len(there) < 96
 
     for query in QUERIES:
-        found = await trade.value(caller, "deal", "search", **query)
-        assert found["rows"] == oracle.page(model, there, query), query
-        assert found["total"] == len(oracle.filtered(model, there, query)), query
+        result = await trade.value(caller, "deal", "search", **query)
+        assert result["rows"] == oracle.page(model, there, query), query
+        assert result["total"] == len(oracle.filtered(model, there, query)), query
         for field in ("stage", "shop"):
             condition = {"filter": query["filter"]} if "filter" in query else {}
             groups = await trade.value(caller, "deal", "count_by", field=field, **condition)
@@ -175,13 +175,13 @@ async def test_several_grants_add_their_rows_up(trade: InProcessService) -> None
     ))  # fmt: skip
     everything = await trade.value(trade.administrator(), "deal", "list")
 
-    found = await trade.value(caller, "deal", "search")
+    result = await trade.value(caller, "deal", "search")
 
     meant = {
         row["id"] for row in everything if (row["region"], row["stage"]) == ("north", "won") or row["margin"] >= 50
     }
-    assert {row["id"] for row in found["rows"]} == meant
-    assert found["total"] == len(meant)
+    assert {row["id"] for row in result["rows"]} == meant
+    assert result["total"] == len(meant)
 
 
 async def test_a_rule_about_the_caller_is_filled_in(trade: InProcessService) -> None:

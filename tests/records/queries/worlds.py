@@ -102,9 +102,11 @@ def conditions(draw: st.DrawFn, model: Declared, names: Sequence[str], records: 
         return {"field": name, "op": operator, "value": draw(st.lists(operand, min_size=1, max_size=5))}
     value = draw(operand)
     if operator == "contains":
-        first, last = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
-        part = draw(st.sampled_from([value, value[first:last]]))
-        value = draw(st.sampled_from([part, part.upper(), part.lower(), part.casefold(), normalize("NFD", part)]))
+        start, last = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
+        excerpt = draw(st.sampled_from([value, value[start:last]]))
+        value = draw(
+            st.sampled_from([excerpt, excerpt.upper(), excerpt.lower(), excerpt.casefold(), normalize("NFD", excerpt)])
+        )
     return {"field": name, "op": operator, "value": value}
 
 

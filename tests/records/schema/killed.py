@@ -151,8 +151,8 @@ def main() -> None:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        told = "killed" if was_killed else "done" if status == 0 else f"failed: {status}"
-        sys.stdout.write(told + "\n")
+        outcome = "killed" if was_killed else "done" if status == 0 else f"failed: {status}"
+        sys.stdout.write(outcome + "\n")
         sys.stdout.flush()
 
 

@@ -18,19 +18,19 @@ def contact(*, is_personal: bool) -> type[Model]:
 async def test_an_agent_sees_neither_the_value_nor_its_older_copies_in_clear(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with inside.open_service(database_url, tmp_path, contact(is_personal=False)) as before:
-        root = before.administrator()
-        made = await before.value(root, "contact", "create", title="Ada", email="old@example.com")
-        await before.value(root, "contact", "update", id=made["id"], email=SECRET)
+    async with inside.open_service(database_url, tmp_path, contact(is_personal=False)) as clear_service:
+        root = clear_service.administrator()
+        created_contact = await clear_service.value(root, "contact", "create", title="Ada", email="old@example.com")
+        await clear_service.value(root, "contact", "update", id=created_contact["id"], email=SECRET)
 
     async with inside.open_service(database_url, tmp_path, contact(is_personal=True)) as after:
         agent, root = await after.agent("scout"), after.administrator()
-        seen = await after.value(agent, "contact", "get", id=made["id"])
-        story = await after.value(agent, "contact", "history", id=made["id"])
+        shown_contact = await after.value(agent, "contact", "get", id=created_contact["id"])
+        story = await after.value(agent, "contact", "history", id=created_contact["id"])
         log = await after.value(agent, "audit_entry", "list")
-        known = await after.value(root, "contact", "history", id=made["id"])
+        known = await after.value(root, "contact", "history", id=created_contact["id"])
 
-    assert seen["email"].startswith("EMAIL_")
+    assert shown_contact["email"].startswith("EMAIL_")
     assert len(story) == 2
     assert "@example.com" not in json.dumps([story, log])
     assert "old@example.com" in json.dumps(known)

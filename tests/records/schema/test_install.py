@@ -21,14 +21,14 @@ def lead() -> type:
 async def test_the_shipped_modules_are_installed_from_empty_and_then_nothing_is_left_to_do(database: Database) -> None:
     shipped = modules.found(SHIPPED)
 
-    taken = await install.upgrade(database, shipped, MASTER)
-    first = await shape(database)
-    again = await install.upgrade(database, shipped, MASTER)
+    steps = await install.upgrade(database, shipped, MASTER)
+    first_shape = await shape(database)
+    second_steps = await install.upgrade(database, shipped, MASTER)
 
-    assert taken
-    assert again == []
+    assert steps
+    assert second_steps == []
     assert (await install.plan(database, shipped)).steps == ()
-    assert await shape(database) == first
+    assert await shape(database) == first_shape
     assert set((await install.bits(database))["lead"]) == set(shipped.models["lead"].fields)
 
 
@@ -40,14 +40,14 @@ async def test_an_empty_table_is_there_for_every_model(database: Database) -> No
 
 
 async def test_the_plan_is_what_is_done_and_changes_nothing(database: Database) -> None:
-    before = await shape(database)
+    shape_before = await shape(database)
 
     plan = await planned(database, lead())
     untouched = await shape(database)
-    taken = await upgrade(database, lead())
+    sentences = await upgrade(database, lead())
 
-    assert untouched == before
-    assert [step.sentence for step in plan.steps] == taken
+    assert untouched == shape_before
+    assert [step.sentence for step in plan.steps] == sentences
     assert (plan.losses, plan.obstacles) == ((), ())
 
 
@@ -100,9 +100,9 @@ async def test_more_fields_than_bits_are_refused_with_the_remedy(database: Datab
 async def test_a_change_of_version_alone_is_noted(database: Database) -> None:
     await install.upgrade(database, registry(lead(), version="1"), MASTER)
 
-    taken = await install.upgrade(database, registry(lead(), version="2"), MASTER)
+    steps = await install.upgrade(database, registry(lead(), version="2"), MASTER)
 
-    assert [step.sentence for step in taken] == ["note the versions: trial 2"]
+    assert [step.sentence for step in steps] == ["note the versions: trial 2"]
     assert (await install.installed(database)).versions == {"trial": "2"}
 
 

@@ -77,9 +77,9 @@ async def state(url: str) -> DatabaseState:
         "values": [(numbers[value],) for value in values],
     }
     under_way = len(await database.fetch("SELECT module FROM module_state"))
-    found = DatabaseState(await shape(database), await installed(database), under_way, rows, sorted(vault))
+    database_state = DatabaseState(await shape(database), await installed(database), under_way, rows, sorted(vault))
     await database.close()
-    return found
+    return database_state
 
 
 async def _vault(database: Database) -> list[Row]:
@@ -190,11 +190,13 @@ def test_two_that_upgrade_at_once_share_the_steps(copies: DatabaseCopies) -> Non
     whole, url = copies.create_copy(), copies.url
 
     async def both() -> tuple[list[str], list[str]]:
-        first, second = await open_schema(url), await open_schema(url)
+        first_database, second_database = await open_schema(url), await open_schema(url)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(upgrade(engine, *AFTER, destroy=True)) for engine in (first, second)]
-        await first.close()
-        await second.close()
+            tasks = [
+                group.create_task(upgrade(engine, *AFTER, destroy=True)) for engine in (first_database, second_database)
+            ]
+        await first_database.close()
+        await second_database.close()
         return tasks[0].result(), tasks[1].result()
 
     async def alone() -> None:
@@ -203,9 +205,9 @@ def test_two_that_upgrade_at_once_share_the_steps(copies: DatabaseCopies) -> Non
         await database.close()
 
     asyncio.run(alone())
-    first, second = asyncio.run(both())
+    first_sentences, second_sentences = asyncio.run(both())
 
-    assert first
-    assert second
-    assert not set(first) & set(second), "each step is taken once"
+    assert first_sentences
+    assert second_sentences
+    assert not set(first_sentences) & set(second_sentences), "each step is taken once"
     assert asyncio.run(state(url)) == asyncio.run(state(whole))

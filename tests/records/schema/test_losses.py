@@ -33,10 +33,10 @@ def _length(stage: str) -> int:
 
 async def upgrade_errors(database: Database, *models: type[Model]) -> str:
     """Return the errors of an upgrade that would lose data. The upgrade must not change anything."""
-    before = (await shape(database), await installed(database))
+    state_before = (await shape(database), await installed(database))
     with pytest.raises(DataLoss) as refusal:
         await upgrade(database, *models)
-    assert (await shape(database), await installed(database)) == before
+    assert (await shape(database), await installed(database)) == state_before
     assert "countersign modules apply --destroy" in str(refusal.value)
     return str(refusal.value)
 
@@ -44,21 +44,21 @@ async def upgrade_errors(database: Database, *models: type[Model]) -> str:
 async def in_the_way(database: Database, *models: type[Model], destroy: bool = False) -> str:
     """Return the data that prevents the upgrade. The upgrade must not change anything, and the plan must report the
     same data."""
-    before = (await shape(database), await installed(database))
+    state_before = (await shape(database), await installed(database))
     with pytest.raises(ConflictingData) as refusal:
         await upgrade(database, *models, destroy=destroy)
-    assert (await shape(database), await installed(database)) == before
+    assert (await shape(database), await installed(database)) == state_before
     assert "; ".join((await planned(database, *models)).obstacles) == str(refusal.value)
     return str(refusal.value)
 
 
 async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Database) -> None:
-    kept, whole = model("lead", title=Text()), model("lead", title=Text(), size=Text(index=True))
+    remaining_model, whole = model("lead", title=Text()), model("lead", title=Text(), size=Text(index=True))
     await upgrade(database, whole)
     await put(database, "lead", title="One", size="Big")
 
-    errors = await upgrade_errors(database, kept)
-    await upgrade(database, kept, destroy=True)
+    errors = await upgrade_errors(database, remaining_model)
+    await upgrade(database, remaining_model, destroy=True)
     await upgrade(database, whole)
 
     assert "drop lead.size with its values" in errors
@@ -95,7 +95,7 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
 
 
 @pytest.mark.parametrize(
-    ("before", "value", "after", "becomes"),
+    ("first_field", "value", "after", "becomes"),
     [
         (Text, "7", Number, "a text cannot become a number"),
         (Number, 7, Text, "a number cannot become a text"),
@@ -107,14 +107,14 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
     ],
 )
 async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
-    database: Database, before: Any, value: int | str | None, after: Any, becomes: str
+    database: Database, first_field: Any, value: int | str | None, after: Any, becomes: str
 ) -> None:
-    other = model("other", title=Text())
-    await upgrade(database, other, model("lead", title=Text(), size=before()))
+    other_model = model("other", title=Text())
+    await upgrade(database, other_model, model("lead", title=Text(), size=first_field()))
     await put(database, "lead", size=value)
 
-    errors = await upgrade_errors(database, other, model("lead", title=Text(), size=after()))
-    await upgrade(database, other, model("lead", title=Text(), size=after()), destroy=True)
+    errors = await upgrade_errors(database, other_model, model("lead", title=Text(), size=after()))
+    await upgrade(database, other_model, model("lead", title=Text(), size=after()), destroy=True)
 
     assert f"drop lead.size with its values, since {becomes}" in errors
     assert await column_of(database, "lead", "size") == [None]
@@ -133,13 +133,13 @@ async def test_an_unused_option_is_removed_without_confirmation(database: Databa
 async def test_the_removal_of_a_used_option_needs_confirmation_and_clears_it(
     database: Database, options: Mapping[str, Any], instead: str | None
 ) -> None:
-    made = {"length": Number(computed=_length)}
-    await upgrade(database, model("lead", stage=Select("new", "lost", "gone", **options), **made))
+    computed_fields = {"length": Number(computed=_length)}
+    await upgrade(database, model("lead", stage=Select("new", "lost", "gone", **options), **computed_fields))
     await put(database, "lead", stage="lost", length=4)
     await put(database, "lead", stage="new", length=3)
 
-    errors = await upgrade_errors(database, model("lead", stage=Select("new", **options), **made))
-    await upgrade(database, model("lead", stage=Select("new", **options), **made), destroy=True)
+    errors = await upgrade_errors(database, model("lead", stage=Select("new", **options), **computed_fields))
+    await upgrade(database, model("lead", stage=Select("new", **options), **computed_fields), destroy=True)
 
     assert "take lost, gone out of lead.stage" in errors
     assert await all_of(database, "lead", "stage", "length") == [(instead, instead and 3), ("new", 3)]
@@ -169,14 +169,16 @@ async def test_a_held_option_of_a_required_field_needs_another_value_first(datab
 
 async def test_a_required_field_without_a_default_is_refused_while_there_are_records(database: Database) -> None:
     user, title = model("user", title=Text()), {"title": Text()}
-    asked = model("lead", title=Text(), size=Number(required=True), owner=Ref("user", required=True, default=CALLER))
+    required_fields_model = model(
+        "lead", title=Text(), size=Number(required=True), owner=Ref("user", required=True, default=CALLER)
+    )
     await upgrade(database, user, model("lead", **title))
     record_id = await put(database, "lead", title="One")
 
-    obstacles = await in_the_way(database, user, asked)
+    obstacles = await in_the_way(database, user, required_fields_model)
     async with database.transaction() as transaction:
         await transaction.run("DELETE FROM lead WHERE id = $1", record_id)
-    await upgrade(database, user, asked)
+    await upgrade(database, user, required_fields_model)
 
     assert obstacles == (
         "lead.size is required and 1 record would be without it: give it a default, or make it optional; "
@@ -231,10 +233,10 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
         email = PersonalValue("EMAIL", "a", True)
         held = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
         alias = await vault.create_alias_id(transaction, "EMAIL", "domain")
-    first = await put(database, "lead", mail="a", mail__value=held[0].id)
+    first_lead = await put(database, "lead", mail="a", mail__value=held[0].id)
     await put(database, "lead", mail="a", mail__value=held[1].id, notes="a", notes__value=held[3].id)
     async with database.transaction() as transaction:
-        await vault.add_alias(transaction, "lead", first, "mail", "domain", alias.id)
+        await vault.add_alias(transaction, "lead", first_lead, "mail", "domain", alias.id)
 
     errors = await upgrade_errors(database, *after)
     await upgrade(database, *after, destroy=True)

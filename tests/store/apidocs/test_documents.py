@@ -213,10 +213,10 @@ async def test_answers_are_valid_by_the_description(world: World, description: d
     for path, item in description["paths"].items():
         if "get" not in item or "{" in path.replace("{id}", "") or not path.startswith(PREFIX):
             continue
-        asked = {"q": "How many games are there?"} if path.endswith(("/ask", "/suggest")) else {}
-        asked = {"ids": product} if path.endswith("/owned") else asked
+        query = {"q": "How many games are there?"} if path.endswith(("/ask", "/suggest")) else {}
+        query = {"ids": product} if path.endswith("/owned") else query
         address = path.replace("{id}", "one")
-        answer = await world.http.get(address, params=asked, headers={"Authorization": f"Bearer {owner}"})
+        answer = await world.http.get(address, params=query, headers={"Authorization": f"Bearer {owner}"})
         assert answer.status_code == 200, (path, answer.text)
         described = item["get"]["responses"]["200"]
         if "$ref" in described:

@@ -134,9 +134,9 @@ def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
     assert all("linux" in item["platforms"] for item in json.loads(listed)["items"])
     assert json.loads(listed)["items"]
     assert [result["status"] for result in json.loads(batch)["results"]] == [200, 200]
-    announced, found = download.split("\n")[:2]
+    announced, digest_line = download.split("\n")[:2]
     assert re.fullmatch("[0-9a-f]{64}", announced)
-    assert found == f"{announced}  -"
+    assert digest_line == f"{announced}  -"
     product, draft, artifact, job, release = _objects(published)
     assert (product["slug"], draft["version"], artifact["status"]) == ("my-tool", "1.0", "ready")
     assert job["status"] == "completed", job
@@ -149,12 +149,12 @@ def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
 
 def _objects(text: str) -> list[Any]:
     """Yield the JSON objects in the text."""
-    found: list[Any] = []
+    objects: list[Any] = []
     while text:
         value, end = json.JSONDecoder().raw_decode(text)
-        found.append(value)
+        objects.append(value)
         text = text[end:].strip()
-    return found
+    return objects
 
 
 async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.AsyncClient) -> None:

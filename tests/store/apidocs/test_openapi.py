@@ -65,23 +65,25 @@ def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any
     for parameter in operation["parameters"]:
         validate(parameter["example"], parameter["schema"])
     for place, kind, content in contents(operation):
-        shown = [resolve_reference(example)["value"] for example in content.get("examples", {}).values()]
-        shown += [content["example"]] if "example" in content else []
+        shown_examples = [resolve_reference(example)["value"] for example in content.get("examples", {}).values()]
+        shown_examples += [content["example"]] if "example" in content else []
         is_json = kind.endswith(("/json", "+json")) and content["schema"]
-        assert shown or not is_json, f"{place} {kind} has no example"
-        for value in shown:
+        assert shown_examples or not is_json, f"{place} {kind} has no example"
+        for value in shown_examples:
             validate(value, content["schema"])
 
 
 NO_VALUES = {"text", "string", "a", "x", ""}
 
 
-def values(part: Any) -> Iterator[str]:
+def values(json_value: Any) -> Iterator[str]:
     """Yield every text in the part."""
-    for member in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+    for member in (
+        json_value.values() if isinstance(json_value, dict) else json_value if isinstance(json_value, list) else ()
+    ):
         yield from values(member)
-    if isinstance(part, str):
-        yield part
+    if isinstance(json_value, str):
+        yield json_value
 
 
 def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -126,17 +128,21 @@ SAID = {
 @pytest.mark.parametrize(("method", "path", "member"), SAID)
 def test_examples_say_what_the_service_says(method: str, path: str, member: str) -> None:
     operation = DESCRIPTION["paths"][f"/api/v1{path}"][method.lower()]
-    found = {value for _, example in shown_by(operation) for value in _named(example, member) if value is not None}
+    example_values = {
+        value for _, example in shown_by(operation) for value in _named(example, member) if value is not None
+    }
 
-    assert found <= SAID[method, path, member]
+    assert example_values <= SAID[method, path, member]
 
 
-def _named(part: Any, member: str) -> Iterator[str]:
+def _named(json_value: Any, member: str) -> Iterator[str]:
     """Yield the texts of the members with this name, at any depth of the part."""
-    if isinstance(part, dict):
-        own = part.get(member)
-        yield from own if isinstance(own, list) else [own] if isinstance(own, str) else []
-    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+    if isinstance(json_value, dict):
+        own_value = json_value.get(member)
+        yield from own_value if isinstance(own_value, list) else [own_value] if isinstance(own_value, str) else []
+    for each in (
+        json_value.values() if isinstance(json_value, dict) else json_value if isinstance(json_value, list) else ()
+    ):
         yield from _named(each, member)
 
 
@@ -288,8 +294,8 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
         """Show one item."""
         return Response(204)
 
-    made = (route("GET", f"/{name}", show, answers={200: named(name)}) for name in ("one", "two"))
-    paths = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
+    same_named_routes = (route("GET", f"/{name}", show, answers={200: named(name)}) for name in ("one", "two"))
+    paths = openapi.document((*EVERY_ROUTE, *same_named_routes), "http://store.example", "countersign")
 
     content = paths["paths"]["/api/v1/one"]["get"]["responses"]["200"]["content"]
     name = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
@@ -309,21 +315,21 @@ class DeprecatedParameter(msgspec.Struct, forbid_unknown_fields=True):
 
 def test_a_deprecated_parameter_is_marked_with_its_end() -> None:
     notice = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
-    made = (
+    deprecated_routes = (
         route("GET", "/old", old, answers={204: None}, deprecation=notice),
         route("GET", "/other", old, answers={204: None}, query=DeprecatedParameter),
     )
-    described = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
+    described = openapi.document((*EVERY_ROUTE, *deprecated_routes), "http://store.example", "countersign")
     paths = described["paths"]
 
-    gone, other = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
+    gone, other_operation = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
     assert (gone["deprecated"], gone["x-sunset"]) == (True, "2026-04-01")
     assert "endpoint_gone" in gone["responses"]["410"]["x-codes"]
-    assert "deprecated" not in other
-    parameter = other["parameters"][0]
+    assert "deprecated" not in other_operation
+    parameter = other_operation["parameters"][0]
     assert (parameter["deprecated"], parameter["schema"]["x-sunset"]) == (True, "2026-04-01")
-    assert other["responses"]["410"]["x-codes"] == ["parameter_gone"]
-    for answer in (gone["responses"]["204"], other["responses"]["204"]):
+    assert other_operation["responses"]["410"]["x-codes"] == ["parameter_gone"]
+    for answer in (gone["responses"]["204"], other_operation["responses"]["204"]):
         named = described["components"]["responses"][answer["$ref"].rpartition("/")[2]]
         assert {"Deprecation", "Sunset", "Link"} <= set(named["headers"])
 

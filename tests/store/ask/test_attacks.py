@@ -27,10 +27,10 @@ from tests.store.ask.shelf import PUBLIC, asked
     ],
 )
 async def test_odd_values_are_answered_or_refused(shelf: Store, question: str) -> None:
-    found = await asked(shelf, question)
+    answer = await asked(shelf, question)
 
-    assert found.status in ("answered", "partial", "refused")
-    assert found.filter is None or error_in(found.filter) is None
+    assert answer.status in ("answered", "partial", "refused")
+    assert answer.filter is None or error_in(answer.filter) is None
 
 
 @pytest.mark.parametrize("which", ["any", "all", "none"])
@@ -68,10 +68,10 @@ async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shel
             lookup_key(item.title),
         )
 
-    found = await asked(shelf, f"What is {item.title}?")
+    answer = await asked(shelf, f"What is {item.title}?")
 
-    assert [source.product for source in found.sources] == [item.slug]
-    assert stranger.slug in found.candidates
+    assert [source.product for source in answer.sources] == [item.slug]
+    assert stranger.slug in answer.candidates
 
 
 async def test_words_of_drafts_alone_correct_no_typing_error(shelf: Store) -> None:

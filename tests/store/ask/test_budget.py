@@ -22,10 +22,10 @@ def test_no_more_than_300_runs_of_words_are_looked_up() -> None:
 async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:
     words = [f"zorb{number}" for number in range(100)]
 
-    found = await asked(shelf, " ".join(words))
+    answer = await asked(shelf, " ".join(words))
 
-    assert found.status == "refused"
-    assert len(found.unused) <= 100
+    assert answer.status == "refused"
+    assert len(answer.unused) <= 100
     assert items.MAX_UNKNOWN < 100
 
 

@@ -37,13 +37,13 @@ def _held(item: Item) -> set[str]:
     return {*words(item.title), *words(" ".join(item.tags)), *words(item.description or "")}
 
 
-def is_true(asked: Filter, item: Item) -> bool:
+def is_true(question_filter: Filter, item: Item) -> bool:
     """Return whether the filter matches the item. This is the oracle in plain Python."""
-    dated = any((asked.since, asked.until))
-    left_out = ["channel"] if dated and asked.when in ("any", "none") else []
-    slots = [(OF_ITEMS[name], values) for name, values in conditions(asked) if name not in left_out]
+    dated = any((question_filter.since, question_filter.until))
+    left_out = ["channel"] if dated and question_filter.when in ("any", "none") else []
+    slots = [(OF_ITEMS[name], values) for name, values in conditions(question_filter) if name not in left_out]
     fits = all(holds(test, values, item) for test, values in slots)
-    return fits and (not dated or is_released(asked, item))
+    return fits and (not dated or is_released(question_filter, item))
 
 
 def holds(test: Test, values: Values, item: Item) -> bool:
@@ -53,26 +53,28 @@ def holds(test: Test, values: Values, item: Item) -> bool:
     return either and each and not any(test(item, value) for value in values.none)
 
 
-def is_released(asked: Filter, item: Item) -> bool:
+def is_released(question_filter: Filter, item: Item) -> bool:
     """Return whether any release, the first release, the last release or no release of the item is in the range."""
-    begin, end = (asked.since or "")[:10], (asked.until or "9999")[:10]
-    days = sorted(each.day for each in item.published if is_in_channel(asked, each.channel))
-    if asked.when in ("first", "last"):
-        days = sorted(each.day for each in item.published)[slice(1) if asked.when == "first" else slice(-1, None)]
-    return any(begin <= day < end for day in days) != (asked.when == "none")
+    begin, end = (question_filter.since or "")[:10], (question_filter.until or "9999")[:10]
+    days = sorted(each.day for each in item.published if is_in_channel(question_filter, each.channel))
+    if question_filter.when in ("first", "last"):
+        days = sorted(each.day for each in item.published)[
+            slice(1) if question_filter.when == "first" else slice(-1, None)
+        ]
+    return any(begin <= day < end for day in days) != (question_filter.when == "none")
 
 
-def is_in_channel(asked: Filter, channel: str) -> bool:
+def is_in_channel(question_filter: Filter, channel: str) -> bool:
     """Return whether the filter requires a release in the channel."""
-    wanted = (*asked.channel.any, *asked.channel.all) or (channel,)
-    return channel in wanted and channel not in asked.channel.none
+    wanted = (*question_filter.channel.any, *question_filter.channel.all) or (channel,)
+    return channel in wanted and channel not in question_filter.channel.none
 
 
-def as_text(asked: Filter) -> str:
+def as_text(question_filter: Filter) -> str:
     """Return the filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
-    members: dict[str, Any] = msgspec.to_builtins(asked)
+    members: dict[str, Any] = msgspec.to_builtins(question_filter)
     pieces: list[str] = []
-    for name, values in conditions(asked):
+    for name, values in conditions(question_filter):
         members.pop(name, None)
         for sign, separator, texts in (("=", "|", values.any), ("=", "&", values.all), ("!=", "|", values.none)):
             if texts:
@@ -101,15 +103,15 @@ def made(chance: random.Random) -> Filter:
     slots: dict[str, Values] = {}
     for name in chance.sample(sorted(values), chance.randint(1, 3)):
         is_multiple = name in ("platform", "channel", "tag")
-        part = chance.choice(("any", "any", "none", "all") if is_multiple else ("any", "none"))
+        combinator = chance.choice(("any", "any", "none", "all") if is_multiple else ("any", "none"))
         texts = tuple(dict.fromkeys(values[name]))
-        slots[name] = Values(**{"any" if part == "all" and len(texts) == 1 else part: texts})
-    found = with_slots(Filter(), **slots)
-    first, last = sorted(chance.sample(range(len(DAYS)), 2))
-    ends = {"since": f"{DAYS[first]}T00:00:00Z", "until": f"{DAYS[last]}T00:00:00Z"}
+        slots[name] = Values(**{"any" if combinator == "all" and len(texts) == 1 else combinator: texts})
+    filled_filter = with_slots(Filter(), **slots)
+    first_day, last = sorted(chance.sample(range(len(DAYS)), 2))
+    ends = {"since": f"{DAYS[first_day]}T00:00:00Z", "until": f"{DAYS[last]}T00:00:00Z"}
     given = {name: ends[name] for name in chance.choice(((), (), ("since",), ("until",), ("since", "until")))}
     when = chance.choice(("any", "any", "first", "last", "none")) if given else "any"
-    return replace(found, **given, when=when)  # pyright: ignore
+    return replace(filled_filter, **given, when=when)  # pyright: ignore
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -119,11 +121,11 @@ async def test_sql_finds_what_plain_python_finds(shelf: Store, size: int) -> Non
         wanted = made(chance)
         expected = [item.slug for item in PUBLIC if is_true(wanted, item)]
 
-        found = await answers.of_filter(shelf, wanted)
+        answer = await answers.of_filter(shelf, wanted)
         counted = await answers.of_filter(shelf, replace(wanted, answer="count"))
 
-        assert [each.product for each in found.sources] == expected, wanted
-        assert (found.total, counted.total) == (len(expected), len(expected)), wanted
+        assert [each.product for each in answer.sources] == expected, wanted
+        assert (answer.total, counted.total) == (len(expected), len(expected)), wanted
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -135,9 +137,9 @@ async def test_a_filter_as_text_is_a_question_with_the_same_meaning(shelf: Store
         members["answer"] = chance.choice(("list", "list", "count"))
         wanted = replace(wanted, **members)  # pyright: ignore
 
-        found = await asked(shelf, as_text(wanted))
+        answer = await asked(shelf, as_text(wanted))
 
-        assert found.filter == wanted, as_text(wanted)
+        assert answer.filter == wanted, as_text(wanted)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -162,7 +164,7 @@ async def test_any_words_have_an_answer_whose_filter_is_valid(shelf: Store, size
             chance.choice(chance.choice((phrases, phrases, others))) for _ in range(chance.randint(1, 12))
         )
 
-        found = await answers.answer(shelf, question, NOW, [chance.choice(phrases)] * chance.randint(0, 1))
+        answer = await answers.answer(shelf, question, NOW, [chance.choice(phrases)] * chance.randint(0, 1))
 
-        assert found.text, question
-        assert "`$" not in found.text, (question, found.text)
+        assert answer.text, question
+        assert "`$" not in answer.text, (question, answer.text)

@@ -77,9 +77,9 @@ PROBES = [
 ]
 
 
-def everything_of(found: object) -> str:
+def everything_of(answer: object) -> str:
     """Return everything that an answer contains."""
-    return repr(found)
+    return repr(answer)
 
 
 async def test_answers_are_the_same_whether_hidden_things_exist_or_not(store: Store, other_store: Store) -> None:
@@ -95,11 +95,11 @@ async def test_answers_are_the_same_whether_hidden_things_exist_or_not(store: St
 
 async def test_hidden_words_are_never_said(shelf: Store) -> None:
     for question in PROBES:
-        found = everything_of(await asked(shelf, question))
+        answer_text = everything_of(await asked(shelf, question))
 
         for secret in SECRETS:
             # An answer may repeat the question, but nothing else.
-            assert secret in question or secret.lower() in question.lower() or secret not in found, question
+            assert secret in question or secret.lower() in question.lower() or secret not in answer_text, question
 
 
 @pytest.mark.parametrize("role", ["owner", "viewer"])
@@ -146,15 +146,15 @@ async def test_hostile_texts_in_the_catalog_change_no_answer(shelf: Store, other
     plain = {question: (await asked(shelf, question)).sources for question in ASKED}
 
     for question, sources in plain.items():
-        found = (await asked(other_store, question)).sources
-        assert [each.product for each in found] == [each.product for each in sources]
+        other_sources = (await asked(other_store, question)).sources
+        assert [each.product for each in other_sources] == [each.product for each in sources]
 
 
 async def test_a_hostile_title_is_a_title(store: Store) -> None:
     titled = ITEMS[0]._replace(title="Robert'); DROP TABLE product;--")
     await stocked(store, (titled, *ITEMS[1:]))
 
-    found = await asked(store, 'What is "Robert\'); DROP TABLE product;--"?')
+    answer = await asked(store, 'What is "Robert\'); DROP TABLE product;--"?')
 
-    assert [each.product for each in found.sources] == ["slow-rivers"]
+    assert [each.product for each in answer.sources] == ["slow-rivers"]
     assert (await asked(store, "How many products are there?")).total == len(PUBLIC)

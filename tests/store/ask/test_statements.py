@@ -15,18 +15,18 @@ MAX_STATEMENTS = 36
 @pytest.fixture
 def statements(shelf: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the statements that run from now on."""
-    found: list[str] = []
+    statement_texts: list[str] = []
 
     def counted(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def ran(text: str, *values: Any) -> Any:
-            found.append(text)
+            statement_texts.append(text)
             return await run(text, *values)
 
         return ran
 
     for name in ("fetch", "fetch_one", "scan"):
         monkeypatch.setattr(shelf.database, name, counted(getattr(shelf.database, name)))
-    return found
+    return statement_texts
 
 
 WORST = {

@@ -105,17 +105,17 @@ def sun_of(drawn: bytes, palette: int) -> float | None:
 
 
 def test_focus_is_where_the_disc_is() -> None:
-    seen: set[str] = set()
+    focuses: set[str] = set()
     for number in range(60):
         slug = f"game-{number}"
         described = placeholder.describe(slug, "game", [])
         x = sun_of(placeholder.draw(slug, "game", []), (placeholder.hash_of(slug) >> 8) % 12)
         if x is not None:
-            seen.add(described.focus)
+            focuses.add(described.focus)
             wanted = "left" if x < WIDTH * 0.4 else "right" if x > WIDTH * 0.6 else "center"
             assert described.focus == wanted, slug
         assert re.fullmatch("#[0-9a-f]{6}", described.color)
-    assert seen == {"left", "center", "right"}
+    assert focuses == {"left", "center", "right"}
 
 
 def test_few_covers_are_kept_in_memory() -> None:

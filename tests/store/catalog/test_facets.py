@@ -31,23 +31,25 @@ async def count_facets(world: World, query: str = "", token: str | None = None, 
     answer = await world.call("GET", f"/products?facets={facets}&{query}", token)
     assert answer.is_success, answer.text
     body = answer.json()
-    found = {name: {value["value"]: value["count"] for value in values} for name, values in body["facets"].items()}
-    return {"total": body["total"], **found}
+    counts_by_facet = {
+        name: {value["value"]: value["count"] for value in values} for name, values in body["facets"].items()
+    }
+    return {"total": body["total"], **counts_by_facet}
 
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
     await stocked(store)
-    kept = await store.database.fetch(EVERY)
+    published_rows = await store.database.fetch(EVERY)
     text = MIGRATION.read_text()
     async with store.database.transaction() as transaction:
         await transaction.run("DELETE FROM catalog_index")
         await transaction.run(text[text.index("INSERT INTO") :].rstrip().rstrip(";"))
 
-    made = await store.database.fetch(EVERY)
+    migrated_rows = await store.database.fetch(EVERY)
 
-    assert len(kept) > 15
-    normal = [(*row[:7], row[7].split(), *row[8:]) for row in kept]
-    assert [(*row[:7], row[7].split(), *row[8:]) for row in made] == normal
+    assert len(published_rows) > 15
+    normal = [(*row[:7], row[7].split(), *row[8:]) for row in published_rows]
+    assert [(*row[:7], row[7].split(), *row[8:]) for row in migrated_rows] == normal
 
 
 async def test_a_list_without_facets_has_no_counts(world: World) -> None:
@@ -63,16 +65,16 @@ async def test_a_list_without_facets_has_no_counts(world: World) -> None:
 )
 async def test_each_count_is_the_length_of_the_list_with_that_value(world: World, query: str) -> None:
     await shelf(world, 60)
-    given = dict(part.split("=") for part in query.split("&") if part)
+    given = dict(parameter.split("=") for parameter in query.split("&") if parameter)
 
-    found = await count_facets(world, query)
+    counts = await count_facets(world, query)
 
-    assert found["total"] == len(await walk(world, **given))
+    assert counts["total"] == len(await walk(world, **given))
     for name, values in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS)):
         for value in values:
-            assert found[name].get(value, 0) == len(await walk(world, **{**given, name: value})), (name, value)
-    assert found["access"]["free"] == len(await walk(world, **given, access="free")) == 0
-    assert found["since"]["7d"] == found["total"]
+            assert counts[name].get(value, 0) == len(await walk(world, **{**given, name: value})), (name, value)
+    assert counts["access"]["free"] == len(await walk(world, **given, access="free")) == 0
+    assert counts["since"]["7d"] == counts["total"]
 
 
 @pytest.mark.parametrize("bad", ["", "kinds", "kind,", "kind tag", "kind," * 11 + "tag", "org"])
@@ -131,11 +133,11 @@ async def test_since_counts_days_and_the_filter_by_days_is_left_out_of_it(world:
             await world.product("north", f"days-{days}")
     day = (datetime.fromisoformat(clock.rfc3339(now)) - timedelta(days=25)).date()
 
-    found = await count_facets(world, f"published_since={day}")
+    counts = await count_facets(world, f"published_since={day}")
 
-    assert found["total"] == 2
-    assert found["since"] == {"7d": 1, "30d": 2, "90d": 3, "365d": 4}
-    assert found["kind"]["game"] == 2
+    assert counts["total"] == 2
+    assert counts["since"] == {"7d": 1, "30d": 2, "90d": 3, "365d": 4}
+    assert counts["kind"]["game"] == 2
 
 
 async def test_rare_tags_are_counted_where_they_are_asked_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,12 +146,12 @@ async def test_rare_tags_are_counted_where_they_are_asked_for(world: World, monk
     await world.product("north", "one", tags=["often"])
     await world.product("south", "two", tags=["often", "rare"])
 
-    before = await count_facets(world, "tag=rare")
+    counts_before = await count_facets(world, "tag=rare")
     of_south = await count_facets(world, "org=south")
     for number in range(4):
         await world.product("north", f"more-{number}", tags=["rare"])
 
-    assert (before["total"], before["tag"]) == (1, {"often": 2, "rare": 1})
+    assert (counts_before["total"], counts_before["tag"]) == (1, {"often": 2, "rare": 1})
     assert of_south["total"] == 1
     assert (await count_facets(world, "tag=rare"))["total"] == 5
     await world.product("north", "last", tags=["rare"])
@@ -183,11 +185,11 @@ async def test_the_newest_change_comes_first(world: World) -> None:
 
     order = await walk(world, sort="-updated_at")
     games = slugs((await world.call("GET", "/products?sort=-updated_at&kind=game&limit=2")).json()["items"])
-    found = slugs((await world.call("GET", "/products?sort=-updated_at&q=p&kind=game")).json()["items"])
+    found_slugs = slugs((await world.call("GET", "/products?sort=-updated_at&q=p&kind=game")).json()["items"])
 
     assert order == ["p-1", "p-4", "p-3", "p-2", "p-0"]
     assert games == ["p-4", "p-3"]
-    assert found == ["p-4", "p-3", "p-2", "p-0"]
+    assert found_slugs == ["p-4", "p-3", "p-2", "p-0"]
 
 
 async def test_the_most_downloaded_come_first(world: World) -> None:
@@ -196,9 +198,9 @@ async def test_the_most_downloaded_come_first(world: World) -> None:
         for downloads, product in zip((5, 9, 0, 9), product_ids, strict=True):
             await transaction.run(SET_DOWNLOADS, product, downloads)
 
-    first, second = sorted((product_ids[1], product_ids[3]), reverse=True)
+    first_id, second_id = sorted((product_ids[1], product_ids[3]), reverse=True)
     expected = {product_ids[number]: f"p-{number}" for number in range(4)}
 
     order = await walk(world, sort="-downloads_7d")
 
-    assert order == [expected[first], expected[second], "p-0", "p-2"]
+    assert order == [expected[first_id], expected[second_id], "p-0", "p-2"]

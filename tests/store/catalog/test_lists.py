@@ -45,7 +45,7 @@ async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]
 def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
     """Return the slugs that a list must contain: the products that meet the filter, by the code points of the title and
     then by id."""
-    kept = [
+    matching = [
         product
         for product in products
         if product["status"] == "public"
@@ -54,23 +54,23 @@ def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
         and (wanted.get("platform") is None or wanted["platform"] in product["platforms"])
         and (wanted.get("tag") is None or wanted["tag"] in product["tags"])
     ]
-    return [each["slug"] for each in sorted(kept, key=lambda each: (each["title"], each["id"]))]
+    return [each["slug"] for each in sorted(matching, key=lambda each: (each["title"], each["id"]))]
 
 
 async def walk(world: World, token: str | None = None, **parameters: str) -> list[str]:
     """Return the slugs of all pages."""
-    found: list[str] = []
+    found_slugs: list[str] = []
     cursor = None
     while True:
         page = await world.call(
             "GET", "/products", token, params={**parameters, **({"cursor": cursor} if cursor else {})}
         )
         assert page.is_success, page.text
-        found += [str(slug) for slug in slugs(page.json()["items"])]
-        assert len(found) < 1_000, "a page repeats the one before"
+        found_slugs += [str(slug) for slug in slugs(page.json()["items"])]
+        assert len(found_slugs) < 1_000, "a page repeats the one before"
         cursor = page.json()["next_cursor"]
         if cursor is None:
-            return found
+            return found_slugs
 
 
 async def test_every_filter_and_combination_gives_what_it_means(world: World) -> None:
@@ -124,9 +124,9 @@ async def test_free_products_can_be_filtered(world: World) -> None:
     await world.product("north", "a", access="free")
     await world.product("south", "b", access="entitled")
 
-    found = [await walk(world, access="free"), await walk(world, access="entitled", sort="-published_at")]
+    slugs_by_access = [await walk(world, access="free"), await walk(world, access="entitled", sort="-published_at")]
 
-    assert found == [["a"], ["b"]]
+    assert slugs_by_access == [["a"], ["b"]]
 
 
 @pytest.mark.parametrize("sort", ["title", "-published_at"])
@@ -172,8 +172,8 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         since = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
         for wanted in ("stable", "beta", "nightly"):
             expected = [slug for slug, each in published.items() if any(c == wanted and at >= day for c, at in each)]
-            found = await walk(world, channel=wanted, published_since=since, sort=sort, limit="1")
-            assert sorted(found) == sorted(expected), (day, wanted)
+            found_slugs = await walk(world, channel=wanted, published_since=since, sort=sort, limit="1")
+            assert sorted(found_slugs) == sorted(expected), (day, wanted)
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ async def test_a_filter_that_means_nothing_is_refused_by_its_name(world: World, 
 async def test_a_cursor_keeps_its_filters_and_goes_with_no_others(world: World) -> None:
     for slug in ("a", "b", "c"):
         await world.product("north", slug, access="free")
-    asked = {"access": "free", "published_since": "2020-01-01", "limit": "1"}
-    cursor = (await world.call("GET", "/products", params=asked)).json()["next_cursor"]
+    filters = {"access": "free", "published_since": "2020-01-01", "limit": "1"}
+    cursor = (await world.call("GET", "/products", params=filters)).json()["next_cursor"]
 
     remaining_response = await world.call("GET", "/products", params={"cursor": cursor})
     other_response = await world.call("GET", "/products", params={"cursor": cursor, "access": "entitled"})
@@ -244,27 +244,27 @@ async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_an
     rng = random.Random(5)
     untouched = [product for product in products if product["status"] == "public"][::2]
     touched = [product for product in products if product not in untouched]
-    found: list[str] = []
+    found_slugs: list[str] = []
     cursor = None
     for step in range(200):
         page = await one_page(world, cursor)
-        found += [str(slug) for slug in slugs(page["items"])]
+        found_slugs += [str(slug) for slug in slugs(page["items"])]
         cursor = page["next_cursor"]
         if cursor is None:
             break
         await disturb(world, owner, touched, step, "".join(rng.choices("abyzé日", k=4)))
 
-    assert [found.count(product["slug"]) for product in untouched] == [1] * len(untouched)
+    assert [found_slugs.count(product["slug"]) for product in untouched] == [1] * len(untouched)
 
 
 async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
     products = await shelf(world, 30)
     viewer = await world.person("viewer@north.example", north="viewer")
 
-    seen = set(await walk(world, viewer, limit="10"))
+    seen_slugs = set(await walk(world, viewer, limit="10"))
 
     drafts = {product["slug"] for product in products if product["status"] == "draft" and product["org"] == "north"}
-    assert seen == set(expected(products)) | drafts
+    assert seen_slugs == set(expected(products)) | drafts
     assert drafts
 
 
@@ -313,9 +313,9 @@ async def test_relevance_puts_titles_before_descriptions_and_pages_through(world
         await world.product("north", f"about-{number}", title=f"Other {number}", description="All about whales.")
     await world.product("north", "whales", title="Whales")
 
-    found = await walk(world, q="whales", sort="relevance", limit="2")
+    found_slugs = await walk(world, q="whales", sort="relevance", limit="2")
 
-    assert found == ["whales", *(f"about-{number}" for number in range(5))]
+    assert found_slugs == ["whales", *(f"about-{number}" for number in range(5))]
 
 
 @pytest.mark.parametrize("sort", ["relevance", "title"])
@@ -375,10 +375,10 @@ async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None
 )
 async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world: World, path: str) -> None:
     await world.product("north", "one")
-    first = await world.call("GET", path)
-    tag = first.headers["etag"]
+    first_response = await world.call("GET", path)
+    tag = first_response.headers["etag"]
     assert tag.startswith('"')
-    assert first.headers["cache-control"].startswith("public")
+    assert first_response.headers["cache-control"].startswith("public")
 
     for header in (tag, f"W/{tag}", f'"other", {tag}', "*"):
         second_response = await world.call("GET", path, headers={"If-None-Match": header})
@@ -393,8 +393,8 @@ async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world
     owner = await world.person("owner@north.example", north="owner")
     body = {"slug": "one", "title": "Another", "kind": "game", "platforms": ["web"], "status": "public"}
     await world.call("PUT", "/products/one", owner, json=body)
-    first = {"version": "1.0.0", "channel": "beta", "notes_only": True}
-    await world.call("POST", "/products/one/releases", owner, json=first)
+    first_response = {"version": "1.0.0", "channel": "beta", "notes_only": True}
+    await world.call("POST", "/products/one/releases", owner, json=first_response)
     await world.call("POST", "/products/one/releases/1.0.0/publish", owner)
     changed_response = await world.call("GET", path, headers={"If-None-Match": tag})
     assert changed_response.status_code == 200

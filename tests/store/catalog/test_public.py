@@ -25,13 +25,13 @@ def backfill() -> str:
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
     await stocked(store)
-    kept = await store.database.fetch(EVERY)
+    published_rows = await store.database.fetch(EVERY)
     async with store.database.transaction() as transaction:
         await transaction.run("DELETE FROM catalog_public")
         await transaction.run(backfill())
 
     await projection.complete_public(store.database)
 
-    assert [row[1] for row in kept] == [item.slug for item in PUBLIC]
-    normal = [(*row[:13], row[13].split()) for row in kept]
+    assert [row[1] for row in published_rows] == [item.slug for item in PUBLIC]
+    normal = [(*row[:13], row[13].split()) for row in published_rows]
     assert [(*row[:13], row[13].split()) for row in await store.database.fetch(EVERY)] == normal

@@ -28,7 +28,7 @@ KEPT = "SELECT slug, product_count, release_count, last_release_at FROM catalog_
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
     await stocked(store)
-    kept = await store.database.fetch(KEPT)
+    published_rows = await store.database.fetch(KEPT)
     (file,) = (Path(distribution.__file__).parent / "migrations").glob("*_publishers.sql")
     text = file.read_text()
     insert = text[text.index("INSERT INTO catalog_publisher") : text.index("-- Words of titles")]
@@ -39,8 +39,8 @@ async def test_the_migration_writes_what_publishing_writes(store: Store) -> None
         await transaction.run(update.rstrip().rstrip(";"))
         await transaction.run(insert.rstrip().rstrip(";"))
 
-    assert [tuple(row) for row in await store.database.fetch(KEPT)] == [tuple(row) for row in kept]
-    assert [tuple(row) for row in kept] == [tuple(row) for row in await store.database.fetch(COUNTS)]
+    assert [tuple(row) for row in await store.database.fetch(KEPT)] == [tuple(row) for row in published_rows]
+    assert [tuple(row) for row in published_rows] == [tuple(row) for row in await store.database.fetch(COUNTS)]
 
 
 async def change(world: World, token: str, slug: str, rng: random.Random) -> None:
@@ -74,20 +74,20 @@ async def test_the_counts_are_true_after_any_changes(world: World) -> None:
     assert [tuple(row) for row in await world.store.database.fetch(KEPT)] == counted
     assert all(row[2] > 2 for row in counted)
     items = (await world.call("GET", "/publishers")).json()["items"]
-    shown = [(item["slug"], item["product_count"], item["release_count"]) for item in items]
-    assert shown == [tuple(row[:3]) for row in counted if row[1]]
+    shown_counts = [(item["slug"], item["product_count"], item["release_count"]) for item in items]
+    assert shown_counts == [tuple(row[:3]) for row in counted if row[1]]
 
 
 async def all_pages(world: World, limit: int) -> list[dict[str, Any]]:
     """Return all pages."""
-    found: list[dict[str, Any]] = []
+    all_items: list[dict[str, Any]] = []
     after = ""
     while True:
         page = await world.call("GET", f"/publishers?limit={limit}{after}")
         assert page.is_success, page.text
-        found += page.json()["items"]
+        all_items += page.json()["items"]
         if page.json()["next_cursor"] is None:
-            return found
+            return all_items
         after = f"&cursor={page.json()['next_cursor']}"
 
 
@@ -116,7 +116,7 @@ async def test_an_organisation_without_public_products_is_not_listed(world: Worl
 async def test_a_publisher_says_what_its_organisation_wrote(world: World) -> None:
     token = await world.person("o@north.example", north="owner")
     await world.product("north", "one")
-    before = (await world.call("GET", "/publishers/north")).json()
+    publisher_before = (await world.call("GET", "/publishers/north")).json()
     profile = {"name": "North & Sons", "text": "We make small games.", "website": "https://north.example"}
 
     written = await world.call("PUT", "/org", token, json=profile)
@@ -125,8 +125,13 @@ async def test_a_publisher_says_what_its_organisation_wrote(world: World) -> Non
     cleared = await world.call("PUT", "/org", token, json={"name": "North", "text": None, "website": None})
 
     assert written.is_success, written.text
-    assert (before["name"], before["text"], before["website"], before["verified"]) == ("North", None, None, False)
-    assert shown_body == {**before, **profile}
+    assert (
+        publisher_before["name"],
+        publisher_before["text"],
+        publisher_before["website"],
+        publisher_before["verified"],
+    ) == ("North", None, None, False)
+    assert shown_body == {**publisher_before, **profile}
     assert {name: written.json()[name] for name in profile} == profile
     assert (renamed_response.json()["text"], renamed_response.json()["website"]) == (
         profile["text"],

@@ -57,14 +57,14 @@ async def listed_versions(
     world: World, token: str | None = None, kind: str = "releases", **parameters: str
 ) -> list[str]:
     """Return the versions of all pages, or of the whole array."""
-    found: list[str] = []
+    versions: list[str] = []
     path = f"/products/one/{kind}"
     page = await world.call("GET", path, token, params=parameters)
     while True:
         assert page.is_success, page.text
-        found += [release["version"] for release in page.json()]
+        versions += [release["version"] for release in page.json()]
         if "next" not in page.links:
-            return found
+            return versions
         page = await world.call("GET", page.links["next"]["url"], token)
 
 
@@ -109,17 +109,17 @@ async def test_a_walk_meets_every_release_once_while_others_are_published(world:
     product = await world.product("north", "one")
     versions = [f"1.{number}.0" for number in range(20)]
     await add(world, product, versions, step_us=1)
-    found: list[str] = []
+    versions_found: list[str] = []
     path = "/products/one/releases?limit=3"
     for number in itertools.count():
         page = await world.call("GET", path)
-        found += [release["version"] for release in page.json()]
+        versions_found += [release["version"] for release in page.json()]
         if "next" not in page.links:
             break
         path = page.links["next"]["url"]
         await add(world, product, [f"2.{number}.0"])
 
-    assert [version for version in found if version in versions] == list(reversed(versions))
+    assert [version for version in versions_found if version in versions] == list(reversed(versions))
 
 
 async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_entitled(world: World) -> None:
@@ -148,8 +148,8 @@ async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_en
     page = (await world.call("GET", "/products/one/drafts?limit=1", viewer)).links["next"]["url"]
     foreign_response = await world.call("GET", page.replace("/drafts?", "/releases?"), viewer)
     assert foreign_response.json()["code"] == "invalid_cursor"
-    shown = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
-    assert shown["status"] == "yanked"
+    shown_release = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
+    assert shown_release["status"] == "yanked"
     assert [channel["version"] for channel in (await world.call("GET", "/products/one")).json()["channels"]] == [
         "1.0.0"
     ]
@@ -196,10 +196,10 @@ async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: 
             body = response.json()
             items = body if isinstance(body, list) else body.get("items", body.get("products"))
             rows = {json.dumps(item) for item in items}
-            seen = {row for row in rows if '"draft"' not in row and '"yanked"' not in row}
-            public = public or seen
+            public_rows = {row for row in rows if '"draft"' not in row and '"yanked"' not in row}
+            public = public or public_rows
             assert rows
-            assert seen <= public, (path, caller)
+            assert public_rows <= public, (path, caller)
             is_shared = response.headers["cache-control"].startswith("public")
             assert is_shared == (caller is None), (path, caller)
             assert "Authorization" in response.headers["vary"]

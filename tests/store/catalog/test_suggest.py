@@ -40,9 +40,9 @@ async def test_the_parts_are_bounded(world: World, monkeypatch: pytest.MonkeyPat
         await world.org(f"star-{number}")
         await world.product(f"star-{number}", f"star-{number}", tags=[f"star-{number}"])
 
-    found = await suggested(world, "star")
+    suggestions = await suggested(world, "star")
 
-    assert [len(found[name]) for name in ("products", "publishers", "tags")] == [6, 3, 3]
+    assert [len(suggestions[name]) for name in ("products", "publishers", "tags")] == [6, 3, 3]
 
 
 async def test_publishers_are_found_by_their_name(world: World) -> None:
@@ -65,9 +65,9 @@ async def test_tags_are_counted_by_public_products(world: World, sets: int, monk
     await world.product("north", "two", tags=["strategy"])
     await world.product("south", "three", tags=["stealth", "strategy"], status="draft")
 
-    found = (await suggested(world, "st"))["tags"]
+    tag_counts = (await suggested(world, "st"))["tags"]
 
-    assert found == [{"value": "strategy", "count": 2}, {"value": "story", "count": 1}]
+    assert tag_counts == [{"value": "strategy", "count": 2}, {"value": "story", "count": 1}]
 
 
 @pytest.mark.parametrize("bad", ["", "...", "x" * 201])

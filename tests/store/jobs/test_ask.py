@@ -103,11 +103,11 @@ async def test_an_answer_given_before_the_end_stays_the_answer(world: World, own
 async def test_a_waiting_call_reserves_its_idempotency_key(world: World, owner: str) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "wait=1"}
 
-    first, second = await asyncio.gather(
+    first_response, second_response = await asyncio.gather(
         *(world.call("POST", "/jobs", owner, json=errand(), headers=key) for _ in range(2))
     )
 
-    assert {first.status_code, second.status_code} == {202, 409}
+    assert {first_response.status_code, second_response.status_code} == {202, 409}
     assert len((await world.call("GET", "/jobs", owner)).json()["items"]) == 1
 
 

@@ -64,9 +64,9 @@ async def test_a_job_that_breaks_once_is_done_the_second_time_in_an_empty_folder
 def test_the_pause_before_another_attempt_doubles_and_differs() -> None:
     pauses = [[runner.back_off_s(attempt) for _ in range(20)] for attempt in (1, 2, 3, 30)]
 
-    for least, found in zip((1, 2, 4, 300), pauses, strict=True):
-        assert least <= min(found) <= max(found) <= least * 1.5
-        assert len(set(found)) > 1
+    for least, pauses_of_attempt in zip((1, 2, 4, 300), pauses, strict=True):
+        assert least <= min(pauses_of_attempt) <= max(pauses_of_attempt) <= least * 1.5
+        assert len(set(pauses_of_attempt)) > 1
 
 
 async def test_an_attempt_that_takes_too_long_is_ended(world: World, owner: str, working: Working) -> None:

@@ -27,8 +27,8 @@ async def test_work_that_waits_behind_other_work_is_no_fault(world: World, owner
     await ask(world, owner)
     await delay(world, 3600)
     async with world.store.database.transaction() as transaction:
-        seen = clock.later(clock.now(), seconds=-seconds)
-        await transaction.run("INSERT INTO job_worker (id, seen_at) VALUES ('w', $1)", seen)
+        seen_at = clock.later(clock.now(), seconds=-seconds)
+        await transaction.run("INSERT INTO job_worker (id, seen_at) VALUES ('w', $1)", seen_at)
 
     assert (await world.call("GET", "/health")).status_code == (200 if seconds == 50 else 503)
 

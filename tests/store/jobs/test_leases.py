@@ -123,20 +123,20 @@ async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: W
         await keep_to_time(world.store)
         assert (await claim(world.store, lease_s=600)).id == waiting
     with clock.fixed(clock.later(now, seconds=61)):
-        again = await claim(world.store)
-    assert (again.id, again.losses, lost.id) == (running, 1, running)
+        reclaimed = await claim(world.store)
+    assert (reclaimed.id, reclaimed.losses, lost.id) == (running, 1, running)
 
 
 async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world: World, owner: str) -> None:
     await ask(world, owner)
-    kept = await claim(world.store)
+    kept_job = await claim(world.store)
     now = clock.later(clock.now(), seconds=-7200)
 
     with clock.fixed(now):
         await keep_to_time(world.store)
         assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(now, seconds=50)):
-        assert await leases.beat(world.store.database, kept, 0.5, 60) is False
+        assert await leases.beat(world.store.database, kept_job, 0.5, 60) is False
     with clock.fixed(clock.later(now, seconds=70)):
         assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
 
@@ -178,11 +178,11 @@ async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> 
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(leases.LOCK_CLAIMS)
-        second = asyncio.create_task(claim(world.store))
-        done, _ = await asyncio.wait({second}, timeout=0.3)
+        second_claim = asyncio.create_task(claim(world.store))
+        done, _ = await asyncio.wait({second_claim}, timeout=0.3)
 
     assert not done
-    assert (await second).id == job_id
+    assert (await second_claim).id == job_id
 
 
 async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World, owner: str) -> None:
@@ -190,14 +190,14 @@ async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World
         pytest.skip("SQLite has one writer, so commits are short")
     slow = await ask(world, owner)
     late = await claim(world.store, lease_s=-1)
-    other = await ask(world, owner)
+    other_job = await ask(world, owner)
 
     async with world.store.database.transaction() as transaction:
         await leases.complete(transaction, late, "{}")
         async with asyncio.timeout(60):
             claimed = await claim(world.store)
 
-    assert (late.id, claimed.id) == (slow, other)
+    assert (late.id, claimed.id) == (slow, other_job)
     assert (await world.call("GET", f"/jobs/{slow}", owner)).json()["status"] == "completed"
 
 
@@ -217,11 +217,11 @@ async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
     await ask(world, owner)
     claimed = await claim(world.store)
 
-    async def again(transaction: Transaction) -> None:
+    async def requeue(transaction: Transaction) -> None:
         await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=5))
 
     async with world.store.database.transaction() as transaction:
-        await again(transaction)
+        await requeue(transaction)
 
     assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(clock.now(), seconds=6)):
@@ -232,13 +232,13 @@ async def test_progress_never_falls_within_an_attempt(world: World, owner: str) 
     job_id = await ask(world, owner)
     claimed = await claim(world.store)
 
-    async def told() -> float:
+    async def stored_progress() -> float:
         progress = (await world.call("GET", f"/jobs/{job_id}", owner)).json()["progress"]
         assert isinstance(progress, float | int)
         return progress
 
     await leases.beat(world.store.database, claimed, 0.5, 60)
     await leases.beat(world.store.database, claimed, 0.3, -1)
-    assert await told() == 0.5
+    assert await stored_progress() == 0.5
     await claim(world.store)
-    assert await told() == 0
+    assert await stored_progress() == 0

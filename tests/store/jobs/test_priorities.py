@@ -19,23 +19,23 @@ NAMES = {BUILD: "build", REQUESTED: "request", BACKGROUND: "delta"}
 
 async def put(world: World, priority: int, count: int = 1, org: str = "north") -> None:
     """Create jobs of an organisation."""
-    found = await organisation_with_slug(world.store.database, org)
-    assert found is not None
+    organisation = await organisation_with_slug(world.store.database, org)
+    assert organisation is not None
     async with world.store.database.transaction() as transaction:
         for _ in range(count):
             body, name = ErrandInput(org), NAMES[priority]
             await queries.enqueue(
-                transaction, world.store, name, body, org_id=found.id, created_by="x", priority=priority
+                transaction, world.store, name, body, org_id=organisation.id, created_by="x", priority=priority
             )
 
 
 async def claim_types(world: World, count: int, max_running: int = 4, lane: leases.Lane = "requested") -> list[str]:
     """Claim this number of jobs one after the other, and return their types. Without a job to claim, the type is ""."""
-    found: list[str] = []
+    claimed_types: list[str] = []
     for _ in range(count):
         claimed = await leases.claim_next(world.store.database, max_running=max_running, lease_s=60, lane=lane)
-        found.append("" if claimed is None else claimed.type)
-    return found
+        claimed_types.append("" if claimed is None else claimed.type)
+    return claimed_types
 
 
 async def test_a_build_goes_before_a_thousand_deltas(world: World) -> None:
@@ -77,12 +77,12 @@ async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> No
 
 async def test_waiting_deltas_do_not_use_the_queue_space_of_pushes(world: World) -> None:
     store = with_changes(world.store, jobs_queued=3)
-    found = await organisation_with_slug(store.database, "north")
-    assert found is not None
+    organisation = await organisation_with_slug(store.database, "north")
+    assert organisation is not None
     await put(world, BACKGROUND, 10)
 
     async with store.database.transaction() as transaction:
-        await queries.require_queue_space(transaction, store, found.id)
+        await queries.require_queue_space(transaction, store, organisation.id)
 
 
 async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:

@@ -32,10 +32,10 @@ async def test_a_worker_that_is_killed_is_replaced_and_its_job_done_once(world: 
         job_id = await ask(world, owner, seconds=3)
         killed = await doing(world, job_id)
         os.kill(killed, signal.SIGKILL)
-        again = await doing(world, job_id, 2)
+        second_worker = await doing(world, job_id, 2)
         body = await wait_for_job(world, owner, job_id)
 
-    assert killed != again
+    assert killed != second_worker
     assert (body["status"], body["attempts"]) == ("completed", 2)
     assert await effects(world.store.database) == [job_id]
 
@@ -111,13 +111,13 @@ def test_serve_keeps_workers_and_ends_them(tmp_path: Path, workers: int) -> None
 
 def worker_pids(data: Path) -> list[int]:
     """Return the worker processes of the data directory, which have its database open."""
-    found: list[int] = []
+    pids: list[int] = []
     for _ in range(500):
-        found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_worker(pid, data)]
-        if len(found) == 2:
+        pids = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_worker(pid, data)]
+        if len(pids) == 2:
             break
         signal.sigtimedwait([], 0.05)
-    return found
+    return pids
 
 
 def is_worker(pid: int, data: Path) -> bool:

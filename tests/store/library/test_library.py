@@ -10,16 +10,16 @@ from tests.store.world import World, slugs
 
 async def walk(world: World, token: str, limit: int) -> list[object]:
     """Return the slugs of all pages by following their links."""
-    found: list[object] = []
+    walked_slugs: list[object] = []
     path = f"/library?limit={limit}"
     while path:
         page = await world.call("GET", path, token)
         assert page.is_success, page.text
         assert isinstance(page.json(), list)
         assert len(page.json()) <= limit
-        found += slugs(page.json())
+        walked_slugs += slugs(page.json())
         path = page.links["next"]["url"] if "next" in page.links else ""
-    return found
+    return walked_slugs
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ async def owned_slugs(world: World) -> list[str]:
     """Return the slugs of ann's products, the newest entitlement first. Two were granted at the same time."""
     await world.person("ann@example.com")
     now = clock.now()
-    made: list[str] = []
+    product_slugs: list[str] = []
     for number in range(7):
         # Ids contain the time. Of two that were granted together, the later one comes first.
         with clock.fixed(clock.later(now, seconds=number - 200)):
             org, status = ("north", "draft") if number < 3 else ("south", "public")
-            made.append(await world.product(org, f"p-{number}", status=status))
-    for number, product in enumerate(made):
+            product_slugs.append(await world.product(org, f"p-{number}", status=status))
+    for number, product in enumerate(product_slugs):
         with clock.fixed(clock.later(now, seconds=number // 2 - 60)):
             await world.grant("ann@example.com", product)
     return [f"p-{number}" for number in (6, 5, 4, 3, 2, 1, 0)]
@@ -104,14 +104,14 @@ async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
         assert await transaction.run(gone, "p-5") == 1
         assert await transaction.run(gone, "p-3") == 1
 
-    rest = [slug for slug in slugs(first_response.json()) if slug]
+    walked_slugs = [slug for slug in slugs(first_response.json()) if slug]
     path = first_response.links["next"]["url"]
     while path:
         page = await world.call("GET", path, token)
-        rest += slugs(page.json())
+        walked_slugs += slugs(page.json())
         path = page.links["next"]["url"] if "next" in page.links else ""
 
-    assert [slug for slug in rest if slug not in ("p-5", "p-3")] == ["p-6", "p-4", "p-2", "p-1", "p-0"]
+    assert [slug for slug in walked_slugs if slug not in ("p-5", "p-3")] == ["p-6", "p-4", "p-2", "p-1", "p-0"]
     assert "p-5" not in await walk(world, token, 100)
 
 

@@ -40,9 +40,9 @@ async def library(world: World, token: str, query: str = "") -> list[dict[str, A
 async def test_a_collection_is_made_renamed_filled_and_deleted(world: World, ann: str) -> None:
     collection_id = await create(world, ann, "Later")
     taken_response = await world.call("POST", "/me/collections", ann, json={"name": "Later"})
-    other = await create(world, ann, "Best")
-    clash = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Later"})
-    same_response = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Best"})
+    other_collection = await create(world, ann, "Best")
+    clash = await world.call("PATCH", f"/me/collections/{other_collection}", ann, json={"name": "Later"})
+    same_response = await world.call("PATCH", f"/me/collections/{other_collection}", ann, json={"name": "Best"})
     for slug in ("p-1", "p-2", "p-1"):
         assert (await world.call("PUT", f"/me/collections/{collection_id}/items/{slug}", ann)).status_code == 204
     renamed_response = await world.call("PATCH", f"/me/collections/{collection_id}", ann, json={"name": "Soon"})
@@ -196,15 +196,15 @@ async def test_the_library_is_filtered_and_ordered(world: World, ann: str) -> No
 @pytest.mark.parametrize("query", ["", "sort=title&", "sort=-updated_at&", "kind=game&hidden=0&"])
 async def test_pages_of_a_filtered_library_hold_everything_once(world: World, ann: str, query: str) -> None:
     whole = slugs(await library(world, ann, query))
-    found: list[object] = []
+    walked_slugs: list[object] = []
     path = f"/library?{query}limit=1"
     while path:
         page = await world.call("GET", path, ann)
         assert page.is_success, page.text
-        found += slugs(page.json())
+        walked_slugs += slugs(page.json())
         path = page.links["next"]["url"] if "next" in page.links else ""
 
-    assert found == whole
+    assert walked_slugs == whole
     assert await walk(world, ann, 3) == slugs(await library(world, ann))
 
 

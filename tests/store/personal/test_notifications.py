@@ -14,11 +14,11 @@ async def notified(world: World, token: str, query: str = "") -> dict[str, Any]:
     return answer.json()
 
 
-def notification_keys(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
+def notification_keys(page: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     """Return the type, the product and the version of each notification."""
     return [
         (item["type"], item["product"]["slug"], item["release"] and item["release"]["version"])
-        for item in found["items"]
+        for item in page["items"]
     ]
 
 
@@ -43,16 +43,16 @@ async def test_releases_updates_and_codes_are_reported_newest_first(world: World
     await publish(world, owner, "owned", "1.0")
     await publish(world, owner, "other", "1.0")
 
-    found = await notified(world, ann)
+    notifications = await notified(world, ann)
 
-    assert notification_keys(found) == [
+    assert notification_keys(notifications) == [
         ("update", "owned", "1.0"),
         ("release", "followed", "1.0"),
         ("redeemed", "owned", None),
     ]
-    assert found["items"][1]["release"] == {"version": "1.0", "channel": "stable", "notes": "x" * 300}
-    assert (found["unseen"], found["next_cursor"]) == (3, None)
-    assert not any(item["seen"] for item in found["items"])
+    assert notifications["items"][1]["release"] == {"version": "1.0", "channel": "stable", "notes": "x" * 300}
+    assert (notifications["unseen"], notifications["next_cursor"]) == (3, None)
+    assert not any(item["seen"] for item in notifications["items"])
     assert await notified(world, bob) == {"items": [], "unseen": 0, "next_cursor": None}
 
 
@@ -67,12 +67,12 @@ async def test_anyone_who_follows_an_organisation_hears_of_all_its_public_produc
     await publish(world, owner, "two", "1.0")
     change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "status": "draft"}
 
-    before = notification_keys(await notified(world, ann))
+    keys_before = notification_keys(await notified(world, ann))
     assert (await world.call("PUT", "/products/two", owner, json=change)).is_success
 
-    assert before == [("release", "two", "1.0"), ("release", "one", "1.0")]
-    found = await notified(world, ann)
-    assert (notification_keys(found), found["unseen"]) == ([("release", "one", "1.0")], 1)
+    assert keys_before == [("release", "two", "1.0"), ("release", "one", "1.0")]
+    notifications = await notified(world, ann)
+    assert (notification_keys(notifications), notifications["unseen"]) == ([("release", "one", "1.0")], 1)
     assert (await world.call("POST", "/products/one/releases/1.0/yank", owner, json={"reason": "bad"})).is_success
     assert await notified(world, ann) == {"items": [], "unseen": 0, "next_cursor": None}
 
@@ -94,8 +94,8 @@ async def test_pages_hold_everything_once_and_belong_to_their_caller(world: Worl
         query = f"limit=2&cursor={page['next_cursor']}" if page["next_cursor"] else ""
 
     assert versions == ["1.4", "1.3", "1.2", "1.1", "1.0"]
-    first = await notified(world, ann, "limit=2")
-    foreign_response = await world.call("GET", f"/me/notifications?cursor={first['next_cursor']}", bob)
+    first_page = await notified(world, ann, "limit=2")
+    foreign_response = await world.call("GET", f"/me/notifications?cursor={first_page['next_cursor']}", bob)
     assert (foreign_response.status_code, foreign_response.json()["code"]) == (400, "invalid_cursor")
 
 

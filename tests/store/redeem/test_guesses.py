@@ -49,7 +49,7 @@ async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World
     token = await world.person("a@example.com")
     for number in range(10):
         await redeem(world, token, f"WRONG-{number}")
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     limited = await redeem(world, token, "ONE-MORE-GUESS")
 
@@ -57,7 +57,7 @@ async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World
     assert 1 <= int(limited.headers["retry-after"]) <= 600
     assert (limited.headers["ratelimit-limit"], limited.headers["ratelimit-remaining"]) == ("10", "0")
     assert limited.headers["ratelimit-reset"] == limited.headers["retry-after"]
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
     with clock.fixed(clock.later(clock.now(), seconds=int(limited.headers["retry-after"]) + 1)):
         later = await world.person_token("a@example.com", "read:library")
         assert (await redeem(world, later, "ONE-MORE-GUESS")).status_code == 404
@@ -155,10 +155,10 @@ async def test_the_same_person_gets_the_same_answer_whatever_became_of_the_code(
     body = {"kind": "license", "products": ["one"], "count": 1, "expires_at": "2999-01-01T00:00:00Z"}
     issued_body = (await world.call("POST", "/codes", owner, json=body)).json()
     token = await world.person("a@example.com")
-    first = await redeem(world, token, issued_body["codes"][0])
+    first_answer = await redeem(world, token, issued_body["codes"][0])
 
     await world.call("POST", f"/codes/{issued_body['batch_id']}/revoke", owner, json={})
-    again = await redeem(world, token, issued_body["codes"][0])
+    second_answer = await redeem(world, token, issued_body["codes"][0])
 
-    assert (again.status_code, again.json()) == (200, first.json())
+    assert (second_answer.status_code, second_answer.json()) == (200, first_answer.json())
     assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == 1

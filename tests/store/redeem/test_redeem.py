@@ -37,19 +37,23 @@ async def redeem(world: World, token: str, code: str, **headers: str) -> Any:
 
 async def test_a_licence_is_redeemed_by_one_person_alone(world: World, owner: str) -> None:
     (code,) = await issue(world, owner)
-    first, second = await world.person("a@example.com"), await world.person("b@example.com")
+    first_person, second_person = await world.person("a@example.com"), await world.person("b@example.com")
 
-    answer = await redeem(world, first, code)
-    again = await redeem(world, first, code)
-    other = await redeem(world, second, code)
+    answer = await redeem(world, first_person, code)
+    repeated_answer = await redeem(world, first_person, code)
+    other_answer = await redeem(world, second_person, code)
 
     assert answer.status_code == 200
-    assert answer.json() == again.json()
-    assert [response.headers.get("already-redeemed") for response in (answer, again, other)] == [None, "true", None]
+    assert answer.json() == repeated_answer.json()
+    assert [response.headers.get("already-redeemed") for response in (answer, repeated_answer, other_answer)] == [
+        None,
+        "true",
+        None,
+    ]
     assert answer.json()["success"] is True
-    assert (other.status_code, other.json()["code"]) == (409, "code_already_redeemed")
-    assert [item["slug"] for item in (await world.call("GET", "/library", first)).json()] == ["one"]
-    assert (await world.call("GET", "/library", second)).json() == []
+    assert (other_answer.status_code, other_answer.json()["code"]) == (409, "code_already_redeemed")
+    assert [item["slug"] for item in (await world.call("GET", "/library", first_person)).json()] == ["one"]
+    assert (await world.call("GET", "/library", second_person)).json() == []
 
 
 async def test_a_code_is_accepted_in_every_spelling(world: World, owner: str) -> None:
@@ -67,26 +71,26 @@ async def test_a_window_that_is_not_open_is_410(world: World, owner: str) -> Non
     (late,) = await issue(world, owner, expires_at=(now + timedelta(days=1)).isoformat())
     person = await world.person("a@example.com")
 
-    before = await redeem(world, person, early)
+    early_answer = await redeem(world, person, early)
     with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
         token = await world.person_token("a@example.com", "read:library")
         after = await redeem(world, token, late)
 
-    assert (before.status_code, before.json()["code"]) == (410, "code_expired")
+    assert (early_answer.status_code, early_answer.json()["code"]) == (410, "code_expired")
     assert (after.status_code, after.json()["code"]) == (410, "code_expired")
-    assert before.json()["resolution"].startswith("Redeem the code again from ")
+    assert early_answer.json()["resolution"].startswith("Redeem the code again from ")
     assert after.json()["resolution"] == "Ask the person who gave you the code for another code."
 
 
 async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(world: World, owner: str) -> None:
     used, unused = await issue(world, owner, count=2)
-    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+    person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
     await redeem(world, person, used)
     batch = (await world.call("GET", "/codes", owner)).json()[0]
     assert (batch["count"], batch["uses"], batch["status"]) == (2, 1, "active")
 
     kept_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner)
-    refused = await redeem(world, other, unused)
+    refused = await redeem(world, other_person, unused)
     still = (await world.call("GET", "/library", person)).json()
     taken_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner, json={"entitlements": True})
 
@@ -102,17 +106,17 @@ async def test_a_code_that_changes_after_it_was_found_gives_nothing(
     world: World, owner: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (code,) = await issue(world, owner)
-    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+    person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
     batch = (await world.call("GET", "/codes", owner)).json()[0]["batch_id"]
 
     async def find_and_change(*arguments: Any) -> Any:
-        found = await find_code(*arguments)
+        found_code = await find_code(*arguments)
         monkeypatch.setattr(routes, "find_code", find_code)
         if change == "code_revoked":
             assert (await world.call("POST", f"/codes/{batch}/revoke", owner)).is_success
         else:
-            assert (await redeem(world, other, code)).is_success
-        return found
+            assert (await redeem(world, other_person, code)).is_success
+        return found_code
 
     monkeypatch.setattr(routes, "find_code", find_and_change)
     late = await redeem(world, person, code)
@@ -127,7 +131,7 @@ async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones
 ) -> None:
     (both,) = await issue(world, owner, products=["two", "one"])
     (spare,) = await issue(world, owner)
-    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+    person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
 
     answer = (await redeem(world, person, both)).json()
     owned_body = (await redeem(world, person, spare)).json()
@@ -135,16 +139,16 @@ async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones
     assert len(answer["products"]) == 2
     assert answer["product_id"] == answer["products"][0]
     assert (answer["already_owned"], owned_body["already_owned"]) == (False, True)
-    assert (await redeem(world, other, spare)).is_success
+    assert (await redeem(world, other_person, spare)).is_success
 
 
 async def test_a_client_redeems_for_its_organisation(world: World, owner: str) -> None:
     (code,) = await issue(world, owner)
-    first, second = await world.client_token("south"), await world.client_token("south")
+    first_token, second_token = await world.client_token("south"), await world.client_token("south")
 
-    assert (await redeem(world, first, code)).is_success
+    assert (await redeem(world, first_token, code)).is_success
 
-    assert [item["slug"] for item in (await world.call("GET", "/library", second)).json()] == ["one"]
+    assert [item["slug"] for item in (await world.call("GET", "/library", second_token)).json()] == ["one"]
 
 
 async def test_guessing_is_limited_for_each_person_and_counts_wrong_codes_alone(world: World, owner: str) -> None:

@@ -189,11 +189,11 @@ async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
     changes: list[asyncio.Task[Any]] = []
 
     async def checked(reader: Reader, release_id: str) -> bool:
-        found = await is_notes_only(reader, release_id)
+        notes_only = await is_notes_only(reader, release_id)
         change = world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes_only": False})
         changes.append(asyncio.ensure_future(change))
         await asyncio.wait(changes, timeout=0.3)
-        return found
+        return notes_only
 
     is_notes_only = lifecycle.is_notes_only
     monkeypatch.setattr(lifecycle, "is_notes_only", checked)
@@ -207,14 +207,14 @@ async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
 async def test_releases_come_newest_first_in_pages_linked_to_each_other(world: World, owner: str) -> None:
     for number in range(7):
         await release(world, owner, f"1.{number}.0")
-    found: list[str] = []
+    listed_versions: list[str] = []
     path = "/products/made/releases?limit=3"
     while path:
         page = await world.call("GET", path)
-        found += [each["version"] for each in page.json()]
+        listed_versions += [each["version"] for each in page.json()]
         path = page.headers["link"].split(">")[0].removeprefix("<") if "link" in page.headers else ""
 
-    assert found == [f"1.{number}.0" for number in reversed(range(7))] == await versions(world)
+    assert listed_versions == [f"1.{number}.0" for number in reversed(range(7))] == await versions(world)
 
 
 async def test_an_incomplete_upload_prevents_publishing(world: World, owner: str) -> None:
@@ -315,23 +315,27 @@ PACKAGED = st.builds(
 def precedence(version: str) -> Any:
     """Compare versions by SemVer 2.0.0 §11, implemented simply."""
     core, _, pre = version.partition("-")
-    numbers = tuple(int(part) for part in core.split("."))
-    steps = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")] if pre else []
+    numbers = tuple(int(number) for number in core.split("."))
+    steps = (
+        [(0, int(identifier), "") if identifier.isdigit() else (1, 0, identifier) for identifier in pre.split(".")]
+        if pre
+        else []
+    )
     return numbers, not pre, steps
 
 
 @given(SEMVERS, SEMVERS)
-def test_semantic_versions_sort_by_their_precedence(one: str, other: str) -> None:
-    assert (sort_key(one) < sort_key(other)) == (precedence(one) < precedence(other))
-    assert (sort_key(one) == sort_key(other)) == (precedence(one) == precedence(other))
+def test_semantic_versions_sort_by_their_precedence(left: str, right: str) -> None:
+    assert (sort_key(left) < sort_key(right)) == (precedence(left) < precedence(right))
+    assert (sort_key(left) == sort_key(right)) == (precedence(left) == precedence(right))
 
 
 @given(PACKAGED, PACKAGED)
-def test_other_versions_sort_as_packages_do(one: str, other: str) -> None:
-    assert (sort_key(one) < sort_key(other)) == (Version(one) < Version(other))
-    assert (sort_key(one) == sort_key(other)) == (Version(one) == Version(other))
+def test_other_versions_sort_as_packages_do(left: str, right: str) -> None:
+    assert (sort_key(left) < sort_key(right)) == (Version(left) < Version(right))
+    assert (sort_key(left) == sort_key(right)) == (Version(left) == Version(right))
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_any_text_has_a_place(one: str, other: str) -> None:
-    assert isinstance(sort_key(one) < sort_key(other), bool)
+def test_any_text_has_a_place(left: str, right: str) -> None:
+    assert isinstance(sort_key(left) < sort_key(right), bool)

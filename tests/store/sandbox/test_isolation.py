@@ -141,14 +141,16 @@ class DataSide:
         for slug in ("written-to", "sold"):
             await self.call("POST", "/api/v1/products", json={**PRODUCT, "slug": slug})
             release = {"version": "1.0.0", "channel": "beta", "notes_only": True}
-            made = await self.call("POST", f"/api/v1/products/{slug}/releases", json=release)
-            assert made.status_code == 201, made.text
+            created = await self.call("POST", f"/api/v1/products/{slug}/releases", json=release)
+            assert created.status_code == 201, created.text
             await self.call("POST", f"/api/v1/products/{slug}/releases/1.0.0/publish")
 
 
-def inside_of(taken: SandboxCaller) -> DataSide:
+def inside_of(sandbox_caller: SandboxCaller) -> DataSide:
     """Return the side of the data set of a key."""
-    return DataSide(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.all_content)
+    return DataSide(
+        sandbox_caller.world.http, "/sandbox", {"X-API-Key": sandbox_caller.key}, sandbox_caller.all_content
+    )
 
 
 async def outside_of(world: World) -> DataSide:
@@ -163,12 +165,12 @@ async def run_every_write(acting: DataSide, watched: DataSide) -> dict[tuple[str
     """Run every write on one side, compare the other side before and after, and return the responses."""
     await acting.stock()
     await watched.call("GET", "/api/v1/products")
-    before, mine = await watched.everything(), await acting.everything()
+    content_before, mine = await watched.everything(), await acting.everything()
     answered: dict[tuple[str, str], int | str] = {}
     effects = 0
     for name in WRITES:
         answered[name] = await acting.write(name)
-        assert await watched.everything() == before, name
+        assert await watched.everything() == content_before, name
         now = await acting.everything()
         effects += now != mine
         mine = now
@@ -193,9 +195,12 @@ async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, fron
 
 
 async def test_one_key_does_not_see_the_changes_of_another_key(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front, "agent")
+    first_caller, second_caller = (
+        await SandboxCaller.create(world, front),
+        await SandboxCaller.create(world, front, "agent"),
+    )
 
-    answered = await run_every_write(inside_of(first), inside_of(second))
+    answered = await run_every_write(inside_of(first_caller), inside_of(second_caller))
 
     assert not {name: status for name, status in answered.items() if status != WRITES[name]}
 

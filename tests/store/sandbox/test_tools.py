@@ -20,16 +20,18 @@ async def spoken(sandbox: SandboxCaller, message: dict[str, Any], place: str = P
 
 
 async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front)
-    before = await all_of(world)
+    first_caller, second_caller = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front)
+    rows_before = await all_of(world)
 
-    made = await spoken(first, tool("run_batch", operations=[{"method": "POST", "path": "/products", "body": PRODUCT}]))
+    batch_result = await spoken(
+        first_caller, tool("run_batch", operations=[{"method": "POST", "path": "/products", "body": PRODUCT}])
+    )
 
-    assert made["structuredContent"]["results"][0]["status"] == 201
-    assert (await spoken(first, tool("get_product", id="made")))["structuredContent"]["org"] == "sandbox"
-    assert (await spoken(second, tool("get_product", id="made")))["isError"] is True
+    assert batch_result["structuredContent"]["results"][0]["status"] == 201
+    assert (await spoken(first_caller, tool("get_product", id="made")))["structuredContent"]["org"] == "sandbox"
+    assert (await spoken(second_caller, tool("get_product", id="made")))["isError"] is True
     assert (await world.call("GET", "/products/made")).status_code == 404
-    assert await all_of(world) == before
+    assert await all_of(world) == rows_before
 
 
 async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: SandboxCaller) -> None:

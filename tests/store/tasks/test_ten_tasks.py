@@ -27,10 +27,10 @@ FILE = b"#!/bin/sh\necho hello\n"
 async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: OverviewAgent) -> None:
     await agent.begin()
     listing = (await agent.section("catalog")).operation("GET", "list products")
-    asked = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
-    found = await agent.run_operation(listing, params={**asked, listing.parameter_of_form("date"): "2026-01-01"})
+    parameters = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
+    listed = await agent.run_operation(listing, params={**parameters, listing.parameter_of_form("date"): "2026-01-01"})
 
-    tool = found.json()["items"][0]
+    tool = listed.json()["items"][0]
     assert (tool["kind"], "linux" in tool["platforms"]) == ("tool", True)
     assert len(agent.requests) <= 4
     releases = (await agent.http.get(f"/api/v1/products/{tool['slug']}/releases?channel=beta")).json()
@@ -104,8 +104,8 @@ async def let_in(agent: OverviewAgent, pat: Visitor, refused: httpx.Response) ->
     registered = (await agent.send("POST", place, content=body, headers={"Content-Type": "application/json"})).json()
 
     claim = registered["claim"]
-    shown = await pat.decide(claim["verification_uri"], user_code=claim["user_code"])
-    assert shown.status_code == 200, shown.text
+    decision_page = await pat.decide(claim["verification_uri"], user_code=claim["user_code"])
+    assert decision_page.status_code == 200, decision_page.text
 
     place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(\S+=<CLAIM_TOKEN>)", skill)[0]
     form = form.replace("<CLAIM_TOKEN>", claim["token"])
@@ -124,14 +124,14 @@ async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(
     redeem = (await agent.section("redeem")).operation("POST", "redeem a code")
     body = {**redeem.example, "code": demo.LICENCE_CODES[0]}
     refused = await agent.run_operation(redeem, json=body)
-    before = len(agent.requests)
+    count_before = len(agent.requests)
 
     await let_in(agent, pat, refused)
     redeemed = await agent.run_operation(redeem, json=body)
 
     assert refused.status_code == 401
     assert (redeemed.status_code, redeemed.json()["success"]) == (200, True)
-    assert len(agent.requests) - before <= 5
+    assert len(agent.requests) - count_before <= 5
     assert len(agent.requests) <= 9
 
 
@@ -252,12 +252,12 @@ async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
         assert resolution is not None
         # Requests for keys do not count against the quota that is used up.
         key = (await agent.send("GET", resolution[1])).json()[resolution[2]]
-        again = await agent.run_operation(listing, headers={resolution[3]: key})
+        keyed_answer = await agent.run_operation(listing, headers={resolution[3]: key})
 
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 60
-    assert again.status_code == 200
-    assert int(again.headers["ratelimit-limit"]) > int(answer.headers["ratelimit-limit"])
+    assert keyed_answer.status_code == 200
+    assert int(keyed_answer.headers["ratelimit-limit"]) > int(answer.headers["ratelimit-limit"])
     assert len(agent.requests) <= 2
 
 

@@ -105,8 +105,8 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDes
     answer = await desk.send(tool("list_products"), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-    head, data, *rest = answer.text.split("\n")
-    assert (head, rest) == ("event: message", ["", ""])
+    head, data, *last_lines = answer.text.split("\n")
+    assert (head, last_lines) == ("event: message", ["", ""])
     assert len(json.loads(data.removeprefix("data: "))["result"]["structuredContent"]["items"]) == 1
 
 
@@ -195,11 +195,11 @@ async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, r
 
 
 async def test_revision_2026_is_served_where_it_is_switched_on(modern_desk: McpDesk, desk: McpDesk) -> None:
-    found = (await send(modern_desk, with_meta(request("server/discover")))).json()["result"]
+    discovery = (await send(modern_desk, with_meta(request("server/discover")))).json()["result"]
     listed_result = (await send(modern_desk, with_meta(request("tools/list")))).json()["result"]
     called = (await send(modern_desk, with_meta(tool("get_product", id="saga")))).json()["result"]
 
-    assert found["supportedVersions"][0] == "2026-07-28"
+    assert discovery["supportedVersions"][0] == "2026-07-28"
     assert listed_result["tools"] == await modern_desk.tools("alice")
     assert called["structuredContent"]["slug"] == "saga"
     assert called["resultType"] == "complete"

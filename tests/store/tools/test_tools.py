@@ -136,13 +136,13 @@ async def test_o5_each_caller_is_listed_what_the_token_allows(both: McpDesk, rev
 
 @every_revision
 async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: McpDesk, revision: str) -> None:
-    before = await all_rows(world_of(both).store)
+    rows_before = await all_rows(world_of(both).store)
     for who, name in (("reader", "get_library"), ("reader", "redeem_code"), ("carol", "create_job")):
         for arguments in ({}, {"code": "A"}, {"no_such": 1}):
             assert await both.error(tool(name, **arguments), who, revision) == (-32602, f"Unknown tool: {name}")
     for name in ("fly", "", "list_products ", "LIST_PRODUCTS", "POST /products", "x" * 9000):
         assert await both.error(tool(name), "alice", revision) == (-32602, f"Unknown tool: {name}")
-    assert await all_rows(world_of(both).store) == before
+    assert await all_rows(world_of(both).store) == rows_before
 
 
 @pytest.mark.parametrize(("name", "scope"), [("redeem_code", "read:library"), ("get_job", None)])
@@ -211,16 +211,16 @@ async def test_a_tool_answers_what_http_answers(both: McpDesk) -> None:
 async def test_pages_of_an_array_are_followed_by_their_cursor(both: McpDesk) -> None:
     world = world_of(both)
     await world.grant("carol@example.com", *[await world.product("north", f"game-{number}") for number in range(5)])
-    found: list[str] = []
+    slugs: list[str] = []
     cursor = None
     while True:
         page = await both.call_tool("carol", "get_library", limit=2, cursor=cursor)
-        found += [item["slug"] for item in page["items"]]
+        slugs += [item["slug"] for item in page["items"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
 
-    assert sorted(found) == [f"game-{number}" for number in range(5)]
+    assert sorted(slugs) == [f"game-{number}" for number in range(5)]
 
 
 @every_revision
@@ -304,20 +304,23 @@ async def test_a_call_with_a_key_has_its_effect_once(both: McpDesk) -> None:
     (code,) = (await world.call("POST", "/codes", owner, json=body)).json()["codes"]
     key = str(uuid.uuid4())
 
-    first = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
-    again = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
-    other = await both.refusal_of("carol", "redeem_code", code="ZZZZ", idempotency_key=key)
+    first_result = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
+    second_result = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
+    other_refusal = await both.refusal_of("carol", "redeem_code", code="ZZZZ", idempotency_key=key)
 
-    assert first == again
-    assert first["success"] is True
-    assert "used for a different request" in other
+    assert first_result == second_result
+    assert first_result["success"] is True
+    assert "used for a different request" in other_refusal
     assert [item["slug"] for item in (await both.call_tool("carol", "get_library"))["items"]] == ["saga"]
 
 
 @pytest.mark.parametrize("mode", ["parallel", "atomic"])
 async def test_a_batch_is_run_by_its_tool(both: McpDesk, mode: str) -> None:
-    made = {"slug": "new", "title": "New", "kind": "game", "platforms": ["linux"]}
-    operations = [{"method": "POST", "path": "/products", "body": made}, {"method": "GET", "path": "/products/nothing"}]
+    product = {"slug": "new", "title": "New", "kind": "game", "platforms": ["linux"]}
+    operations = [
+        {"method": "POST", "path": "/products", "body": product},
+        {"method": "GET", "path": "/products/nothing"},
+    ]
 
     done = await both.call_tool("alice", "run_batch", operations=operations, mode=mode)
     nested = await both.call_tool(
@@ -326,8 +329,8 @@ async def test_a_batch_is_run_by_its_tool(both: McpDesk, mode: str) -> None:
 
     statuses = [result["status"] for result in done["results"]]
     assert statuses == ([201, 404] if mode == "parallel" else [424, 404])
-    found = await both.result(tool("get_product", id="new"))
-    assert found["isError"] == (mode == "atomic")
+    product_result = await both.result(tool("get_product", id="new"))
+    assert product_result["isError"] == (mode == "atomic")
     assert nested["results"][0]["body"]["code"] == "not_batchable"
 
 

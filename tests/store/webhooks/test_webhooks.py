@@ -49,11 +49,11 @@ async def added(world: World, token: str, receiver: Receiver, *types: str) -> di
 
 async def delivered_messages(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
     """Deliver the pending messages, and return the type and the subject of each."""
-    before = len(receiver.messages)
+    count_before = len(receiver.messages)
     lanes = Sender(events.outbox_of(store))
     await lanes.open()
     await lanes.drain()
-    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[before:]]
+    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[count_before:]]
 
 
 async def publish_release(world: World, token: str, slug: str, version: str, notes: str = "") -> None:
@@ -116,13 +116,13 @@ async def test_an_agent_that_may_publish_is_reported_and_one_that_only_reads_is_
     assert person is not None
     applicant = Applicant("PLANTED NAME", "192.0.2.7", frozenset(scopes.split()))
     async with world.store.database.transaction() as transaction:
-        made, _ = await registrations.add(
+        registration, _ = await registrations.add(
             transaction, "service_auth", applicant, email=person.email, claim_ttl_s=60, interval_s=5
         )
-        await claim.bind(transaction, made, person.id)
+        await claim.bind(transaction, registration, person.id)
 
     assert await delivered_messages(world.store, receiver) == (
-        [("agent.added", f"agents/{made.id}")] if is_told else []
+        [("agent.added", f"agents/{registration.id}")] if is_told else []
     )
 
 
@@ -130,11 +130,11 @@ async def test_another_organisation_sees_and_hears_nothing(world: World, receive
     north, south = await owner(world), await owner(world, "south")
     webhook = await added(world, north, receiver)
     await world.product("north", "game")
-    async with receiving() as theirs:
-        await added(world, south, theirs)
+    async with receiving() as their_receiver:
+        await added(world, south, their_receiver)
         await publish_release(world, north, "game", "1.0.0")
         assert len(await delivered_messages(world.store, receiver)) == 1
-        assert theirs.messages == []
+        assert their_receiver.messages == []
 
     listed_body = (await world.call("GET", "/org/webhooks", south)).json()
     assert webhook["id"] not in json.dumps(listed_body)
@@ -204,13 +204,13 @@ async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: R
     pinged = [(await world.call("POST", f"{path}/ping", token)).json()["event_id"] for _ in range(3)]
     assert await delivered_messages(world.store, receiver) == [("webhook.ping", f"webhooks/{webhook['id']}")] * 3
 
-    first = (await world.call("GET", f"{path}/deliveries", token, params={"limit": 2})).json()
-    follow = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await world.call("GET", f"{path}/deliveries", token, params=follow)).json()
-    shown = first["items"] + second["items"]
-    assert sorted(delivery["event_id"] for delivery in shown) == sorted(pinged)
-    assert second["next_cursor"] is None
-    assert {(delivery["state"], delivery["attempts"], delivery["answer"]) for delivery in shown} == {
+    first_page = (await world.call("GET", f"{path}/deliveries", token, params={"limit": 2})).json()
+    follow = {"limit": 2, "cursor": first_page["next_cursor"]}
+    second_page = (await world.call("GET", f"{path}/deliveries", token, params=follow)).json()
+    deliveries = first_page["items"] + second_page["items"]
+    assert sorted(delivery["event_id"] for delivery in deliveries) == sorted(pinged)
+    assert second_page["next_cursor"] is None
+    assert {(delivery["state"], delivery["attempts"], delivery["answer"]) for delivery in deliveries} == {
         ("delivered", 1, 200)
     }
     none_response = await world.call("GET", f"{path}/deliveries", token, params={"state": "given_up"})

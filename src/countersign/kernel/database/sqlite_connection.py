@@ -217,7 +217,7 @@ def numbered(statement: str) -> str:
 
 
 def _renumber(statement: str) -> str:
-    return _PIECE.sub(lambda found: f"?{found[1]}" if found[1] else found[0], statement)
+    return _PIECE.sub(lambda matched: f"?{matched[1]}" if matched[1] else matched[0], statement)
 
 
 _numbered_once = lru_cache(maxsize=4096)(_renumber)
@@ -305,13 +305,13 @@ def copy_to(connection: Connection, path: Path, progress: Callable[[int], None])
         StorageFull, Unavailable: see `refuse`.
     """
     try:
-        made = apsw.Connection(str(path))
-        target = cast(Connection, made)
+        copy_connection = apsw.Connection(str(path))
+        target = cast(Connection, copy_connection)
         try:
             # Only the caller uses the copy, and flushes it when it must be durable, so the copy needs no journal.
             target.pragma("journal_mode", "OFF")
             target.pragma("synchronous", "OFF")
-            with made.backup("main", cast(apsw.Connection, connection), "main") as backup:
+            with copy_connection.backup("main", cast(apsw.Connection, connection), "main") as backup:
                 while not backup.done:
                     backup.step(PAGES_PER_STEP)
                     progress((backup.page_count - backup.remaining) * PAGE_BYTES)
@@ -355,8 +355,8 @@ def refusal(error: apsw.Error, connection: Connection | None = None, *, file: st
 def _meaning(error: apsw.Error, file: str) -> Refused | None:
     if is_disk_full(error) or (isinstance(error, _FILE_ERRORS) and file and is_volume_full(Path(file))):
         return disk_full("the database")
-    found = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
-    if found is None:
+    remedy = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
+    if remedy is None:
         return None
     is_damaged = isinstance(error, apsw.CorruptError | apsw.NotADBError)
-    return Unavailable(found, resolution=_RESTORE if is_damaged else None)
+    return Unavailable(remedy, resolution=_RESTORE if is_damaged else None)

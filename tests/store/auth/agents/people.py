@@ -54,10 +54,10 @@ class Visitor:
 
     async def decide(self, address: str, decision: str = "allow", user_code: str = "") -> httpx.Response:
         """Open the page of a claim and send its form."""
-        shown = await self.get(address)
-        if shown.status_code != 200:
-            return shown
-        return await self.send(address, csrf=csrf_of(shown), user_code=user_code, **{DECISIONS[decision]: "yes"})
+        claim_page = await self.get(address)
+        if claim_page.status_code != 200:
+            return claim_page
+        return await self.send(address, csrf=csrf_of(claim_page), user_code=user_code, **{DECISIONS[decision]: "yes"})
 
     def _headers(self) -> dict[str, str]:
         return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}

@@ -319,16 +319,16 @@ async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the
     await provider.trust(world.store)
     agent = await register_anonymously(world, REQUESTED_SCOPES)
     await Visitor.signed_in(world, ANN, north="publisher")
-    before = await registrations.with_id(world.store.database, agent.answer["id"])
-    assert before is not None
+    registration_before = await registrations.with_id(world.store.database, agent.answer["id"])
+    assert registration_before is not None
     await claim_with_assertion(world, agent, provider.mint(ROOT_URL, scope="read:products"))
 
     # This one was read before the other one was written, as when both arrive at the same time.
     later = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
-    await claim_by_assertion(world.store, later, before)
+    await claim_by_assertion(world.store, later, registration_before)
     foreign = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="write:releases"))
     with pytest.raises(InvalidScope):
-        await claim_by_assertion(world.store, foreign, before)
+        await claim_by_assertion(world.store, foreign, registration_before)
 
     assert await scopes_of(world, agent) == ("unclaimed", frozenset({"read:products"}))
 
@@ -352,15 +352,15 @@ async def test_an_assertion_without_any_scope_that_the_agent_asked_for_claims_no
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    agent, other = RegisteredAgent(world.http), RegisteredAgent(world.http)
+    agent, other_agent = RegisteredAgent(world.http), RegisteredAgent(world.http)
     await agent.register({"type": "anonymous", "scope": "read:products"})
-    await other.register({"type": "anonymous", "scope": "read:library"})
+    await other_agent.register({"type": "anonymous", "scope": "read:library"})
     assertion = provider.mint(ROOT_URL, scope="read:library")
 
     refused = await claim_with_assertion(world, agent, assertion)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_scope")
-    assert (await claim_with_assertion(world, other, assertion)).json()["status"] == "claimed"
+    assert (await claim_with_assertion(world, other_agent, assertion)).json()["status"] == "claimed"
 
 
 async def test_t42_a_security_event_ends_everything_the_provider_asserted(

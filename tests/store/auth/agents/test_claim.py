@@ -182,7 +182,7 @@ async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked", "given"),
+    ("granted", "scope", "given"),
     [
         ("read:library write:releases", "write:releases", None),
         ("read:library write:releases", "read:library write:releases", None),
@@ -193,7 +193,7 @@ async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat
     ],
 )
 async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_endpoint(
-    world: World, granted: str, asked: str, given: str | None
+    world: World, granted: str, scope: str, given: str | None
 ) -> None:
     ann = await Visitor.signed_in(world, "ann@north.example", north="publisher")
     agent = await RegisteredAgent.by_email(world, ann.email, granted)
@@ -205,8 +205,8 @@ async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_en
         await people.set_role(transaction, north.id, ann.email, "viewer")
     grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
 
-    exchange_response = await agent.exchange(assertion, asked)
-    poll_response = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": asked} if asked else {})})
+    exchange_response = await agent.exchange(assertion, scope)
+    poll_response = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": scope} if scope else {})})
 
     for answer in (exchange_response, poll_response):
         if given is None:
@@ -472,27 +472,27 @@ async def lock(transaction: Transaction, dialect: Dialect, registration_id: str)
     await transaction.fetch(f"SELECT 1 FROM registration WHERE id = $1{rows}", registration_id)
 
 
-@pytest.mark.parametrize(("first", "statuses"), [("complete", (200, 409)), ("begin", (410, 200))])
+@pytest.mark.parametrize(("first_step", "statuses"), [("complete", (200, 409)), ("begin", (410, 200))])
 async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or_refused(
-    world: World, pat: Visitor, lock_waits: LockWaits, first: str, statuses: tuple[int, int]
+    world: World, pat: Visitor, lock_waits: LockWaits, first_step: str, statuses: tuple[int, int]
 ) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
     digits = digits_of(await pat.decide(agent.other_link))
     calls = {"complete": lambda: agent.complete(digits), "begin": lambda: agent.attempt_again(PAT)}
-    second = "begin" if first == "complete" else "complete"
+    second_step = "begin" if first_step == "complete" else "complete"
     started: dict[str, asyncio.Task[httpx.Response]] = {}
 
     async with world.store.database.transaction() as transaction:
         await lock(transaction, world.store.database.dialect, agent.answer["id"])
         # Both transactions have read the registration as unclaimed before one of them changes it.
-        for waiting, name in enumerate((first, second), 1):
+        for waiting, name in enumerate((first_step, second_step), 1):
             started[name] = asyncio.create_task(calls[name]())
             await lock_waits.reach(waiting)
     complete_response, begin_response = await started["complete"], await started["begin"]
     status = (await agent.poll()).json()["status"]
 
     assert (complete_response.status_code, begin_response.status_code) == statuses
-    assert status == ("claimed" if first == "complete" else "pending")
+    assert status == ("claimed" if first_step == "complete" else "pending")
 
 
 async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: World, pat: Visitor) -> None:

@@ -30,17 +30,17 @@ async def test_an_anonymous_agent_may_read_at_once_and_be_claimed_later(world: W
 
     answered = await agent.register(body)
 
-    said = answered.json()
+    registration = answered.json()
     assert answered.status_code == 200
     assert answered.headers["cache-control"] == "no-store"
-    assert said["registration_id"] == said["id"]
-    assert said["registration_type"] == said["type"] == "anonymous"
-    assert said["pre_claim_scopes"] == said["scopes"]["pre_claim"] == READING[:2]
-    assert said["post_claim_scopes"] == said["scopes"]["post_claim"] == READING
-    assert said["identity_assertion"] == said["identity"]["assertion"]
-    assert said["claim_token"] == said["claim"]["token"]
-    assert said["claim_url"] == "http://127.0.0.1:8480/api/v1/auth/me"
-    assert "user_code" not in said["claim"]
+    assert registration["registration_id"] == registration["id"]
+    assert registration["registration_type"] == registration["type"] == "anonymous"
+    assert registration["pre_claim_scopes"] == registration["scopes"]["pre_claim"] == READING[:2]
+    assert registration["post_claim_scopes"] == registration["scopes"]["post_claim"] == READING
+    assert registration["identity_assertion"] == registration["identity"]["assertion"]
+    assert registration["claim_token"] == registration["claim"]["token"]
+    assert registration["claim_url"] == "http://127.0.0.1:8480/api/v1/auth/me"
+    assert "user_code" not in registration["claim"]
 
 
 @pytest.mark.parametrize(

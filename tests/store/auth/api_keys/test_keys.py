@@ -87,8 +87,8 @@ async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: Worl
     assert sixth.json()["code"] == "rate_limit_exceeded"
     assert 3500 < int(sixth.headers["retry-after"]) <= 3600
     assert len(await stored_keys(world)) == 5
-    other = httpx.ASGITransport(distribution.create(world.store), client=("10.9.8.7", 1))
-    async with httpx.AsyncClient(transport=other, base_url="http://127.0.0.1:8480") as elsewhere:
+    other_transport = httpx.ASGITransport(distribution.create(world.store), client=("10.9.8.7", 1))
+    async with httpx.AsyncClient(transport=other_transport, base_url="http://127.0.0.1:8480") as elsewhere:
         assert (await elsewhere.get("/api/keys")).status_code == 200
     with clock.fixed(clock.later(clock.now(), seconds=3601)):
         assert (await world.http.get("/api/keys")).status_code == 200
@@ -111,11 +111,11 @@ async def test_a_key_reads_what_is_public_with_the_quota_of_its_tier(world: Worl
 
 
 async def test_every_key_has_a_quota_of_its_own(world: World) -> None:
-    first, second = await key_of(world), await key_of(world)
+    first_key, second_key = await key_of(world), await key_of(world)
 
     left = [
         int((await world.http.get("/api/v1/info", headers={"X-API-Key": key})).headers["ratelimit-remaining"])
-        for key in (first, first, second)
+        for key in (first_key, first_key, second_key)
     ]
 
     assert left == [599, 598, 599]

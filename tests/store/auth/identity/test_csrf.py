@@ -25,7 +25,7 @@ async def test_t29_what_is_no_token_is_refused(store: Store, given: str) -> None
 
 
 async def test_t29_a_signature_made_for_something_else_is_no_token(store: Store) -> None:
-    other = sessions.form_token(store, "x")
+    other_token = sessions.form_token(store, "x")
 
     with pytest.raises(FormExpired):
-        sessions.require_form_token(store, "csrf\0x", other)
+        sessions.require_form_token(store, "csrf\0x", other_token)

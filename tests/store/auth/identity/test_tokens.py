@@ -26,8 +26,8 @@ async def client(world: World) -> tuple[str, str]:
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
-        made, secret = await clients.create_client(transaction, org.id, "ci", ["read:products", "write:products"])
-    return made.id, secret
+        new_client, secret = await clients.create_client(transaction, org.id, "ci", ["read:products", "write:products"])
+    return new_client.id, secret
 
 
 async def test_a_token_shows_the_role_in_each_organisation(world: World) -> None:
@@ -101,7 +101,7 @@ async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_w
         "/api/v1/auth/token", data={"grant_type": "client_credentials"}, headers={"Authorization": "Basic !!!"}
     )
     both = await exchange(world, auth=client, client_id=name, client_secret=secret)
-    other = await exchange(world, auth=client, grant_type="password")
+    other_grant = await exchange(world, auth=client, grant_type="password")
     missing = await exchange(world, auth=client, grant_type="-")
 
     assert wrong.json() == unknown.json()
@@ -109,9 +109,9 @@ async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_w
         assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
         assert answer.headers["www-authenticate"].startswith("Basic ")
     assert (both.status_code, both.json()["error"]) == (400, "invalid_request")
-    assert (other.status_code, other.json()["error"]) == (400, "unsupported_grant_type")
+    assert (other_grant.status_code, other_grant.json()["error"]) == (400, "unsupported_grant_type")
     assert (missing.status_code, missing.json()["error"]) == (400, "invalid_request")
-    for answer in (wrong, both, other, missing):
+    for answer in (wrong, both, other_grant, missing):
         body = answer.json()
         assert {"error", "error_description", "code", "message"} <= set(body)
         assert body["error_description"] == body["message"]
@@ -277,9 +277,9 @@ async def test_sign_in_over_plain_http_is_refused_elsewhere(world: World) -> Non
     async with await with_root(world.store, root, is_loopback=False) as away:
         form = {"email": "ann@example.com", "password": PASSWORD}
         posted = await away.post("/auth/signin", data=form, headers={"Origin": root})
-        shown = await away.get("/auth/signin")
+        sign_in_page = await away.get("/auth/signin")
 
-    assert {posted.json()["code"], shown.json()["code"]} == {"insecure_sign_in"}
+    assert {posted.json()["code"], sign_in_page.json()["code"]} == {"insecure_sign_in"}
 
 
 async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
@@ -298,12 +298,12 @@ async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
 
 
 async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world: World) -> None:
-    first = await world.person("first@north.example", north="owner")
-    second = await world.person("second@north.example", north="owner")
+    first_owner = await world.person("first@north.example", north="owner")
+    second_owner = await world.person("second@north.example", north="owner")
 
     answers = await asyncio.gather(
-        world.call("DELETE", "/org/members", first, params={"email": "second@north.example"}),
-        world.call("DELETE", "/org/members", second, params={"email": "first@north.example"}),
+        world.call("DELETE", "/org/members", first_owner, params={"email": "second@north.example"}),
+        world.call("DELETE", "/org/members", second_owner, params={"email": "first@north.example"}),
     )
 
     assert sorted(answer.status_code for answer in answers)[0] == 204

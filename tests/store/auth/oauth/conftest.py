@@ -43,10 +43,10 @@ async def new_client(
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
-        made, secret = await clients.create_client(
+        created_client, secret = await clients.create_client(
             transaction, org.id, name, scope.split(), returns_to=returns_to or (BACK,), is_implicit=is_implicit
         )
-    return KnownClient(made.id, secret)
+    return KnownClient(created_client.id, secret)
 
 
 async def new_person(world: World, email: str) -> str:
@@ -88,13 +88,13 @@ class Browser:
 
 def hidden_fields(page: httpx.Response) -> dict[str, str]:
     """Return the hidden fields in the form of a page."""
-    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
-    return {name: unescape(value) for name, value in found}
+    fields = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
+    return {name: unescape(value) for name, value in fields}
 
 
 def asking(client: KnownClient, **changes: str) -> dict[str, str]:
     """Return the parameters of an authorization request. An empty change omits a parameter."""
-    asked = {
+    parameters = {
         "response_type": "code",
         "client_id": client.id,
         "redirect_uri": BACK,
@@ -104,7 +104,7 @@ def asking(client: KnownClient, **changes: str) -> dict[str, str]:
         "code_challenge_method": "S256",
         **changes,
     }
-    return {name: value for name, value in asked.items() if value}
+    return {name: value for name, value in parameters.items() if value}
 
 
 def redirect_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
@@ -124,9 +124,9 @@ def link_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -
     assert answer.status_code == 400, answer.text
     assert "location" not in answer.headers
     assert "refresh" not in answer.text
-    found = re.findall(r'<a rel="noreferrer" href="([^"]*)">Return to ([^<]*)</a>', answer.text)
-    assert len(found) == 1, answer.text
-    link, host = unescape(found[0][0]), unescape(found[0][1])
+    links = re.findall(r'<a rel="noreferrer" href="([^"]*)">Return to ([^<]*)</a>', answer.text)
+    assert len(links) == 1, answer.text
+    link, host = unescape(links[0][0]), unescape(links[0][1])
     assert host == urlsplit(back).netloc
     return redirect_parameters(httpx.Response(303, headers={"location": link}), back, mark)
 

@@ -108,7 +108,7 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     server = (await client.request("GET", f"{issuer}/.well-known/oauth-authorization-server")).json()
     sent = {"client_name": "Reader", "redirect_uris": [BACK], "scope": named["scope"]}
     known_body = (await client.request("POST", server["registration_endpoint"], json=sent)).json()
-    asked = {
+    parameters = {
         "response_type": "code",
         "client_id": known_body["client_id"],
         "redirect_uri": BACK,
@@ -119,7 +119,7 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
         "code_challenge_method": server["code_challenge_methods_supported"][0],
     }
     assert server["authorization_endpoint"] == f"{ROOT_URL}/auth/authorize"
-    code = redirect_parameters(await browser.decide(await browser.get("/auth/authorize", asked), "allow"))["code"]
+    code = redirect_parameters(await browser.decide(await browser.get("/auth/authorize", parameters), "allow"))["code"]
     form = {
         "grant_type": "authorization_code",
         "code": code,

@@ -177,19 +177,19 @@ async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
 )
 async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str) -> None:
     client = await new_client(world, BACK, f"{BACK}/2", scope="read:library read:products write:products")
-    other = await new_client(world, BACK, scope="read:library read:products write:products")
+    other_client = await new_client(world, BACK, scope="read:library read:products write:products")
     await new_person(world, "pat@example.com")
     browser = Browser(world)
     await browser.sign_in("pat@example.com")
-    asked = asking(client, scope="read:library write:products", resource=ROOT_URL)
-    fields = hidden_fields(await browser.get(ASK, asked))
+    parameters = asking(client, scope="read:library write:products", resource=ROOT_URL)
+    fields = hidden_fields(await browser.get(ASK, parameters))
     changes = {
         "scope": "read:products",
         "redirect_uri": f"{BACK}/2",
         "state": "another",
         "code_challenge": "A" * 43,
         "resource": f"{ROOT_URL}/mcp",
-        "client_id": other.id,
+        "client_id": other_client.id,
     }
     if change == "role":
         admin = await world.person("admin@north.example", north="owner")
@@ -213,8 +213,8 @@ async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser:
     of_eve = hidden_fields(await eve.get(ASK, asking(client)))["shown"]
     fields = hidden_fields(await browser.get(ASK, asking(client)))
 
-    for shown in (of_eve, "", "x", "ä", fields["csrf"]):
-        answer = await browser.post(ASK, {**fields, "shown": shown, "decision": "allow"})
+    for shown_seal in (of_eve, "", "x", "ä", fields["csrf"]):
+        answer = await browser.post(ASK, {**fields, "shown": shown_seal, "decision": "allow"})
         assert (answer.status_code, "Check it again" in answer.text) == (400, True)
     assert "code" in redirect_parameters(await browser.post(ASK, {**fields, "decision": "allow"}))
 
@@ -226,10 +226,10 @@ async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
     admin = await world.person("admin@north.example", north="owner")
     assert (await world.call("PUT", "/org", admin, json={"name": "Elsewhere"})).status_code == 200
 
-    again = await browser.decide(page, "allow")
+    second_answer = await browser.decide(page, "allow")
 
-    assert again.status_code == 400
-    assert "Elsewhere" in again.text
+    assert second_answer.status_code == 400
+    assert "Elsewhere" in second_answer.text
 
 
 @pytest.mark.parametrize(
@@ -315,9 +315,9 @@ async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "scope", "code_challenge"])
 async def test_t38_a_parameter_that_is_sent_twice_is_refused(browser: Browser, client: KnownClient, name: str) -> None:
-    asked = asking(client)
+    parameters = asking(client)
 
-    answer = await browser.http.get(ASK, params=[*asked.items(), (name, asked[name])], headers=browser.cookie)
+    answer = await browser.http.get(ASK, params=[*parameters.items(), (name, parameters[name])], headers=browser.cookie)
 
     assert answer.status_code == 400
     assert "location" not in answer.headers
@@ -353,9 +353,9 @@ async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_cl
 
 async def test_a_client_registered_for_it_gets_a_token_in_the_fragment(world: World, browser: Browser) -> None:
     client = await new_client(world, is_implicit=True)
-    asked = asking(client, response_type="token", code_challenge="", code_challenge_method="")
+    parameters = asking(client, response_type="token", code_challenge="", code_challenge_method="")
 
-    answer = await browser.decide(await browser.get(ASK, asked), "allow")
+    answer = await browser.decide(await browser.get(ASK, parameters), "allow")
 
     members = redirect_parameters(answer, mark="#")
     assert members.keys() == {"access_token", "token_type", "expires_in", "scope", "state", "iss"}
@@ -418,7 +418,7 @@ async def test_a_scope_that_the_person_lost_before_the_exchange_is_refused(world
         await transaction.run("UPDATE membership SET role = 'viewer' WHERE role = 'owner'")
         await versions.bump(transaction, "identity")
     lost = await exchange(world, client, codes[0])
-    again = await exchange(world, client, codes[0])
+    second_exchange = await exchange(world, client, codes[0])
 
     assert oauth_refusal(lost) == (400, "invalid_scope")
-    assert oauth_refusal(again) == (400, "invalid_grant")
+    assert oauth_refusal(second_exchange) == (400, "invalid_grant")

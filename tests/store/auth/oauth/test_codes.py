@@ -122,8 +122,8 @@ async def test_only_the_hash_of_a_code_is_stored_and_old_ones_are_deleted(
     world: World, browser: Browser, client: KnownClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = await code_for(browser, client)
-    [(kept,)] = await world.store.database.fetch("SELECT code_hash FROM authorization_code")
-    assert code.encode() not in bytes(kept)
+    [(code_hash,)] = await world.store.database.fetch("SELECT code_hash FROM authorization_code")
+    assert code.encode() not in bytes(code_hash)
 
     async def forgotten() -> int:
         async with world.store.database.transaction() as transaction:

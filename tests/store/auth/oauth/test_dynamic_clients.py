@@ -168,7 +168,7 @@ async def test_another_spelling_of_the_services_host_is_refused_too(world: World
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "shown_text"),
     [
         ("Editor 2.0", "“Editor 2 0”"),
         ("Jürgen's & Co", "“Jurgen's & Co”"),
@@ -186,7 +186,7 @@ async def test_another_spelling_of_the_services_host_is_refused_too(world: World
     ],
 )
 async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
-    world: World, browser: Browser, name: str, shown: str
+    world: World, browser: Browser, name: str, shown_text: str
 ) -> None:
     client = await new_dynamic(world, client_name=name)
 
@@ -194,7 +194,7 @@ async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
 
     text = unescape(re.sub(r"<[^>]+>", "", page.text))
     assert page.status_code == 200
-    assert shown in text
+    assert shown_text in text
     for words in ("not verified", "https://app.example", "registered itself", "Allow app.example?"):
         assert words in text
     body = page.text.partition("<body")[2].replace("“", "").replace("”", "")
@@ -318,12 +318,12 @@ async def test_the_oldest_of_too_many_unused_clients_end(
     monkeypatch.setattr(clients, "MAX_UNUSED", 3)
     used = await new_dynamic(world)
     await code_for(browser, used)
-    first, *others = [await new_dynamic(world) for _ in range(3)]
+    first_client, *others = [await new_dynamic(world) for _ in range(3)]
 
     last = await new_dynamic(world)
 
     assert await unused_count(world) == 3
-    assert (await browser.get(AUTHORIZE, asking(first))).status_code == 400
+    assert (await browser.get(AUTHORIZE, asking(first_client))).status_code == 400
     for client in (used, *others, last):
         assert (await browser.get(AUTHORIZE, asking(client))).status_code == 200
 
@@ -453,12 +453,12 @@ async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, b
 
     page = await browser.get("/auth/agents")
     fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
-    before = (await world.call("GET", "/library", token)).status_code
+    status_before = (await world.call("GET", "/library", token)).status_code
     await browser.post("/auth/agents", fields)
 
     assert "<h2>app.example</h2>" in page.text
     assert "https://app.example that registered itself and calls itself “Editor” (not verified)" in page.text
-    assert before == 200
+    assert status_before == 200
     assert (await world.call("GET", "/library", token)).status_code == 401
 
 
@@ -481,12 +481,12 @@ async def test_a_client_is_listed_under_the_site_it_was_allowed_for_and_no_other
 
 
 async def test_a_site_is_forgotten_when_the_person_takes_it_back(world: World, browser: Browser) -> None:
-    other = "https://other.example/cb"
-    client = await new_dynamic(world, redirect_uris=[BACK, other])
+    other_site = "https://other.example/cb"
+    client = await new_dynamic(world, redirect_uris=[BACK, other_site])
     await code_for(browser, client)
     await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
 
-    await code_for(browser, client, redirect_uri=other)
+    await code_for(browser, client, redirect_uri=other_site)
 
     assert "<h2>other.example</h2>" in (await browser.get("/auth/agents")).text
 
@@ -536,10 +536,10 @@ async def test_no_person_is_redirected_to_an_unverified_client_before_they_decid
     stranger = Browser(world)
 
     for changes in (*REQUEST_VARIATIONS, {"prompt": "none"}, {"response_mode": "fragment"}, {"code_challenge": ""}):
-        asked = {**asking(client, redirect_uri=back), **changes}
-        signed_out = await stranger.get(AUTHORIZE, asked)
-        signed_in = await browser.get(AUTHORIZE, asked)
-        posted_response = await browser.post(AUTHORIZE, {**asked, "decision": "deny"})
+        parameters = {**asking(client, redirect_uri=back), **changes}
+        signed_out = await stranger.get(AUTHORIZE, parameters)
+        signed_in = await browser.get(AUTHORIZE, parameters)
+        posted_response = await browser.post(AUTHORIZE, {**parameters, "decision": "deny"})
 
         assert signed_out.headers["location"].startswith("/auth/signin?")
         for answer in (signed_in, posted_response):

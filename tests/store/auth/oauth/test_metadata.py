@@ -158,7 +158,7 @@ async def test_the_skill_explains_everything_and_says_to_ask_the_person_first(wo
     parts = [
         heading for heading in headings if not heading.startswith(("identity_assertion", "service_auth", "anonymous"))
     ]
-    assert [part.lower() for part in parts[1:]] == [
+    assert [heading.lower() for heading in parts[1:]] == [
         "1. discover",
         "2. pick a method",
         "3. register",

@@ -46,7 +46,7 @@ async def test_t41_a_revoked_token_is_refused_at_once_on_every_worker(
     of_agent = (
         await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": await assertion(world)})
     ).json()["access_token"]
-    other = await client_token(world, client)
+    other_token = await client_token(world, client)
     for token in (of_person, of_agent, await client_token(world, client)):
         assert await status(world.http, token) == await status(other_worker, token) == 200
 
@@ -56,14 +56,14 @@ async def test_t41_a_revoked_token_is_refused_at_once_on_every_worker(
         assert await status(world.http, token) == await status(other_worker, token) == 401
     challenge = (await world.call("GET", "/library", of_person)).headers["www-authenticate"]
     assert 'error="invalid_token"' in challenge
-    assert await status(world.http, other) == 200, "no other token ends"
+    assert await status(world.http, other_token) == 200, "no other token ends"
 
 
 async def test_t41_a_client_does_not_end_anothers_token(world: World, client: KnownClient) -> None:
-    other = await new_client(world, name="Other")
+    other_client = await new_client(world, name="Other")
     token = await client_token(world, client)
 
-    answer = await world.http.post(REVOKE, data={"token": token}, auth=other)
+    answer = await world.http.post(REVOKE, data={"token": token}, auth=other_client)
 
     assert (answer.status_code, answer.content) == (200, b"{}")
     assert await status(world.http, token) == 200

@@ -23,8 +23,8 @@ async def assertion(world: World, **changes: object) -> str:
     """Return the store's assertion for an anonymous agent. With changes, it has claims that were never issued."""
     applicant = Applicant("an agent", "192.0.2.1", queries.PRE_CLAIM)
     async with world.store.database.transaction() as transaction:
-        made, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
-    text, _ = registrations.issue_assertion(world.store, made, None)
+        registration, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
+    text, _ = registrations.issue_assertion(world.store, registration, None)
     if not changes:
         return text
     claims = {**msgspec.json.decode(world.store.tokens.ring.open(text, registrations.TYP)), **changes}
@@ -33,7 +33,10 @@ async def assertion(world: World, **changes: object) -> str:
 
 def forged(payload: bytes) -> str:
     """Return a text with the format of a JWT and this payload."""
-    encoded = [base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in (b'{"alg":"none"}', payload, b"x" * 64)]
+    encoded = [
+        base64.urlsafe_b64encode(token_part).rstrip(b"=").decode()
+        for token_part in (b'{"alg":"none"}', payload, b"x" * 64)
+    ]
     return ".".join(encoded)
 
 
@@ -176,12 +179,12 @@ async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: 
 
 
 async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(world: World, client: KnownClient) -> None:
-    other = await new_client(world)
+    other_client = await new_client(world)
     secret = client.secret
 
     wrong, unknown, anothers, none = [
         await world.http.post(TOKEN, data=GRANT, auth=auth)
-        for auth in ((client.id, "wrong"), ("cc_unknown", secret), (other.id, secret), (client.id, ""))
+        for auth in ((client.id, "wrong"), ("cc_unknown", secret), (other_client.id, secret), (client.id, ""))
     ]
 
     for answer in (wrong, unknown, anothers, none):
@@ -221,13 +224,13 @@ async def test_t39_basic_is_form_encoded_first(world: World) -> None:
 
 async def test_t45_several_tokens_and_tokens_in_the_address_give_no_access(world: World) -> None:
     token = await world.person("ann@example.com")
-    one = ("Authorization", f"Bearer {token}")
+    bearer_header = ("Authorization", f"Bearer {token}")
 
-    twice = await world.http.get("/api/v1/library", headers=[one, one])
+    twice = await world.http.get("/api/v1/library", headers=[bearer_header, bearer_header])
     listed_response = await world.http.get(
         "/api/v1/library", headers={"Authorization": f"Bearer {token}, Bearer {token}"}
     )
-    by_key = await world.http.get("/api/v1/library", headers=[one, ("X-API-Key", "csk_x")])
+    by_key = await world.http.get("/api/v1/library", headers=[bearer_header, ("X-API-Key", "csk_x")])
     in_address = await world.http.get("/api/v1/library", params={"access_token": token})
 
     assert (twice.status_code, twice.json()["error"]) == (400, "invalid_request")

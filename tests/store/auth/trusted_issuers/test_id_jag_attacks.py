@@ -72,9 +72,9 @@ async def test_t4_a_member_that_must_be_understood_is_refused(
 async def test_t5_no_address_in_a_token_is_ever_asked(
     store: Store, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *where, **_: asked.append(where))
-    monkeypatch.setattr(asyncio, "open_connection", lambda *where, **_: asked.append(where))
+    resolved: list[object] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *where, **_: resolved.append(where))
+    monkeypatch.setattr(asyncio, "open_connection", lambda *where, **_: resolved.append(where))
     attacker = identity_provider.new_key("ES256")
     for place in ("http://169.254.169.254/latest", "https://attacker.example/jwks.json", f"{provider.issuer}/evil"):
         for members in ({"jku": place}, {"x5u": place}, {"jwk": attacker.jwk()}, {"x5c": ["MII="]}):
@@ -84,7 +84,7 @@ async def test_t5_no_address_in_a_token_is_ever_asked(
             assert await refusal_code(store, compact(header, claims, attacker.sign)) == "invalid_request"
     assert await refusal_code(store, provider.mint(ROOT_URL, iss="https://attacker.example")) == "invalid_issuer"
 
-    assert asked == []
+    assert resolved == []
     assert provider.requests == 0
 
 
@@ -123,8 +123,8 @@ async def test_t8_every_other_kind_of_token_is_refused_here(store: Store, provid
 
     for token in others:
         assert await refusal_code(store, token) == "invalid_request"
-    own = store.tokens.ring.sign(json.dumps(usual | {"iss": ROOT_URL}).encode(), identity_provider.ID_JAG)
-    assert await refusal_code(store, own) == "invalid_issuer"
+    own_token = store.tokens.ring.sign(json.dumps(usual | {"iss": ROOT_URL}).encode(), identity_provider.ID_JAG)
+    assert await refusal_code(store, own_token) == "invalid_issuer"
 
 
 @pytest.mark.parametrize(
@@ -247,9 +247,9 @@ async def test_t16_a_token_that_is_refused_uses_no_jti_up(store: Store, provider
 async def test_t17_an_assertion_for_another_client_is_refused(store: Store, provider: IdentityProvider) -> None:
     asserted = await id_jag.verify(store, provider.mint(ROOT_URL, client_id="agent-1"))
     id_jag.require_client(asserted, "agent-1")
-    for other in ("agent-2", "AGENT-1", "agent-1 ", ""):
+    for other_client_id in ("agent-2", "AGENT-1", "agent-1 ", ""):
         with pytest.raises(id_jag.InvalidClientId):
-            id_jag.require_client(asserted, other)
+            id_jag.require_client(asserted, other_client_id)
 
 
 async def test_t17_an_issuer_speaks_to_its_clients_alone(store: Store, provider: IdentityProvider) -> None:
@@ -328,17 +328,18 @@ async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider
 
 
 async def test_t21_what_one_issuer_signs_is_none_of_anothers(store: Store, provider: IdentityProvider) -> None:
-    with identity_provider.serve_provider() as other:
-        await other.trust(store)
+    with identity_provider.serve_provider() as other_provider:
+        await other_provider.trust(store)
         mine = await id_jag.verify(store, provider.mint(ROOT_URL))
-        theirs = await id_jag.verify(store, other.mint(ROOT_URL))
+        other_asserted = await id_jag.verify(store, other_provider.mint(ROOT_URL))
 
-        assert mine.subject == theirs.subject
-        assert mine.issuer != theirs.issuer
+        assert mine.subject == other_asserted.subject
+        assert mine.issuer != other_asserted.issuer
         header = {"kid": provider.keys["ES256"].kid}
-        assert await refusal_code(store, other.mint(ROOT_URL, iss=provider.issuer)) == "invalid_signature"
+        assert await refusal_code(store, other_provider.mint(ROOT_URL, iss=provider.issuer)) == "invalid_signature"
         assert (
-            await refusal_code(store, other.mint(ROOT_URL, iss=provider.issuer, header=header)) == "invalid_signature"
+            await refusal_code(store, other_provider.mint(ROOT_URL, iss=provider.issuer, header=header))
+            == "invalid_signature"
         )
 
 

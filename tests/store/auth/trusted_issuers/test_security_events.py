@@ -59,19 +59,19 @@ async def test_a_revocation_ends_what_the_issuer_asserted_and_is_acknowledged_tw
 ) -> None:
     await provider.trust(store)
     ended = [await register(store, provider.issuer, "user-1") for _ in range(2)]
-    other = await register(store, provider.issuer, "user-2")
+    other_registration = await register(store, provider.issuer, "user-2")
     event = provider.event(ROOT_URL)
 
-    first = await push(http, event)
-    assert [await status(store, registration) for registration in (*ended, other)] == [
+    first_answer = await push(http, event)
+    assert [await status(store, registration) for registration in (*ended, other_registration)] == [
         ("revoked", 2),
         ("revoked", 2),
         ("claimed", 1),
     ]
     later = await register(store, provider.issuer, "user-1")
-    again = await push(http, event)
+    second_answer = await push(http, event)
 
-    for answer in (first, again):
+    for answer in (first_answer, second_answer):
         assert (answer.status_code, answer.content) == (202, b"")
     assert await status(store, later) == ("claimed", 1)
 
@@ -94,15 +94,15 @@ async def test_a_subject_may_be_named_by_issuer_and_sub(
 async def test_t42_an_event_about_another_issuers_subject_has_no_effect(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
-    with identity_provider.serve_provider() as other:
+    with identity_provider.serve_provider() as other_provider:
         await provider.trust(store)
-        await other.trust(store)
+        await other_provider.trust(store)
         mine = await register(store, provider.issuer, "user-1")
 
-        assert (await push(http, other.event(ROOT_URL))).status_code == 202
+        assert (await push(http, other_provider.event(ROOT_URL))).status_code == 202
         sub_id = {"format": "iss_sub", "iss": provider.issuer, "sub": "user-1"}
-        assert await err(http, other.event(ROOT_URL, None, sub_id=sub_id)) == "access_denied"
-        assert await err(http, other.event(ROOT_URL, iss=provider.issuer)) == "invalid_key"
+        assert await err(http, other_provider.event(ROOT_URL, None, sub_id=sub_id)) == "access_denied"
+        assert await err(http, other_provider.event(ROOT_URL, iss=provider.issuer)) == "invalid_key"
 
     assert await status(store, mine) == ("claimed", 1)
 
@@ -152,8 +152,8 @@ async def test_t8_every_other_kind_of_token_is_no_event(
 
     for typ in ("JWT", "at+jwt", "oauth-id-jag+jwt", None):
         assert await err(http, provider.signed(claims, {"typ": typ})) == "invalid_request"
-    own = tokens.issue(store, "person", tokens.FIRST_PARTY, frozenset({"read:products"}))
-    assert await err(http, own) == "invalid_request"
+    own_token = tokens.issue(store, "person", tokens.FIRST_PARTY, frozenset({"read:products"}))
+    assert await err(http, own_token) == "invalid_request"
     assert await status(store, mine) == ("claimed", 1)
 
 

@@ -58,8 +58,8 @@ async def test_an_issuer_is_removed_once(store: Store) -> None:
 async def test_t12_an_issuer_is_found_by_its_exact_name_alone(store: Store) -> None:
     await add(store)
 
-    for other in (f"{ISSUER}/", ISSUER.upper(), ISSUER[:-1], f"{ISSUER}%", "", "%", "_" * len(ISSUER)):
-        assert await trusted_issuers.issuer(store.database, other) is None
+    for similar_issuer in (f"{ISSUER}/", ISSUER.upper(), ISSUER[:-1], f"{ISSUER}%", "", "%", "_" * len(ISSUER)):
+        assert await trusted_issuers.issuer(store.database, similar_issuer) is None
 
 
 SENSELESS: list[dict[str, object]] = [

@@ -160,15 +160,15 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     await run(shop, "DELETE FROM artifact WHERE filename IN ('file 0', 'file 1', 'file 2')")
 
     with capture_logs() as logged:
-        first = await blob_gc.collect(shop.store)
-        again = await blob_gc.collect(shop.store)
+        first_run = await blob_gc.collect(shop.store)
+        second_run = await blob_gc.collect(shop.store)
     report = await blob_gc.report(shop.store.database)
 
-    assert first.blobs == again.blobs == 0
-    assert "3 of 20" in first.stopped
-    assert "installation collect --yes" in first.stopped
+    assert first_run.blobs == second_run.blobs == 0
+    assert "3 of 20" in first_run.stopped
+    assert "installation collect --yes" in first_run.stopped
     assert report is not None
-    assert report.stopped == first.stopped
+    assert report.stopped == first_run.stopped
     assert len(await sealed_digests(shop)) == 20
     assert [line["log_level"] for line in logged] == ["error"]
 
@@ -216,8 +216,8 @@ async def test_noted_bytes_without_a_reference_are_deleted(shop: Shop) -> None:
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_staged_bytes_without_an_open_upload_are_deleted(shop: Shop) -> None:
-    first = await shop.address(1000)
-    await shop.put(first, DATA[:500], "bytes 0-499/1000")
+    first_address = await shop.address(1000)
+    await shop.put(first_address, DATA[:500], "bytes 0-499/1000")
     await shop.address(1000)
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 1, 0)
@@ -362,9 +362,9 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
     async def last() -> Any:
         yield DATA[999:]
 
-    part = await shop.store.blobs.stage(upload.id, 999, last())
+    staged_part = await shop.store.blobs.stage(upload.id, 999, last())
     async with database.transaction() as transaction:
-        assert await uploads.add_part(transaction, upload.id, part)
+        assert await uploads.add_part(transaction, upload.id, staged_part)
     interrupted: Any = InterruptedBlobStore(shop.store.blobs, shop)
 
     answer = await finish(replace(shop.store, blobs=interrupted), upload, ARTIFACT)

@@ -53,9 +53,9 @@ async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
 
 async def test_a_caller_without_an_entitlement_is_shown_how_to_get_one(shop: Shop) -> None:
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
-    other = await shop.world.person("other@example.org")
+    other_person = await shop.world.person("other@example.org")
 
-    answer = await shop.world.call("GET", path, other)
+    answer = await shop.world.call("GET", path, other_person)
 
     assert "/redeem" in answer.json()["resolution"]
 
@@ -131,13 +131,13 @@ async def test_the_headers_say_what_the_bytes_are(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "start", "stop"),
+    ("requested_range", "start", "stop"),
     [("bytes=0-99", 0, 100), ("bytes=100-", 100, 1000), ("bytes=-10", 990, 1000), ("bytes=900-5000", 900, 1000)],
 )
-async def test_a_range_brings_just_those_bytes(shop: Shop, asked: str, start: int, stop: int) -> None:
+async def test_a_range_brings_just_those_bytes(shop: Shop, requested_range: str, start: int, stop: int) -> None:
     done = await shop.upload(DATA)
 
-    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token, headers={"Range": asked})
+    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token, headers={"Range": requested_range})
 
     assert (answer.status_code, answer.content) == (206, DATA[start:stop])
     assert answer.headers["Content-Range"] == f"bytes {start}-{stop - 1}/1000"
@@ -191,8 +191,10 @@ async def test_usage_shows_which_versions_are_downloaded_most_and_only_ones_own(
 
     usage = (await world.call("GET", "/org/usage", owner)).json()
 
-    told = [(each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]]
-    assert told == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
+    downloads = [
+        (each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]
+    ]
+    assert downloads == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
     assert usage["downloads"] == 6
     assert (await world.call("GET", "/org/usage", other_token)).json()["downloaded"] == []
 
@@ -238,7 +240,7 @@ async def test_with_redirects_a_bucket_serves_the_bytes_itself(shop: Shop) -> No
 
 async def test_forged_and_late_addresses_are_refused(shop: Shop) -> None:
     digest = (await shop.upload(DATA))["sha256"]
-    other = (await shop.upload(pattern(10), "other"))["sha256"]
+    other_digest = (await shop.upload(pattern(10), "other"))["sha256"]
     now_s = clock.now() // clock.SECOND
     signer = shop.store.addresses
     good = download.signed_path(signer, digest, "a.zip", now_s + 60)
@@ -253,7 +255,7 @@ async def test_forged_and_late_addresses_are_refused(shop: Shop) -> None:
     assert await get(late) == (410, "address_expired")
     assert await get(gone) == (404, "resource_not_found")
     for forged in (
-        good.replace(digest, other),
+        good.replace(digest, other_digest),
         good.replace("a.zip", "b.zip"),
         good.replace(f"expires={now_s + 60}", f"expires={now_s + 61}"),
         good[:-3] + "AAA",

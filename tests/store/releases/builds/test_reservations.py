@@ -64,9 +64,9 @@ class StepHooks:
         waiting = [(before, after)]
 
         async def wrapped(*arguments: Any, **options: Any) -> Any:
-            first, then = waiting.pop() if waiting else (None, None)
-            if first is not None:
-                await first()
+            run_first, then = waiting.pop() if waiting else (None, None)
+            if run_first is not None:
+                await run_first()
             result = await original(*arguments, **options)
             if then is not None:
                 await then()
@@ -94,9 +94,9 @@ async def create_received_upload(shop: Shop, filename: str = "game.zip") -> Uplo
     async def pieces() -> AsyncIterator[bytes]:
         yield DATA
 
-    part = await shop.store.blobs.stage(upload.id, 0, pieces())
+    staged_part = await shop.store.blobs.stage(upload.id, 0, pieces())
     async with shop.store.database.transaction() as transaction:
-        assert await uploads.add_part(transaction, upload.id, part)
+        assert await uploads.add_part(transaction, upload.id, staged_part)
     return upload
 
 
@@ -168,26 +168,26 @@ async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, step
         await collect(shop)
     # If the removal has begun, the upload is refused until a run finishes the removal.
     address = await shop.address(len(DATA))
-    first = await shop.put(address, DATA)
+    first_answer = await shop.put(address, DATA)
     await collect(shop)
     await collect(shop, blobs.CLAIM_S + 1)
 
-    again = await shop.put(address, DATA)
-    assert first.status_code in (201, 503)
-    assert again.status_code == 201, again.text
+    second_answer = await shop.put(address, DATA)
+    assert first_answer.status_code in (201, 503)
+    assert second_answer.status_code == 201, second_answer.text
     assert await shop.store.blobs.size(DIGEST) == len(DATA)
     await assert_exact(shop)
 
 
 async def test_uploads_of_the_same_content_share_its_blob(shop: Shop, steps: StepHooks) -> None:
-    first, second = [await create_received_upload(shop, name) for name in ("first", "second")]
+    first_upload, second_upload = [await create_received_upload(shop, name) for name in ("first", "second")]
 
     async def finish_second() -> None:
-        assert (await finish(shop.store, second, ARTIFACT)).status == 201
+        assert (await finish(shop.store, second_upload, ARTIFACT)).status == 201
 
     steps.hook_once((blobs, "reserve"), after=finish_second)
 
-    assert (await finish(shop.store, first, ARTIFACT)).status == 201
+    assert (await finish(shop.store, first_upload, ARTIFACT)).status == 201
     assert await shop.store.database.fetch(f"{READY} ORDER BY id") == [(DIGEST,), (DIGEST,)]
     assert await shop.store.database.fetch("SELECT state FROM blob") == [("live",)]
     await assert_exact(shop)
@@ -269,7 +269,11 @@ class StepGate:
 
 
 async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop, steps: StepHooks) -> None:
-    upload, other, gate = await create_received_upload(shop), await create_received_upload(shop, "other"), StepGate()
+    upload, other_upload, gate = (
+        await create_received_upload(shop),
+        await create_received_upload(shop, "other"),
+        StepGate(),
+    )
     await blobs.note_idle(shop.store.database, DIGEST)
     steps.hook_once(("store", "size"), before=gate.wait)
 
@@ -277,7 +281,7 @@ async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop
     async with asyncio.timeout(PATIENCE_S):
         await gate.reached.wait()
         assert await run(shop, "UPDATE blob SET touched_at = touched_at WHERE sha256 = $1", DIGEST) == 1
-        assert (await finish(shop.store, other, ARTIFACT)).status == 201
+        assert (await finish(shop.store, other_upload, ARTIFACT)).status == 201
     assert not slow.done()
     gate.opened.set()
 

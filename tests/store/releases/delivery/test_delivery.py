@@ -27,13 +27,15 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
     described = manifest.decode(payload)
     places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
     sizes = {chunk.id: chunk.size for chunk in described.chunks}
-    got: dict[str, bytes] = {}
+    received_chunks: dict[str, bytes] = {}
     for pack in places.packs:
         for name, start, length in pack.chunks:
             answer = await works.shop.world.http.get(pack.url, headers={"Range": f"bytes={start}-{start + length - 1}"})
             assert answer.status_code == 206
-            got[name] = chunks.decompress(answer.content, sizes[name], name)
-    whole = {file.path: b"".join(got[described.chunks[n].id] for n in file.chunks) for file in described.files}
+            received_chunks[name] = chunks.decompress(answer.content, sizes[name], name)
+    whole = {
+        file.path: b"".join(received_chunks[described.chunks[n].id] for n in file.chunks) for file in described.files
+    }
     assert whole == FILES
     artifact = await works.shop.world.http.get(places.artifact_url)
     assert artifact.content == tar(FILES)
@@ -65,12 +67,12 @@ async def test_only_the_entitled_get_what_updates_are_made_of(works: JobRunner) 
     other_token = await world.person("other@example.org")
     await world.grant("buyer@example.org", product_id)
 
-    for part in ("manifest", "chunks", "delta?from=1.0.0", "sbom"):
-        path = f"/products/{product_id}/releases/1.0.0/{part}"
+    for subpath in ("manifest", "chunks", "delta?from=1.0.0", "sbom"):
+        path = f"/products/{product_id}/releases/1.0.0/{subpath}"
         assert (await world.call("GET", path)).status_code == 401
         assert (await world.call("GET", path, other_token)).json()["code"] == "not_entitled"
-        assert (await world.call("GET", path, buyer)).status_code == (404 if part == "sbom" else 200)
-        assert (await world.call("GET", path, shop.token)).status_code == (404 if part == "sbom" else 200)
+        assert (await world.call("GET", path, buyer)).status_code == (404 if subpath == "sbom" else 200)
+        assert (await world.call("GET", path, shop.token)).status_code == (404 if subpath == "sbom" else 200)
 
 
 async def test_drafts_do_not_exist_for_others(works: JobRunner) -> None:
@@ -111,8 +113,8 @@ async def test_a_manifest_is_not_sent_twice_to_who_has_it(works: JobRunner) -> N
     await works.upload_and_process(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     path = f"/products/{works.shop.product_id}/releases/1.1.0/manifest"
-    first = await works.shop.world.call("GET", path)
+    first_answer = await works.shop.world.call("GET", path)
 
-    again = await works.shop.world.call("GET", path, headers={"If-None-Match": first.headers["ETag"]})
+    second_answer = await works.shop.world.call("GET", path, headers={"If-None-Match": first_answer.headers["ETag"]})
 
-    assert again.status_code == 304
+    assert second_answer.status_code == 304

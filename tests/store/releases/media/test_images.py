@@ -34,9 +34,9 @@ async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
     picture = await reencode(encoded(name))
 
     assert (picture.media_type, picture.width, picture.height) == (media_type, 60, 40)
-    again = open_picture(picture.data)
-    assert (again.format, again.size) == (name, (60, 40))
-    red, _, blue = again.convert("RGB").getpixel((5, 5))
+    stored_picture = open_picture(picture.data)
+    assert (stored_picture.format, stored_picture.size) == (name, (60, 40))
+    red, _, blue = stored_picture.convert("RGB").getpixel((5, 5))
     assert blue > 200 > 60 > red
 
 
@@ -99,10 +99,10 @@ async def test_of_a_moving_picture_the_first_frame_is_kept() -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
     frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
 
-    again = open_picture((await reencode(out.getvalue())).data)
+    stored_picture = open_picture((await reencode(out.getvalue())).data)
 
-    assert getattr(again, "n_frames", 1) == 1
-    assert again.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
+    assert getattr(stored_picture, "n_frames", 1) == 1
+    assert stored_picture.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
 
 
 def bomb(width: int, height: int) -> bytes:

@@ -144,7 +144,7 @@ def test_only_a_few_ranges_of_a_hostile_file_are_read() -> None:
 
     assert duration_ms(VideoFile(len(film), fetch), "video/mp4") is None
     assert len(starts) == MAX_READS
-    assert all(before < after for before, after in pairwise(starts))
+    assert all(earlier < after for earlier, after in pairwise(starts))
 
 
 @given(st.data(), st.sampled_from(["video/mp4", "video/webm"]))
@@ -154,9 +154,9 @@ def test_a_damaged_file_never_fails(data: st.DataObject, kind: VideoType) -> Non
         film[place] = value
     stop = data.draw(st.integers(0, len(film)))
 
-    found = read(bytes(film[:stop]), kind)
+    duration_ms = read(bytes(film[:stop]), kind)
 
-    assert found is None or 1 <= found <= MAX_DURATION_MS
+    assert duration_ms is None or 1 <= duration_ms <= MAX_DURATION_MS
 
 
 async def announced(shop: Shop, film: bytes) -> httpx.Response:

@@ -44,12 +44,12 @@ def spread(stretches: list[tuple[int, int]]) -> list[int]:
 
 
 async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(works: JobRunner) -> None:
-    made = [await publish_build(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
+    build_ids = [await publish_build(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
 
-    found = await waiting(works)
+    waiting_deltas = await waiting(works)
 
-    expected = [(old, new) for place, new in enumerate(made) for old in made[max(0, place - 3) : place]]
-    assert sorted(found) == sorted(expected)
+    expected = [(old, new) for place, new in enumerate(build_ids) for old in build_ids[max(0, place - 3) : place]]
+    assert sorted(waiting_deltas) == sorted(expected)
 
 
 async def test_builds_of_another_platform_are_no_base_of_an_update(works: JobRunner) -> None:
@@ -71,8 +71,8 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> N
     (delta,) = offer.deltas
     blob = (await works.shop.world.http.get(delta.url)).content
     assert len(blob) == delta.size == done["size"]
-    before, after = await manifest_of(works, old), await manifest_of(works, new)
-    reads = [MemoryPiece(OLD[before.files[place].path]) for place in spread(delta.old)]
+    old_manifest, after = await manifest_of(works, old), await manifest_of(works, new)
+    reads = [MemoryPiece(OLD[old_manifest.files[place].path]) for place in spread(delta.old)]
     makes = [after.files[place] for place in spread(delta.files)]
     out = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
     assert {file.path: content for file, content in zip(makes, out, strict=True)} == {"level.dat": NEW["level.dat"]}
@@ -84,28 +84,29 @@ async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_ones(
         await publish_build(works, {**NEW, "v": bytes([number])}, f"1.{number}.0", platform="windows")
         for number in range(2, 7)
     ]
-    before = set(await waiting(works))
+    deltas_before = set(await waiting(works))
 
     added = (await works.upload_and_process(tar(NEW), "1.1.0", "game.tar", platform="windows"))["artifact_id"]
 
-    assert set(await waiting(works)) - before == {(added, new) for new in later[:3]}
+    assert set(await waiting(works)) - deltas_before == {(added, new) for new in later[:3]}
 
 
 async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works: JobRunner) -> None:
     versions = ("1.1.0", "1.2.0", "1.3.0")
     files: tuple[dict[str, bytes], ...] = (OLD, {**OLD, "level.dat": b"x" + OLD["level.dat"]}, NEW)
-    made = [
+    build_ids = [
         await publish_build(works, content, version, platform="linux")
         for version, content in zip(versions, files, strict=True)
     ]
-    before = await works.store.versions()
+    versions_before = await works.store.versions()
     sizes = {
-        (old, new): (await prepare_delta(works, made[old], made[new]))["size"] for old, new in ((0, 1), (0, 2), (1, 2))
+        (old, new): (await prepare_delta(works, build_ids[old], build_ids[new]))["size"]
+        for old, new in ((0, 1), (0, 2), (1, 2))
     }
 
     listed = {release["version"]: release.get("updates") for release in await works.get("/releases")}
 
-    assert await works.store.versions() > before
+    assert await works.store.versions() > versions_before
     assert listed == {
         "1.3.0": [{"from_version": "1.2.0", "platform": "linux", "size": sizes[1, 2]}],
         "1.2.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 1]}],

@@ -24,14 +24,14 @@ async def test_every_entry_is_listed_with_its_digest(works: JobRunner) -> None:
 async def test_long_listings_come_in_pages(works: JobRunner) -> None:
     artifact_id = await works.upload(zipped({f"file{number:03d}": b"" for number in range(25)}), filename="a.zip")
 
-    found: list[str] = []
+    paths: list[str] = []
     offset: int | None = 0
     while offset is not None:
         page = await works.run_job("archive.extract", artifact_id, offset=offset, limit=10)
-        found += [entry["path"] for entry in page["entries"]]
+        paths += [entry["path"] for entry in page["entries"]]
         offset = page["next_offset"]
 
-    assert found == [f"file{number:03d}" for number in range(25)]
+    assert paths == [f"file{number:03d}" for number in range(25)]
 
 
 async def test_nothing_is_kept(works: JobRunner) -> None:

@@ -92,14 +92,14 @@ async def test_a_damaged_archive_is_no_build_of_one_file(works: JobRunner) -> No
 
 
 async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: JobRunner) -> None:
-    first = await works.upload_and_process(tar(FILES))
-    second = await works.upload_and_process(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
+    first_build = await works.upload_and_process(tar(FILES))
+    second_build = await works.upload_and_process(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
 
-    assert second["new_chunks"] == 1
-    assert second["stored"] < 100
+    assert second_build["new_chunks"] == 1
+    assert second_build["stored"] < 100
     counted = await counts(works)
-    assert counted["chunks"] == first["chunks"] + 1
-    assert counted["refs"] == first["chunks"] + second["chunks"]
+    assert counted["chunks"] == first_build["chunks"] + 1
+    assert counted["refs"] == first_build["chunks"] + second_build["chunks"]
 
 
 async def test_organisations_do_not_share_chunks(works: JobRunner) -> None:
@@ -115,38 +115,38 @@ async def test_organisations_do_not_share_chunks(works: JobRunner) -> None:
 
 
 async def test_processing_again_changes_nothing(works: JobRunner) -> None:
-    first = await works.upload_and_process(tar(FILES))
-    before = await counts(works)
+    first_result = await works.upload_and_process(tar(FILES))
+    counts_before = await counts(works)
 
-    again = await works.run_job("build.process", first["artifact_id"])
+    second_result = await works.run_job("build.process", first_result["artifact_id"])
 
-    assert again == first
-    assert await counts(works) == before
+    assert second_result == first_result
+    assert await counts(works) == counts_before
 
 
 async def test_work_that_was_done_twice_at_once_is_kept_once(works: JobRunner) -> None:
     artifact_id = await works.upload(tar(FILES))
-    one = await works.outcome("build.process", artifact_id)
-    other = await works.outcome("build.process", artifact_id)
+    first_outcome = await works.outcome("build.process", artifact_id)
+    second_outcome = await works.outcome("build.process", artifact_id)
 
-    await works.keep(one)
-    before = await counts(works)
+    await works.keep(first_outcome)
+    counts_before = await counts(works)
     with pytest.raises(Unavailable):
-        await works.keep(other)
+        await works.keep(second_outcome)
 
-    assert await counts(works) == before
+    assert await counts(works) == counts_before
 
 
 async def test_a_rebuilt_build_stores_every_chunk_again(works: JobRunner) -> None:
-    first = await works.upload_and_process(tar(FILES))
-    before = await counts(works)
+    first_result = await works.upload_and_process(tar(FILES))
+    counts_before = await counts(works)
 
-    again = await works.run_job("build.process", first["artifact_id"], again=True)
+    second_result = await works.run_job("build.process", first_result["artifact_id"], again=True)
 
-    assert again["new_chunks"] == first["chunks"]
+    assert second_result["new_chunks"] == first_result["chunks"]
     after = await counts(works)
-    assert (after["chunks"], after["refs"]) == (before["chunks"], before["refs"])
-    assert await contents_of(works, await manifest_of(works, first["artifact_id"])) == FILES
+    assert (after["chunks"], after["refs"]) == (counts_before["chunks"], counts_before["refs"])
+    assert await contents_of(works, await manifest_of(works, first_result["artifact_id"])) == FILES
 
 
 async def test_progress_rises_to_the_end(works: JobRunner) -> None:

@@ -37,8 +37,8 @@ async def test_a_full_volume_refuses_the_stretch_and_keeps_what_was_counted(shop
     address = await shop.address(len(data))
     transport = httpx.ASGITransport(distribution.create(store))
     async with httpx.AsyncClient(transport=transport) as client:
-        first = {"Content-Range": f"bytes 0-{MEBIBYTE - 1}/{len(data)}"}
-        await client.put(address, content=data[:MEBIBYTE], headers=first)
+        first_stretch = {"Content-Range": f"bytes 0-{MEBIBYTE - 1}/{len(data)}"}
+        await client.put(address, content=data[:MEBIBYTE], headers=first_stretch)
 
         answer = await client.put(address, content=data)
 

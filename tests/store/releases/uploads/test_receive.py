@@ -55,14 +55,14 @@ async def test_parts_may_come_in_any_order(shop: Shop) -> None:
     address = await shop.address(1000)
 
     third = await shop.put(address, DATA[700:], "bytes 700-999/1000")
-    first = await shop.put(address, DATA[:300], "bytes 0-299/1000")
+    first_answer = await shop.put(address, DATA[:300], "bytes 0-299/1000")
 
     assert (third.status_code, third.headers["Upload-Received"]) == (204, "700-999")
-    assert (first.status_code, first.headers["Upload-Received"]) == (204, "0-299,700-999")
+    assert (first_answer.status_code, first_answer.headers["Upload-Received"]) == (204, "0-299,700-999")
     assert await shop.received_ranges(address) == [[0, 299], [700, 999]]
-    second = await shop.put(address, DATA[300:700], "bytes 300-699/1000")
-    assert second.status_code == 201
-    assert second.json()["sha256"] == sha256_of(DATA)
+    second_answer = await shop.put(address, DATA[300:700], "bytes 300-699/1000")
+    assert second_answer.status_code == 201
+    assert second_answer.json()["sha256"] == sha256_of(DATA)
 
 
 async def test_parts_that_overlap_make_the_same_file(shop: Shop) -> None:
@@ -159,11 +159,11 @@ async def test_an_address_that_was_never_given_or_has_expired_is_unknown(shop: S
 
 async def test_a_finished_upload_answers_again_without_reading(shop: Shop) -> None:
     address = await shop.address(1000)
-    first = await shop.put(address, DATA)
+    first_answer = await shop.put(address, DATA)
 
-    again = await shop.put(address, b"x" * 1000)
+    second_answer = await shop.put(address, b"x" * 1000)
 
-    assert (again.status_code, again.content) == (201, first.content)
+    assert (second_answer.status_code, second_answer.content) == (201, first_answer.content)
     assert await shop.received_ranges(address) == [[0, 999]]
     assert await sealed_digests(shop) == [sha256_of(DATA)]
 
@@ -259,31 +259,31 @@ async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> Non
 
 async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(shop: Shop) -> None:
     address = await shop.address(1000)
-    other = pattern(1000, seed=2)
+    other_data = pattern(1000, seed=2)
 
     async def send(data: bytes, at: int) -> httpx.Response:
         return await shop.put(address, data[at : at + 250], f"bytes {at}-{at + 249}/1000")
 
-    await asyncio.gather(*(send(data, at) for at in (0, 250, 500, 750) for data in (DATA, other)))
+    await asyncio.gather(*(send(data, at) for at in (0, 250, 500, 750) for data in (DATA, other_data)))
     done = await shop.put(address, DATA)
 
     assert done.status_code == 201
     digest = done.json()["sha256"]
-    kept = b"".join([piece async for piece in shop.store.blobs.read(digest, 0, 2000)])
-    assert sha256_of(kept) == digest
-    assert len(kept) == 1000
+    stored = b"".join([piece async for piece in shop.store.blobs.read(digest, 0, 2000)])
+    assert sha256_of(stored) == digest
+    assert len(stored) == 1000
 
 
 async def test_a_file_announced_again_gets_a_new_address_and_starts_again(shop: Shop) -> None:
-    first = (await shop.announce(1000)).json()
-    await shop.put(first["upload_url"], DATA[:500], "bytes 0-499/1000")
+    first_announcement = (await shop.announce(1000)).json()
+    await shop.put(first_announcement["upload_url"], DATA[:500], "bytes 0-499/1000")
 
-    second = (await shop.announce(900, platform="macos")).json()
+    second_announcement = (await shop.announce(900, platform="macos")).json()
 
-    assert second["artifact_id"] == first["artifact_id"]
-    assert (await shop.put(first["upload_url"], DATA)).status_code == 404
-    assert await shop.received_ranges(second["upload_url"]) == []
-    done = await shop.put(second["upload_url"], DATA[:900])
+    assert second_announcement["artifact_id"] == first_announcement["artifact_id"]
+    assert (await shop.put(first_announcement["upload_url"], DATA)).status_code == 404
+    assert await shop.received_ranges(second_announcement["upload_url"]) == []
+    done = await shop.put(second_announcement["upload_url"], DATA[:900])
     assert (done.json()["size"], done.json()["platform"]) == (900, "macos")
 
 

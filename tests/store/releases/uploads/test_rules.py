@@ -29,8 +29,10 @@ def places(stretches: list[ByteRange]) -> set[int]:
 def test_the_received_ranges_are_the_ordered_union_of_the_parts(known: list[Part]) -> None:
     arrived = uploads.received_ranges(known)
 
-    assert places(arrived) == {place for part in known for place in range(part.offset, part.offset + part.length)}
-    assert all(before.stop < after.start for before, after in itertools.pairwise(arrived))
+    assert places(arrived) == {
+        place for received in known for place in range(received.offset, received.offset + received.length)
+    }
+    assert all(earlier.stop < after.start for earlier, after in itertools.pairwise(arrived))
 
 
 @given(parts, spans)
