@@ -97,8 +97,8 @@ async def _indexes(
     statements_by_operation: dict[str, list[Statement]] = {}
     # The application binds the methods of its database when it is opened.
     with _captured() as statements:
-        async with application() as served, httpx.AsyncClient(
-            transport=httpx.ASGITransport(served), base_url=root
+        async with application() as indexes_app, httpx.AsyncClient(
+            transport=httpx.ASGITransport(indexes_app), base_url=root
         ) as client:
             for name, call in calls.items():
                 statements.clear()

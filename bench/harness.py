@@ -176,14 +176,14 @@ class Bench:
         contender.requests.mark_sent(figures.requests + load.CONNECTIONS)
         if figures.failed or not figures.requests:
             raise RuntimeError(f"{contender.name}: {figures.failed} of {figures.requests} requests failed")
-        worker_s, database_s = (later - sooner for later, sooner in zip(cpu_after, cpu_before, strict=True))
+        worker_s, database_s = (cpu_end - sooner for cpu_end, sooner in zip(cpu_after, cpu_before, strict=True))
         return figures, worker_s / figures.requests * 1e6, database_s / figures.requests * 1e6
 
-    def aim(self, text: str, measured: float, wanted: float) -> None:
+    def aim(self, text: str, measured: float, aim_value: float) -> None:
         """Compare a figure with the minimum that is wanted, and print the result."""
-        self.aims.append(Aim(text, wanted, measured, measured >= wanted))
+        self.aims.append(Aim(text, aim_value, measured, measured >= aim_value))
         print(
-            f"  {'met   ' if measured >= wanted else 'MISSED'}  {text}: {measured:,.3g}, wanted {wanted:,g}"
+            f"  {'met   ' if measured >= aim_value else 'MISSED'}  {text}: {measured:,.3g}, wanted {aim_value:,g}"
         )
 
     def finish(self) -> None:

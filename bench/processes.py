@@ -167,8 +167,8 @@ def worker(
     command = [*pinned(cores.worker), sys.executable, "-m", "contenders", arguments]
     environment = {"PYTHONPATH": os.pathsep.join((str(tree / HERE.name), str(tree / "src")))}
     log = folder / f"{configuration['contender']}-{port}.log"
-    with listening(command, port, log=log, environment=environment) as started:
-        yield started
+    with listening(command, port, log=log, environment=environment) as listening_worker:
+        yield listening_worker
 
 
 @contextmanager

@@ -79,9 +79,11 @@ def _ours(bench: Bench, seed_data: Seeded, ids: Iterable[str]) -> Iterator[Peer]
         return harness.post(f"/api/lead/{command}", json.dumps(body).encode(), Authorization=token)
 
     gets = [call("get", {"id": id_}) for id_ in ids]
-    with worker(configuration, bench.folder, bench.cores) as served:
+    with worker(configuration, bench.folder, bench.cores) as server_worker:
         decoder = msgspec.json.Decoder(GetResponse)
-        yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(decoder.decode(body).value))
+        yield Peer(
+            server_worker, call("search", QUERY), gets, _page_of, lambda body: _title_of(decoder.decode(body).value)
+        )
 
 
 def _visible_leads(seed_data: Seeded) -> dict[int, str]:

@@ -352,9 +352,9 @@ def main() -> None:
                 sys.stdout.flush()
     if not options.only:
         worst, median = summary(results)
-        about = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version()}
-        about |= {"zlib": zlib.ZLIB_RUNTIME_VERSION, "worst_to_best": worst, "median_shipped_to_bsdiff": median}
-        RESULT.write_text(json.dumps({**about, "pairs": results}, indent=1) + "\n")
+        run_details = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version()}
+        run_details |= {"zlib": zlib.ZLIB_RUNTIME_VERSION, "worst_to_best": worst, "median_shipped_to_bsdiff": median}
+        RESULT.write_text(json.dumps({**run_details, "pairs": results}, indent=1) + "\n")
         PAGE.write_text(page(results))
 
 

@@ -51,14 +51,14 @@ def commands(text: str) -> list[DocumentedCommand]:
     return commands_found
 
 
-def matches(shown_output: str, printed: str) -> bool:
+def matches(shown_output: str, printed_output: str) -> bool:
     """Return whether the printed text is equal to the text in the document. In the document, … matches any text within
     a line.
 
     Lines of progress and the units of rates are ignored, because they depend on the speed of the machine.
     """
     pattern = re.escape(_RATE.sub("B/s", shown_output).strip()).replace("…", "[^\n]*?")
-    return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed)).strip()) is not None
+    return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed_output)).strip()) is not None
 
 
 def run(
@@ -95,17 +95,19 @@ def run(
     return CommandOutput(output.split(f"{_END}\n"), errors)
 
 
-def differences(tour: list[DocumentedCommand], printed: CommandOutput, port: int, records_port: int = 0) -> list[str]:
+def differences(
+    tour: list[DocumentedCommand], printed_outputs: CommandOutput, port: int, records_port: int = 0
+) -> list[str]:
     """Return each command whose output differs from the output in the document, with its output. If there is such a
     command, the last item is the text from stderr."""
     different_commands = [
         f"$ {command.line}\n{output}"
-        for command, output in zip(tour, printed.outputs, strict=False)
+        for command, output in zip(tour, printed_outputs.outputs, strict=False)
         if not matches(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
     ]
-    if len(printed.outputs) != len(tour) + 1:
-        different_commands.append(f"{len(tour)} commands, {len(printed.outputs) - 1} ended")
-    return [*different_commands, printed.errors] if different_commands else []
+    if len(printed_outputs.outputs) != len(tour) + 1:
+        different_commands.append(f"{len(tour)} commands, {len(printed_outputs.outputs) - 1} ended")
+    return [*different_commands, printed_outputs.errors] if different_commands else []
 
 
 def documents() -> list[Path]:

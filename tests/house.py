@@ -206,8 +206,8 @@ def _is_built_sql(node: ast.AST) -> bool:
         case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
             return _starts_sql(node) and not _is_constant(node)
         case ast.Call(func=ast.Attribute(attr="format", value=text)):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            return _starts_sql(text) and not all(map(_is_constant, given))
+            call_arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return _starts_sql(text) and not all(map(_is_constant, call_arguments))
         case _:
             return False
 
@@ -249,9 +249,9 @@ def restricted_imports(source: Source) -> Iterator[Complaint]:
     for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
-        called = dotted(node.func)
-        if CLOCKS.fullmatch(called) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
-            yield node.lineno, f"{called}(): call kernel.clock or kernel.ids, which tests can replace"
+        called_name = dotted(node.func)
+        if CLOCKS.fullmatch(called_name) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
+            yield node.lineno, f"{called_name}(): call kernel.clock or kernel.ids, which tests can replace"
 
 
 def _imports(source: Source) -> Iterator[tuple[int, str]]:

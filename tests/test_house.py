@@ -150,10 +150,10 @@ def shared_writes(files: list[Source]) -> dict[str, set[str]]:
 
 
 def test_a_table_is_written_by_one_folder_alone() -> None:
-    shared = shared_writes(sources())
+    shared_tables = shared_writes(sources())
 
-    assert not {table: folders for table, folders in shared.items() if table not in SHARED_TABLES}
-    assert not SHARED_TABLES.keys() - shared.keys(), "remove the tables that are no longer shared"
+    assert not {table: folders for table, folders in shared_tables.items() if table not in SHARED_TABLES}
+    assert not SHARED_TABLES.keys() - shared_tables.keys(), "remove the tables that are no longer shared"
 
 
 PLANTED: list[tuple[Rule, str, str]] = [
@@ -260,10 +260,10 @@ def test_every_rule_has_a_planted_offence() -> None:
 def test_a_table_of_two_writers_is_found() -> None:
     first_source = Source.of("src/countersign/a/x/y.py", "a = 'INSERT INTO t (b) VALUES ($1)'")
     second_source = Source.of("src/countersign/a/z/y.py", "a = 'UPDATE t SET b = $1'")
-    third = Source.of("src/countersign/b/z/y.py", "a = 'UPDATE t SET b = $1'")
+    other_source = Source.of("src/countersign/b/z/y.py", "a = 'UPDATE t SET b = $1'")
 
     assert shared_writes([first_source, second_source]) == {"a/t": {"src/countersign/a/x", "src/countersign/a/z"}}
-    assert not shared_writes([first_source, third, third]), "each service has a database of its own"
+    assert not shared_writes([first_source, other_source, other_source]), "each service has a database of its own"
 
 
 # The contracts ------------------------------------------------------------------------------------
@@ -280,9 +280,9 @@ def lint_imports(folder: Path, config: Path) -> "subprocess.CompletedProcess[str
 
 
 def test_the_import_contracts_are_kept() -> None:
-    done = lint_imports(ROOT / "src", ROOT / ".importlinter")
+    result = lint_imports(ROOT / "src", ROOT / ".importlinter")
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
@@ -304,10 +304,10 @@ def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, impor
     with (tmp_path / "countersign" / importer).open("a") as file:
         file.write(f"\nimport {imported}\n")
 
-    done = lint_imports(tmp_path, ROOT / ".importlinter")
+    result = lint_imports(tmp_path, ROOT / ".importlinter")
 
-    assert done.returncode == 1
-    assert "BROKEN" in done.stdout
+    assert result.returncode == 1
+    assert "BROKEN" in result.stdout
 
 
 def unresolved(text: str) -> list[str]:

@@ -30,8 +30,8 @@ def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, 
     # The second demonstration is seeded and not copied, so that its keys differ from the keys of the first.
     for is_copied in (True, False):
         with demonstration(settings={"COUNTERSIGN_JOB_WORKERS": "1"}, copies_demonstration=is_copied):
-            printed = docs.run(tour, tmp_path, *ports, **packages)
-            faults += docs.differences(tour, printed, *ports)
+            printed_output = docs.run(tour, tmp_path, *ports, **packages)
+            faults += docs.differences(tour, printed_output, *ports)
         docs.run([DocumentedCommand("countersign reset --yes --data data && rm -rf build/tour", "")], tmp_path, *ports)
 
     assert len(tour) >= 20

@@ -36,13 +36,13 @@ def test_the_file_may_be_anywhere(tmp_path: Path) -> None:
 def test_an_empty_setting_is_an_unset_one_wherever_it_is_written(tmp_path: Path, item: Field[object]) -> None:
     (tmp_path / "countersign.toml").write_text(f'{item.name} = ""\n')
     variable = f"COUNTERSIGN_{item.name.upper()}"
-    given = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
+    file_settings = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
 
-    loaded = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **given})
-    explained = {setting.variable: setting for setting in explain({variable: ""}, **given)}
+    loaded = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **file_settings})
+    explained = {setting.variable: setting for setting in explain({variable: ""}, **file_settings)}
 
-    assert loaded == Settings(**given)
-    if item.name not in given:
+    assert loaded == Settings(**file_settings)
+    if item.name not in file_settings:
         assert explained[variable].source == "default"
 
 
@@ -89,7 +89,7 @@ def test_yes_has_several_spellings(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "named"),
+    ("environment", "named_variable"),
     [
         ({"COUNTERSIGN_RATE_PERSON": "many"}, "COUNTERSIGN_RATE_PERSON"),
         ({"COUNTERSIGN_RATE_PERSON": "-1"}, "COUNTERSIGN_RATE_PERSON"),
@@ -97,8 +97,8 @@ def test_yes_has_several_spellings(word: str) -> None:
         ({"COUNTERSIGN_CONFIG": "nowhere.toml"}, "nowhere.toml"),
     ],
 )
-def test_a_value_that_cannot_be_used_is_named(environment: dict[str, str], named: str) -> None:
-    with pytest.raises(BadSetting, match=named):
+def test_a_value_that_cannot_be_used_is_named(environment: dict[str, str], named_variable: str) -> None:
+    with pytest.raises(BadSetting, match=named_variable):
         load(environment)
 
 
@@ -164,7 +164,7 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("environment", "named"),
+    ("environment", "named_variable"),
     [
         ({"COUNTERSIGN_SMTP_URL_FILE": "missing"}, "COUNTERSIGN_SMTP_URL_FILE: missing cannot be read as the user "),
         (
@@ -173,11 +173,13 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
         ),
     ],
 )
-def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(environment: dict[str, str], named: str) -> None:
+def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(
+    environment: dict[str, str], named_variable: str
+) -> None:
     with pytest.raises(BadSetting) as refusal:
         load(environment)
 
-    assert named in str(refusal.value)
+    assert named_variable in str(refusal.value)
 
 
 def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:

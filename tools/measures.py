@@ -334,7 +334,7 @@ def main() -> None:
     modules = read_modules(options.package, options.skip)
     resolve_imports(modules)
     sizes = {m.name: len(m.lines) for m in modules.values()}
-    real = {name: size for name, size in sizes.items() if size > 10}
+    real_sizes = {name: size for name, size in sizes.items() if size > 10}
     function_list = list(functions(modules))
     documented, public_count = docstrings(modules)
     fully_annotated, count = annotated(modules)
@@ -350,8 +350,8 @@ def main() -> None:
     figures = {
         "files": len(sizes),
         "lines": sum(sizes.values()),
-        "lines per file, median (files > 10 lines)": percentile(list(real.values()), 0.5),
-        "lines per file, p95": percentile(list(real.values()), 0.95),
+        "lines per file, median (files > 10 lines)": percentile(list(real_sizes.values()), 0.5),
+        "lines per file, p95": percentile(list(real_sizes.values()), 0.95),
         "lines per file, median (all files)": percentile(list(sizes.values()), 0.5),
         "files under 60 lines": sum(size < 60 for size in sizes.values()),
         "modules named by a participle": complaints(modules, house.nouns_for_modules),
@@ -373,7 +373,7 @@ def main() -> None:
         "modules in circles, hidden imports too": sum(map(len, wide_loops)),
         "folders whose children are tangled": tangled_siblings(modules),
         "public names with docstring, per cent": round(100 * documented / max(1, public_count)),
-        "modules with docstring, per cent": round(100 * introduced / max(1, len(real))),
+        "modules with docstring, per cent": round(100 * introduced / max(1, len(real_sizes))),
         "fully annotated functions, per cent": round(100 * fully_annotated / max(1, count)),
         "test lines / code lines": round(test_lines / max(1, sum(sizes.values())), 2),
         "duplicated lines, per cent": round(duplicated_share(modules), 1),

@@ -39,7 +39,7 @@ def schema() -> str:
     tables: dict[str, list[str]] = {}
     for engine, statements in by_engine.items():
         for (table, name), statement in statements.items():
-            is_common = all(others.get((table, name)) == statement for others in by_engine.values())
+            is_common = all(statements.get((table, name)) == statement for statements in by_engine.values())
             if is_common and engine != ENGINES[0]:
                 continue
             statement_text = statement if is_common else f"-- only: {engine}\n{statement}-- end\n"

@@ -63,11 +63,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="An agent that works leads, and proposes what needs a person.")
     parser.add_argument("url", help="the MCP endpoint, http://127.0.0.1:8080/mcp")
     parser.add_argument("--wait", type=int, default=300, metavar="S", help="how long to wait for a person's decision")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     token = os.environ.get("COUNTERSIGN_AGENT_TOKEN")
     if not token:
         sys.exit("set COUNTERSIGN_AGENT_TOKEN to the agent's token")
-    print(asyncio.run(work(given.url, token, RuleBased(given.wait))))
+    print(asyncio.run(work(arguments.url, token, RuleBased(arguments.wait))))
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ class RuleBased:
 
 def day(wait_s: int) -> Generator[Call, Any, str]:
     """Two leads of one contact: work the first, propose to delete the other, and wait for what a person says."""
-    listed: Result = yield Call("lead__list", {"order": [{"field": "title"}]})
-    pair = of_one_contact(listed.value)
+    lead_list: Result = yield Call("lead__list", {"order": [{"field": "title"}]})
+    pair = of_one_contact(lead_list.value)
     if pair is None:
         return "No contact has two new leads: nothing to do."
     lead, double = pair
@@ -72,14 +72,14 @@ def day(wait_s: int) -> Generator[Call, Any, str]:
     # The address is a placeholder: where personal text belongs it becomes the address, anywhere else it is refused.
     token = lead["contact_email"]
     yield Call("lead__update", {"id": lead["id"], "notes": f"Write to {token} on Monday."})
-    refused: Result = yield Call("lead__update", {"id": lead["id"], "title": f"Ask {token}"})
+    refused_update: Result = yield Call("lead__update", {"id": lead["id"], "title": f"Ask {token}"})
 
-    proposed: Result = yield Call("lead__delete", {"id": double["id"], "cascade": True})
-    if proposed.status != "approval_required":
-        return f"Expected to propose, but: {proposed.told}"
-    plan_id = proposed.told["plan_id"]
+    proposed_deletion: Result = yield Call("lead__delete", {"id": double["id"], "cascade": True})
+    if proposed_deletion.status != "approval_required":
+        return f"Expected to propose, but: {proposed_deletion.told}"
+    plan_id = proposed_deletion.told["plan_id"]
     state = yield from decision(plan_id, wait_s)
-    return f"Worked lead {lead['id']} (a token in its title: {refused.told}). Plan {plan_id} is {state}."
+    return f"Worked lead {lead['id']} (a token in its title: {refused_update.told}). Plan {plan_id} is {state}."
 
 
 def decision(plan_id: str, wait_s: int) -> Generator[Call, Any, str]:

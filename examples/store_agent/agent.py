@@ -47,13 +47,13 @@ def claimed(http: httpx.Client, server: dict[str, Any], email: str) -> str:
     """The assertion of the registration, once the person has confirmed it."""
     endpoints = server["agent_auth"]
     body = {"method": "service_auth", "email": email, "scope": WANTED}
-    registered = answered(http.post(endpoints["identity_endpoint"], json=body))
-    claim = registered["claim"]
+    registration = answered(http.post(endpoints["identity_endpoint"], json=body))
+    claim = registration["claim"]
     print(f"Please open {claim['verification_uri']}\nand type the code {claim['user_code']}", flush=True)
     pause_s, ends_s = claim["interval"], time.monotonic() + claim["expires_in"]
     while time.monotonic() < ends_s:
         time.sleep(pause_s)
-        poll = http.post(endpoints["claim_endpoint"], json={"claim_token": registered["claim_token"]})
+        poll = http.post(endpoints["claim_endpoint"], json={"claim_token": registration["claim_token"]})
         if poll.status_code == 429:
             pause_s = int(poll.headers["retry-after"])
         elif answered(poll)["status"] == "claimed":
@@ -76,25 +76,25 @@ def main() -> None:
     parser.add_argument("--email", required=True, help="the person's address at the store")
     parser.add_argument("--yes", action="store_true", help="the person has agreed already")
     parser.add_argument("--keep", action="store_true", help="do not revoke the token at the end")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with httpx.Client(timeout=30, headers={"User-Agent": "store-agent/1.0 (example)"}) as http:
         try:
-            resource, server = discover(http, given.base)
-            if not confirmed(resource, given.email, is_sure=given.yes):
+            resource, server = discover(http, arguments.base)
+            if not confirmed(resource, arguments.email, is_sure=arguments.yes):
                 raise Stopped("not without your yes")
-            assertion = claimed(http, server, given.email)
+            assertion = claimed(http, server, arguments.email)
             body = {"grant_type": JWT_BEARER, "assertion": assertion}
             token = answered(http.post(server["token_endpoint"], json=body))["access_token"]
-            library = http.get(f"{given.base}/library", headers={"Authorization": f"Bearer {token}"})
+            library = http.get(f"{arguments.base}/library", headers={"Authorization": f"Bearer {token}"})
             for product in answered(library):
                 print(f"{product['slug']}: {product['title']}")
-            if not given.keep:
+            if not arguments.keep:
                 http.post(server["revocation_endpoint"], data={"token": token, "token_type_hint": "access_token"})
                 print("The token is revoked.")
         except Stopped as reason:
             sys.exit(str(reason))
         except httpx.HTTPError as error:
-            sys.exit(f"{given.base} does not answer: {error}")
+            sys.exit(f"{arguments.base} does not answer: {error}")
 
 
 if __name__ == "__main__":

@@ -24,11 +24,11 @@ def verified(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, 
     if abs(time.time() - int(timestamp)) > TOLERANCE_S:
         raise ValueError("too old, or from the future")
     key = base64.b64decode(secret.removeprefix("whsec_"))
-    signed = b".".join((message.encode(), timestamp.encode(), body))
-    wanted = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    signed_bytes = b".".join((message.encode(), timestamp.encode(), body))
+    expected_signature = "v1," + base64.b64encode(hmac.digest(key, signed_bytes, hashlib.sha256)).decode()
     # Several signatures, while a secret is being changed; one of them is by ours.
-    given = headers["webhook-signature"].split()
-    if not any(hmac.compare_digest(wanted.encode(), signature.encode()) for signature in given):
+    signatures = headers["webhook-signature"].split()
+    if not any(hmac.compare_digest(expected_signature.encode(), signature.encode()) for signature in signatures):
         raise ValueError("signed by somebody else")
     return json.loads(body)
 

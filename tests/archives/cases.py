@@ -45,9 +45,9 @@ def parameters(cases: list[ArchiveCase]) -> list[ParameterSet]:
     Raises:
         ValueError: two cases have one name.
     """
-    twice = [name for name, count in Counter(case.id for case in cases).items() if count > 1]
-    if twice:
-        raise ValueError(f"two cases are called {twice}")
+    repeated_ids = [name for name, count in Counter(case.id for case in cases).items() if count > 1]
+    if repeated_ids:
+        raise ValueError(f"two cases are called {repeated_ids}")
     return [pytest.param(case, id=case.id) for case in cases]
 
 

@@ -34,11 +34,11 @@ def by_gnu(name: bytes, data: bytes) -> bytes:
 WAYS: dict[str, Told] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
 
 
-def fits(way: str, each: NamesCase) -> bool:
+def fits(format_name: str, each: NamesCase) -> bool:
     """Whether the name can be written this way."""
     lengths = [len(name.encode()) for name in each.names]
     cut = [name.encode().rfind(b"/", 0, 155) for name in each.names]
-    return way != "ustar" or all(
+    return format_name != "ustar" or all(
         length <= 100 or (place > 0 and length - place <= 101) for length, place in zip(lengths, cut, strict=True)
     )
 
@@ -52,14 +52,14 @@ BY_NAME = [
     *(
         ArchiveCase(
             name.threat,
-            f"{name.trick}, {way}",
+            f"{name.trick}, {format_name}",
             name.rules,
             lambda each=name, write=write_member: tar_of_names(each, write),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES
-        for way, write_member in WAYS.items()
-        if fits(way, name)
+        for format_name, write_member in WAYS.items()
+        if fits(format_name, name)
     ),
     *(
         ArchiveCase(

@@ -18,9 +18,9 @@ def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **options: obje
     return archive(ZipEntry(name, data, **options))
 
 
-def linked(target: bytes, *others: ZipEntry) -> bytes:
+def linked(target: bytes, *other_entries: ZipEntry) -> bytes:
     """An archive with a link among other entries."""
-    return archive(*others, link(b"l", target))
+    return archive(*other_entries, link(b"l", target))
 
 
 def long_links() -> bytes:

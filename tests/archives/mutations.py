@@ -134,18 +134,18 @@ def _zip_both(data: bytes, rng: random.Random) -> bytes:
         return data
     field, width = rng.choice(((0, 2), (2, 2), (4, 2), (6, 2), (8, 2), (10, 4), (14, 4), (18, 4)))
     number = (rng.choice((*NUMBERS, rng.getrandbits(32))) & (1 << 8 * width) - 1).to_bytes(width, "little")
-    whole = bytearray(data)
-    whole[front + 4 + field : front + 4 + field + width] = number
-    whole[directory + 6 + field : directory + 6 + field + width] = number
-    return bytes(whole)
+    patched = bytearray(data)
+    patched[front + 4 + field : front + 4 + field + width] = number
+    patched[directory + 6 + field : directory + 6 + field + width] = number
+    return bytes(patched)
 
 
 def _zip_name(data: bytes, rng: random.Random) -> bytes:
     """Replace a byte of a name in every place that has the name."""
     word, other_word = rng.choice((b"a.txt", b"d/x", b"inner.zip")), rng.choice(WORDS)
     place = rng.randrange(len(word))
-    changed = word[:place] + other_word[:1] + word[place + 1 :]
-    return data.replace(word, changed)
+    changed_word = word[:place] + other_word[:1] + word[place + 1 :]
+    return data.replace(word, changed_word)
 
 
 def _zip_record(data: bytes, rng: random.Random) -> bytes:

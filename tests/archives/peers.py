@@ -95,13 +95,13 @@ def by_program(name: str, data: bytes) -> Tree | None:
     if for_zip != is_zip(data) or shutil.which(words[0]) is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        place, out = Path(folder) / "archive", Path(folder) / "out"
+        place, unpacked_folder = Path(folder) / "archive", Path(folder) / "out"
         place.write_bytes(data)
-        out.mkdir()
-        command = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(out)) for word in words]
+        unpacked_folder.mkdir()
+        command = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(unpacked_folder)) for word in words]
         environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
-        return on_disk(out)
+        return on_disk(unpacked_folder)
 
 
 def on_disk(folder: Path) -> Tree:

@@ -62,16 +62,16 @@ def program(head: bytes, behind: bytes) -> bytes:
 
 def with_own_checksum(make: Callable[[int], bytes]) -> bytes:
     """The bytes that contain their own checksum, found by solving for its bits, on which it depends linearly."""
-    nothing = zlib.crc32(make(0))
-    rows = [(zlib.crc32(make(1 << bit)) ^ nothing ^ 1 << bit, 1 << bit) for bit in range(32)]
-    wanted, checksum = nothing, 0
+    zero_checksum = zlib.crc32(make(0))
+    rows = [(zlib.crc32(make(1 << bit)) ^ zero_checksum ^ 1 << bit, 1 << bit) for bit in range(32)]
+    open_bits, checksum = zero_checksum, 0
     for bit in range(32):
         pivot = next((row for row in rows if row[0] >> bit & 1), None)
         if pivot is None:
             continue
         rows = [(row[0] ^ pivot[0], row[1] ^ pivot[1]) if row[0] >> bit & 1 else row for row in rows if row != pivot]
-        if wanted >> bit & 1:
-            wanted, checksum = wanted ^ pivot[0], checksum ^ pivot[1]
+        if open_bits >> bit & 1:
+            open_bits, checksum = open_bits ^ pivot[0], checksum ^ pivot[1]
     quine = make(checksum)
     assert zlib.crc32(quine) == checksum
     return quine
@@ -81,10 +81,10 @@ def zip_quine(name: bytes = b"again.zip") -> bytes:
     """A zip archive of one file, which is the archive."""
     final = b"\x03\x00"
     size = len(program(bytes(30 + len(name)), final + bytes(46 + len(name) + 22)))
-    packed = size - 30 - len(name) - 46 - len(name) - 22
+    packed_size = size - 30 - len(name) - 46 - len(name) - 22
 
     def make(crc: int) -> bytes:
-        fields = HeaderFields(method=DEFLATED, crc=crc, packed=packed, size=size, external=FILE_MODE << 16)
+        fields = HeaderFields(method=DEFLATED, crc=crc, packed=packed_size, size=size, external=FILE_MODE << 16)
         directory = zips.central_header(fields, name)
         end = zips.EndRecord().written(1, len(directory), size - len(directory) - 22)
         return program(zips.local_header(fields, name), final + directory + end)

@@ -132,14 +132,14 @@ def long(text: bytes, kind: bytes = LONG_NAME) -> bytes:
 
 def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
     """The parts and the end, padded to whole blocks of this size."""
-    whole = b"".join(parts) + end
-    return whole + bytes(-len(whole) % block)
+    tar_bytes = b"".join(parts) + end
+    return tar_bytes + bytes(-len(tar_bytes) % block)
 
 
-def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real: int) -> bytes:
+def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real_size: int) -> bytes:
     """GNU's old sparse file: the offsets of its pieces, and its declared size."""
     sparse_map = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
-    raw = {"sparse": sparse_map, "real_size": octal(real, 12)}
+    raw = {"sparse": sparse_map, "real_size": octal(real_size, 12)}
     return header(name, len(data), SPARSE, magic=GNU, raw=raw) + padded(data)
 
 
@@ -160,8 +160,8 @@ class GzipMember:
         import zlib
 
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-        packed = packer.compress(self.data) + packer.flush() if self.packed is None else self.packed
+        packed_data = packer.compress(self.data) + packer.flush() if self.packed is None else self.packed
         crc = zlib.crc32(self.data) if self.crc is None else self.crc
         size = len(self.data) & 0xFFFFFFFF if self.size is None else self.size
         head = b"\x1f\x8b\x08" + bytes([self.flags]) + bytes(4) + b"\x02\x03"
-        return head + self.after_header + packed + struct.pack("<II", crc, size)
+        return head + self.after_header + packed_data + struct.pack("<II", crc, size)

@@ -53,9 +53,9 @@ def run_confined(folder: Path, code: str, cpu_s: int = 20) -> subprocess.Complet
 
 def confined(folder: Path, code: str) -> str:
     """The output of the code in a process that first confined itself to the folder."""
-    done = run_confined(folder, code)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    process = run_confined(folder, code)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 def test_a_confined_process_writes_below_its_folder(folder: Path) -> None:

@@ -66,9 +66,9 @@ def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extr
     target = tmp_path / "out"
 
     with archive_file(tmp_path, tar_of(*GOOD)).open("rb") as source:
-        done = extract(source, target, LIMITS)
+        counts = extract(source, target, LIMITS)
 
-    assert done == ExtractionCounts(files=2, folders=2, links=1, size=700_010)
+    assert counts == ExtractionCounts(files=2, folders=2, links=1, size=700_010)
     assert {path.relative_to(target).as_posix() for path in target.rglob("*")} == {
         "bin", "bin/tool", "notes.txt", "empty", "latest",
     }  # fmt: skip
@@ -126,9 +126,9 @@ def test_a_zip_file_is_unpacked_the_same_way(tmp_path: Path, extract: Extract) -
         archive.writestr("a/b.txt", b"b" * 2_000_000)
 
     with archive_file(tmp_path, stream).open("rb") as source:
-        done = extract(source, tmp_path / "out", LIMITS)
+        counts = extract(source, tmp_path / "out", LIMITS)
 
-    assert done == ExtractionCounts(files=1, folders=1, links=0, size=2_000_000)
+    assert counts == ExtractionCounts(files=1, folders=1, links=0, size=2_000_000)
     assert (tmp_path / "out/a/b.txt").read_bytes() == b"b" * 2_000_000
 
 
@@ -183,9 +183,9 @@ def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> Non
 def test_more_folders_than_are_held_open_are_no_trouble(tmp_path: Path) -> None:
     entries = [(f"d{n % 200}/e/f{n}", str(n).encode(), 0o644) for n in range(600)]
 
-    done = extraction.extract(tar_of(*entries), tmp_path / "out", LIMITS)
+    counts = extraction.extract(tar_of(*entries), tmp_path / "out", LIMITS)
 
-    assert done.files == 600
+    assert counts.files == 600
     assert (tmp_path / "out/d7/e/f407").read_text() == "407"
 
 

@@ -43,8 +43,8 @@ def read_or_rule(archive: GeneratedArchive, limits: Limits) -> tuple[Tree | None
     """The tree that the reader returns, or None and the rule of the refusal."""
     try:
         return {path: (kind, content) for path, (kind, _, content) in drain(archive.data, limits).items()}, ""
-    except (ArchiveRefused, ArchiveUnknown) as refused:
-        return None, rule_of(refused)
+    except (ArchiveRefused, ArchiveUnknown) as refusal:
+        return None, rule_of(refusal)
 
 
 def hold_right(archive: GeneratedArchive, tree: Tree | None, rule: str, seed: int) -> None:
@@ -60,12 +60,12 @@ def hold_right(archive: GeneratedArchive, tree: Tree | None, rule: str, seed: in
 
 def hold_alike(archive: GeneratedArchive, tree: Tree, seed: int) -> list[str]:
     """Every installed program that reads the format unpacks the same; returns their names."""
-    read: list[str] = []
+    agreeing_programs: list[str] = []
     for name in peers.PROGRAMS:
         program_tree = peers.by_program(name, archive.data)
         if program_tree is not None:
             assert peers.composed(program_tree) == peers.composed(peers.with_implied(tree)), (
                 f"{seed} {archive.trick} {name}"
             )
-            read.append(name)
-    return read
+            agreeing_programs.append(name)
+    return agreeing_programs

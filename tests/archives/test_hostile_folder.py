@@ -131,11 +131,11 @@ def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_harmless_folder_is_taken_as_it_is(profile: Profile, tmp_path: Path) -> None:
-    wanted = planted(tmp_path, links=True)
+    planted_files = planted(tmp_path, links=True)
 
     entries = read_tree(tmp_path, profile)
 
-    assert {path: entry for path, entry in entries.items() if entry[0] != "folder"} == wanted
+    assert {path: entry for path, entry in entries.items() if entry[0] != "folder"} == planted_files
     assert entries["hollow"] == ("folder", b"")
 
 

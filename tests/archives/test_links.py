@@ -73,20 +73,20 @@ def test_a_link_that_stays_inside_is_taken(links: dict[str, str]) -> None:
 
 def leaves(path: str, links: Mapping[str, str]) -> bool:
     """Whether the link leads out of the tree or passes too many other links, resolved name by name."""
-    here, ahead, passed = path.split("/")[:-1], links[path].split("/")[::-1], 0
+    folder_parts, ahead, passed = path.split("/")[:-1], links[path].split("/")[::-1], 0
     while ahead:
         name = ahead.pop()
-        if name == ".." and not here:
+        if name == ".." and not folder_parts:
             return True
         if name == "..":
-            here.pop()
+            folder_parts.pop()
         elif name not in ("", "."):
-            further = links.get("/".join([*here, name]))
-            passed += further is not None
+            link_target = links.get("/".join([*folder_parts, name]))
+            passed += link_target is not None
             if passed > MAX_PASSED:
                 return True
-            here += [name] if further is None else []
-            ahead += [] if further is None else further.split("/")[::-1]
+            folder_parts += [name] if link_target is None else []
+            ahead += [] if link_target is None else link_target.split("/")[::-1]
     return False
 
 

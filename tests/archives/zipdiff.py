@@ -51,34 +51,38 @@ def a2() -> Iterator[DoubtfulArchive]:
     for bits, descriptor_bits, front, directory in itertools.product(flags, (None, *range(8)), range(4), range(4)):
         yield _sizes(bits, descriptor_bits, front, directory)
     extra = zip64(4, 4) + zip64(0, 0)
-    both = {"size": FF32, "packed": FF32}
-    yield DoubtfulArchive("Zip64 twice", archive(ZipEntry(b"test", b"test", extra=extra, local=both, central=both)))
+    wide_fields = {"size": FF32, "packed": FF32}
+    yield DoubtfulArchive(
+        "Zip64 twice", archive(ZipEntry(b"test", b"test", extra=extra, local=wide_fields, central=wide_fields))
+    )
 
 
 def _sizes(bits: tuple[int, ...], descriptor_bits: int | None, front: int, directory: int) -> DoubtfulArchive:
     is_deflated, *zeroed = bits
     data = b"test" + _patch(b"test")
-    plain = ZipEntry(
+    unzeroed_entry = ZipEntry(
         b"test", data, DEFLATED if is_deflated else 0, flags=0 if descriptor_bits is None else zips.HAS_DESCRIPTOR
     )
-    packed, size = len(plain.payload()), len(data)
-    local = {"packed": 0 if zeroed[0] else packed, "size": 0 if zeroed[1] else size}
-    central = {"packed": 0 if zeroed[2] else packed, "size": 0 if zeroed[3] else size}
+    packed_size, size = len(unzeroed_entry.payload()), len(data)
+    local = {"packed": 0 if zeroed[0] else packed_size, "size": 0 if zeroed[1] else size}
+    central = {"packed": 0 if zeroed[2] else packed_size, "size": 0 if zeroed[3] else size}
     local, front_extra = _widened(local, front)
     central, extra = _widened(central, directory)
     trailer = None
     if descriptor_bits is not None:
-        sizes = 0 if descriptor_bits & 1 else packed, 0 if descriptor_bits & 2 else size
+        sizes = 0 if descriptor_bits & 1 else packed_size, 0 if descriptor_bits & 2 else size
         trailer = zips.descriptor(0, *sizes, wide=bool(descriptor_bits & 4))
-    item = replace(plain, local=local, central=central, local_extra=front_extra, extra=extra, descriptor_bytes=trailer)
+    item = replace(
+        unzeroed_entry, local=local, central=central, local_extra=front_extra, extra=extra, descriptor_bytes=trailer
+    )
     return DoubtfulArchive(f"sizes {bits} {descriptor_bits} {front} {directory}", archive(item), {"test": data})
 
 
 def _widened(sizes: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
     """The numbers that Zip64 has instead."""
     numbers = [sizes[name] for bit, name in ((2, "size"), (1, "packed")) if which & bit]
-    moved = {name: FF32 for bit, name in ((2, "size"), (1, "packed")) if which & bit}
-    return {**sizes, **moved}, zip64(*numbers) if numbers else b""
+    moved_sizes = {name: FF32 for bit, name in ((2, "size"), (1, "packed")) if which & bit}
+    return {**sizes, **moved_sizes}, zip64(*numbers) if numbers else b""
 
 
 def _patch(data: bytes) -> bytes:
@@ -128,10 +132,10 @@ def a3() -> Iterator[DoubtfulArchive]:
 
 def a4() -> Iterator[DoubtfulArchive]:
     """File or folder."""
-    plain = {"external": 0, "made_by": 20}
-    yield DoubtfulArchive("slash", archive(ZipEntry(b"test/", b"test", central=plain)))
-    yield DoubtfulArchive("backslash", archive(ZipEntry(b"test\\", b"test", central=plain)))
-    yield DoubtfulArchive("slash, empty", archive(ZipEntry(b"test/", b"", central=plain)), {})
+    plain_fields = {"external": 0, "made_by": 20}
+    yield DoubtfulArchive("slash", archive(ZipEntry(b"test/", b"test", central=plain_fields)))
+    yield DoubtfulArchive("backslash", archive(ZipEntry(b"test\\", b"test", central=plain_fields)))
+    yield DoubtfulArchive("slash, empty", archive(ZipEntry(b"test/", b"", central=plain_fields)), {})
     for external, host in itertools.product((0x10, 0x4000 << 16), (0, 3, 19)):
         central_fields = {"external": external, "made_by": host << 8 | 20}
         yield DoubtfulArchive(f"{external:x} of {host}", archive(ZipEntry(b"test", b"test", central=central_fields)))
@@ -157,8 +161,8 @@ def b2() -> Iterator[DoubtfulArchive]:
     for byte, host in itertools.product(SPECIAL, (0, 3)):
         central_fields = {"made_by": host << 8 | 20}
         yield DoubtfulArchive(f"{byte:02x} of {host}", archive(_special(byte, central_fields)), _if_ascii(byte))
-        twice = _special(byte, {"made_by": 20}), _special(byte, {"made_by": 788})
-        yield DoubtfulArchive(f"{byte:02x} twice", archive(*twice))
+        both_entries = _special(byte, {"made_by": 20}), _special(byte, {"made_by": 788})
+        yield DoubtfulArchive(f"{byte:02x} twice", archive(*both_entries))
     firsts, seconds = ([byte for byte in SPECIAL if byte % 8 == remainder] for remainder in (0, 7))
     for first_byte, second_byte in itertools.product(firsts, seconds):
         yield DoubtfulArchive(
@@ -199,9 +203,9 @@ def c1() -> Iterator[DoubtfulArchive]:
     for has_overlap in (False, True):
         yield DoubtfulArchive(f"desync, overlap {has_overlap}", _desync(has_overlap))
     for method in (0, DEFLATED):
-        hidden = ZipEntry(b"junk", zips.descriptor(0, 0, 0) + B.written(), method, descriptor=True)
+        hidden_entry = ZipEntry(b"junk", zips.descriptor(0, 0, 0) + B.written(), method, descriptor=True)
         yield DoubtfulArchive(
-            f"a descriptor in data, method {method}", archive(hidden, A) if method == 0 else _deflated_twice()
+            f"a descriptor in data, method {method}", archive(hidden_entry, A) if method == 0 else _deflated_twice()
         )
 
 
@@ -215,25 +219,25 @@ def _in_comments() -> bytes:
     second_at = at_directory + len(A.listed(0)) + len(B.listed(0))
     first_item = replace(B, comment=B.written())
     third_at = second_at + len(B.written()) + len(C.listed(0)) + 22
-    listed = [(A, 0), (first_item, second_at), (C, third_at)]
-    return ZipArchive([A], listed=listed, end=EndRecord(comment=C.written())).written()
+    listed_items = [(A, 0), (first_item, second_at), (C, third_at)]
+    return ZipArchive([A], listed=listed_items, end=EndRecord(comment=C.written())).written()
 
 
 def _desync(has_overlap: bool) -> bytes:
     junk = ZipEntry(b"junk", A.written())
     front = archive(junk, B)
-    listed = [(A, len(junk.written()) - len(A.written()))]
+    listed_items = [(A, len(junk.written()) - len(A.written()))]
     if has_overlap:
-        listed += [(junk, 0), (B, len(junk.written()))]
-    inner = ZipArchive(listed=listed, shift=len(front)).written()
+        listed_items += [(junk, 0), (B, len(junk.written()))]
+    inner = ZipArchive(listed=listed_items, shift=len(front)).written()
     return front[:-2] + struct.pack("<H", len(inner)) + inner
 
 
 def _deflated_twice() -> bytes:
     """Deflated according to the local header, stored according to the directory."""
     inner = zips.deflated(b"") + zips.descriptor(0, 2, 0) + B.written()
-    hidden = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
-    return archive(hidden, A)
+    hidden_entry = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
+    return archive(hidden_entry, A)
 
 
 def c2() -> Iterator[DoubtfulArchive]:
@@ -254,10 +258,11 @@ def c2() -> Iterator[DoubtfulArchive]:
 def c3() -> Iterator[DoubtfulArchive]:
     """How many entries the directory has."""
     entry_size = len(A.listed(0))
-    for here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
-        if (here, total, size) != (None, None, None):
+    for entries_here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
+        if (entries_here, total, size) != (None, None, None):
             yield DoubtfulArchive(
-                f"{here} {total} {size}", ZipArchive([A, B], end=EndRecord(here=here, total=total, size=size)).written()
+                f"{entries_here} {total} {size}",
+                ZipArchive([A, B], end=EndRecord(here=entries_here, total=total, size=size)).written(),
             )
     many = [ZipEntry(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
     yield DoubtfulArchive("65,537 told as 1", archive(*many))
@@ -271,10 +276,10 @@ def c4() -> Iterator[DoubtfulArchive]:
 def _two_directories(end: EndRecord, end_64: Zip64EndRecord | None = None) -> bytes:
     item = ZipEntry(b"adjac", b"x")
     first_archive = ZipArchive([item])
-    hidden = ZipEntry(b"adjac", b"y" * (len(first_archive.directory()) - len(item.written()) + 1))
+    hidden_entry = ZipEntry(b"adjac", b"y" * (len(first_archive.directory()) - len(item.written()) + 1))
     front = item.written() + first_archive.directory()
     offset = len(item.written())
-    body = front + hidden.written() + hidden.listed(offset)
+    body = front + hidden_entry.written() + hidden_entry.listed(offset)
     wide = b"" if end_64 is None else end_64.written(1, len(first_archive.directory()), offset, len(body))
     return body + wide + end.written(1, len(first_archive.directory()), offset)
 
@@ -285,32 +290,34 @@ def c5() -> Iterator[DoubtfulArchive]:
         yield _either_end(*bits)
     yield DoubtfulArchive("the record before the locator", _hidden_record())
     entry_size = len(A.listed(0))
-    for here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
-        if (here, total, size) != (None, None, None):
-            wide = Zip64EndRecord(here=here, total=total, size=size)
-            yield DoubtfulArchive(f"wide {here} {total} {size}", ZipArchive([A, B], end=WIDE, end_64=wide).written())
+    for entries_here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
+        if (entries_here, total, size) != (None, None, None):
+            wide = Zip64EndRecord(here=entries_here, total=total, size=size)
+            yield DoubtfulArchive(
+                f"wide {entries_here} {total} {size}", ZipArchive([A, B], end=WIDE, end_64=wide).written()
+            )
     yield DoubtfulArchive("told or adjacent", _two_directories(ALL_FF, Zip64EndRecord()))
     yield DoubtfulArchive("told or adjacent, moved", _two_directories(ALL_FF, Zip64EndRecord(at=len(A.written()))))
 
 
-def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, more: bool) -> DoubtfulArchive:
-    items, others = ([A], [C, D]) if more else ([A, B], [C])
+def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, has_more: bool) -> DoubtfulArchive:
+    items, other_items = ([A], [C, D]) if has_more else ([A, B], [C])
     entries = b"".join(item.written() for item in items)
     directory = ZipArchive(items).directory()
-    hidden = ZipArchive(others, shift=len(entries) + len(directory), end_64=Zip64EndRecord())
-    last = replace(items[-1], comment=hidden.written()[:-22] + bytes(gap))
+    hidden_archive = ZipArchive(other_items, shift=len(entries) + len(directory), end_64=Zip64EndRecord())
+    last = replace(items[-1], comment=hidden_archive.written()[:-22] + bytes(gap))
     disks = {"disk": FF16, "start_disk": FF16} if disk else {}
-    counted = {"here": FF16, "total": FF16} if counts else {}
-    end_fields = {**disks, **counted, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
+    counted_fields = {"here": FF16, "total": FF16} if counts else {}
+    end_fields = {**disks, **counted_fields, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
     data = ZipArchive([*items[:-1], last], end=EndRecord(**end_fields)).written()
-    truth = {item.name.decode(): item.data for item in items} if gap and not end_fields else None
-    return DoubtfulArchive(f"{disk} {counts} {size} {offset} {gap} {more}", data, truth)
+    expected_tree = {item.name.decode(): item.data for item in items} if gap and not end_fields else None
+    return DoubtfulArchive(f"{disk} {counts} {size} {offset} {gap} {has_more}", data, expected_tree)
 
 
 def _hidden_record() -> bytes:
     entries, directory = A.written(), ZipArchive([A]).directory()
-    hidden = ZipArchive([B], shift=len(entries) + len(directory), end_64=Zip64EndRecord(sector=bytes(60)))
-    comment = hidden.written()[: -22 - 20]
+    hidden_archive = ZipArchive([B], shift=len(entries) + len(directory), end_64=Zip64EndRecord(sector=bytes(60)))
+    comment = hidden_archive.written()[: -22 - 20]
     return ZipArchive([replace(A, comment=comment)], end=ALL_FF, end_64=Zip64EndRecord(at=len(entries) + 60)).written()
 
 

@@ -106,8 +106,8 @@ class ZipEntry:
     def _descriptor(self) -> bytes:
         if self.descriptor_bytes is not None:
             return self.descriptor_bytes
-        truth = self.fields()
-        return descriptor(truth.crc, truth.packed, truth.size) if self.descriptor else b""
+        true_fields = self.fields()
+        return descriptor(true_fields.crc, true_fields.packed, true_fields.size) if self.descriptor else b""
 
     def listed(self, offset: int) -> bytes:
         """The entry of the central directory for a local header at the offset."""
@@ -148,9 +148,9 @@ def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", commen
     return CENTRAL + struct.pack("<6H3I5H2I", *numbers, *sizes, *lengths, *trailing_fields) + name + extra + comment
 
 
-def descriptor(crc: int, packed: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
+def descriptor(crc: int, packed_size: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
     """APPNOTE 4.3.9; `wide` is Zip64's descriptor."""
-    return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed, size)
+    return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed_size, size)
 
 
 def extra_field(kind: int, data: bytes, *, length: int | None = None) -> bytes:

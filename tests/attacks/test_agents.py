@@ -55,22 +55,22 @@ async def test_a_client_gets_no_scope_that_it_does_not_hold(world: World, provid
     basic = await confidential(world, "read:products")
     await register(world, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    given = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+    exchanged = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    assert given.json()["scope"] == "read:products"
+    assert exchanged.json()["scope"] == "read:products"
 
 
 async def test_a_narrow_assertion_registers_no_wider_agent(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
-    agent, registered = await register(world, provider.mint(ROOT_URL), scope="read:products write:releases")
-    agent.answer = registered.json()
+    agent, registration = await register(world, provider.mint(ROOT_URL), scope="read:products write:releases")
+    agent.answer = registration.json()
     await ann.decide(agent.link, user_code=agent.code)
 
-    later, answered = await register(world, provider.mint(ROOT_URL, scope="read:products"), scope="read:products")
-    token = await later.exchange(answered.json()["identity_assertion"])
+    later_agent, answer = await register(world, provider.mint(ROOT_URL, scope="read:products"), scope="read:products")
+    token = await later_agent.exchange(answer.json()["identity_assertion"])
 
-    assert "write:releases" not in answered.json()["scopes"]
+    assert "write:releases" not in answer.json()["scopes"]
     assert token.json().get("scope") == "read:products"
 
 
@@ -94,9 +94,9 @@ async def test_a_client_can_revoke_what_it_got_by_an_assertion(world: World, pro
     basic = await confidential(world)
     token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
 
-    revoked = await world.http.post("/auth/revoke", data={"token": token}, auth=basic)
+    revocation = await world.http.post("/auth/revoke", data={"token": token}, auth=basic)
 
-    assert revoked.status_code == 200
+    assert revocation.status_code == 200
     assert (await world.call("GET", "/library", token)).status_code == 401
 
 
@@ -106,9 +106,9 @@ async def test_an_assertion_for_a_confidential_client_registers_no_agent_without
     await provider.trust(world.store)
     client_id, _ = await confidential(world)
 
-    _, answered = await register(world, provider.mint(ROOT_URL, client_id=client_id))
+    _, answer = await register(world, provider.mint(ROOT_URL, client_id=client_id))
 
-    assert (answered.status_code, answered.json()["code"]) == (400, "invalid_client_id")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_client_id")
 
 
 @pytest.mark.parametrize("pair", ["a\0b:secret", "%00:secret", "x:%00", "a\0:"])
@@ -142,8 +142,8 @@ async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
     for form in ({"deny": "yes"}, {}, {"confirm": ""}, {"user_code": "123456"}):
         response = await pat.send(agent.other_link, csrf=csrf, **form)
         assert "<output>" not in response.text
-    typed = csrf_of(await pat.get(agent.link))
-    await pat.send(agent.link, csrf=typed, user_code=agent.code)
+    csrf_token = csrf_of(await pat.get(agent.link))
+    await pat.send(agent.link, csrf=csrf_token, user_code=agent.code)
 
     assert (await agent.poll()).json().get("status") != "claimed"
 
@@ -152,8 +152,8 @@ async def test_t34_an_agent_bound_before_the_address_was_proven_gets_nothing_of_
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
-    token = (await agent.exchange(answered.json()["identity_assertion"])).json()["access_token"]
+    agent, answer = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    token = (await agent.exchange(answer.json()["identity_assertion"])).json()["access_token"]
     await world.product("north", "secret-draft", status="draft")
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
@@ -207,9 +207,9 @@ async def test_t44_nothing_secret_of_a_claim_is_in_the_log(world: World, capsys:
     await world.http.post("/auth/revoke", data={"token": token})
     await agent.complete("123456")
 
-    written = "".join(capsys.readouterr())
+    log_text = "".join(capsys.readouterr())
     for secret in (agent.claim_token, link.partition("=")[2], code, assertion, token, "pat@example.com"):
-        assert secret not in written
+        assert secret not in log_text
 
 
 async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
@@ -242,19 +242,19 @@ async def test_t34_the_first_proof_of_an_address_ends_the_agents_that_a_provider
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     await provider.trust(world.store)
-    agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
-    assertion = answered.json()["identity_assertion"]
+    agent, answer = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    assertion = answer.json()["identity_assertion"]
     token = (await agent.exchange(assertion)).json()["access_token"]
     library_before = await agent.library(token)
 
     visitor = Mailed(world.store, world.http)
-    opened = await visitor.open_account("future@example.com")
+    opened_account = await visitor.open_account("future@example.com")
 
-    assert (library_before.status_code, opened.status_code) == (200, 303)
+    assert (library_before.status_code, opened_account.status_code) == (200, 303)
     assert (await agent.library(token)).status_code == 401
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
-    _, later = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
-    assert later.json()["code"] == "interaction_required"
+    _, later_answer = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    assert later_answer.json()["code"] == "interaction_required"
 
 
 async def test_t32_a_dead_assertion_of_before_the_claim_ends_nothing(world: World) -> None:
@@ -304,8 +304,8 @@ async def test_a_resource_may_be_named_twice(world: World) -> None:
 
 
 async def test_a_long_way_back_survives_the_links_of_the_sign_in_page(world: World) -> None:
-    way = "/auth/authorize?state=" + "s" * 3_000
-    page = await world.http.get("/auth/signin", params={"return_to": way})
+    long_address = "/auth/authorize?state=" + "s" * 3_000
+    page = await world.http.get("/auth/signin", params={"return_to": long_address})
     links = re.findall(r'href="(/auth/(?:signup|reset)\?[^"]+)"', page.text)
 
     answers = [await world.http.get(unescape(link)) for link in links]

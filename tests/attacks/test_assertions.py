@@ -51,10 +51,10 @@ async def test_t14_an_assertion_that_claimed_an_agent_is_used_up_everywhere(
 
     claim = await claimed_by(world, first_agent, assertion)
     second_claim = await claimed_by(world, second_agent, assertion)
-    _, registered = await register(world, assertion)
+    _, registration = await register(world, assertion)
 
     assert claim["status"] == "claimed"
-    assert second_claim["code"] == registered.json()["code"] == "replay_detected"
+    assert second_claim["code"] == registration.json()["code"] == "replay_detected"
 
 
 async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
@@ -62,8 +62,8 @@ async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
 ) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
-    first_agent, registered = await register(world, provider.mint(ROOT_URL), scope="read:products")
-    first_agent.answer = registered.json()
+    first_agent, registration = await register(world, provider.mint(ROOT_URL), scope="read:products")
+    first_agent.answer = registration.json()
     await ann.decide(first_agent.link, user_code=first_agent.code)
     agent = RegisteredAgent(world.http)
     await agent.register({"type": "anonymous", "scope": "read:products write:releases"})
@@ -77,12 +77,12 @@ async def test_t20_a_person_who_disconnects_an_agent_unties_its_provider(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    _, answered = await register(world, provider.mint(ROOT_URL))
+    _, answer = await register(world, provider.mint(ROOT_URL))
 
-    await world.http.post("/auth/revoke", data={"token": answered.json()["identity_assertion"]})
-    _, later = await register(world, provider.mint(ROOT_URL))
+    await world.http.post("/auth/revoke", data={"token": answer.json()["identity_assertion"]})
+    _, later_answer = await register(world, provider.mint(ROOT_URL))
 
-    assert later.json()["code"] == "interaction_required"
+    assert later_answer.json()["code"] == "interaction_required"
 
 
 async def test_t21_a_claim_by_e_mail_ties_no_provider_that_was_named_before(

@@ -30,8 +30,8 @@ async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect
 
     assert len(first_answer.content) > 1 << 20
     assert codes(repeated_answer.json()["results"]) == codes(first_answer.json()["results"])
-    after = await batches.all_rows()
-    assert {**after, "idempotency": []} == {**rows_before, "idempotency": []}
+    rows_after = await batches.all_rows()
+    assert {**rows_after, "idempotency": []} == {**rows_before, "idempotency": []}
 
 
 @pytest.mark.parametrize("who", ["community", "agent", "customer"])
@@ -40,19 +40,19 @@ async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
 ) -> None:
     """A caller with a free key may send hundreds of such batches in a minute, and each takes seconds."""
     world = batches.world
-    done, may_commit = paused_batch
+    batch_begun, may_commit = paused_batch
     if who == "customer":
         token = await world.person("customer@example.com")
     else:
         token = (await world.http.get("/api/keys", params={"tier": who})).json()["api_key"]
-    sent = [post("/ask", {"query": "How many games?"}), post("/ask?stream=false", {"query": "How many tools?"})]
-    asking = asyncio.create_task(batches.results(sent, token, mode="atomic"))
-    await done.wait()
+    operations = [post("/ask", {"query": "How many games?"}), post("/ask?stream=false", {"query": "How many tools?"})]
+    asking = asyncio.create_task(batches.results(operations, token, mode="atomic"))
+    await batch_begun.wait()
 
-    written = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 60)
+    created = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 60)
     may_commit.set()
 
-    assert written.status_code == 201
+    assert created.status_code == 201
     assert [result["status"] for result in await asking] == [200, 200]
 
 
@@ -78,9 +78,9 @@ class TestModel:
     async def test_a_transaction_that_all_wait_for_does_not_wait_for_a_model(
         self, batches: Batches, stub: Stub
     ) -> None:
-        sent = [post("/products", product("one")), *[post("/ask", {"query": STRANGE})] * 3]
+        operations = [post("/products", product("one")), *[post("/ask", {"query": STRANGE})] * 3]
 
-        results = await batches.results(sent, mode="atomic")
+        results = await batches.results(operations, mode="atomic")
 
         assert [result["status"] for result in results] == [201] + [200] * 3
         assert stub.seen == []

@@ -51,12 +51,12 @@ async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(wo
     await works.publish("1.1.0")
 
     places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
-    known = {name for pack in places.packs for name, _, _ in pack.chunks}
+    chunk_names = {name for pack in places.packs for name, _, _ in pack.chunks}
     for pack in places.packs:
-        whole = (await works.shop.world.http.get(pack.url)).content
-        for start in range(len(whole)):
-            if whole[start : start + 4] == b"\x28\xb5\x2f\xfd":
-                assert chunks.chunk_id(_unpacked(whole[start:])) in known
+        pack_content = (await works.shop.world.http.get(pack.url)).content
+        for start in range(len(pack_content)):
+            if pack_content[start : start + 4] == b"\x28\xb5\x2f\xfd":
+                assert chunks.chunk_id(_unpacked(pack_content[start:])) in chunk_names
 
 
 def _unpacked(frame: bytes) -> bytes:
@@ -76,8 +76,8 @@ async def upload_build(works: JobRunner, data: bytes) -> tuple[str, Build]:
 
 async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) -> None:
     """The repair that `artifact.verify` suggests succeeds."""
-    artifact_id, lost = await upload_build(works, tar({"a": SHARED}))
-    (await stored_file(works.store, lost.envelope_sha256)).unlink()
+    artifact_id, lost_build = await upload_build(works, tar({"a": SHARED}))
+    (await stored_file(works.store, lost_build.envelope_sha256)).unlink()
     verified = await works.run_job("artifact.verify", artifact_id)
     assert "build.process" in verified["findings"][0]["heal"]
 
@@ -113,19 +113,19 @@ async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: Jo
 )
 async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: JobRunner, name: str, text: str) -> None:
     """The file is part of the build, and does not stop its processing."""
-    done = await works.upload_and_process(tar({name: text.encode()}))
+    result = await works.upload_and_process(tar({name: text.encode()}))
 
-    assert done["files"] == 1
+    assert result["files"] == 1
 
 
 async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: JobRunner) -> None:
     """The process that does the jobs of all organisations reads them. 200 files of 1 MiB would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
-    done = await works.upload_and_process(zipped(files), filename="game.zip")
+    result = await works.upload_and_process(zipped(files), filename="game.zip")
 
-    assert done["files"] == 20
-    assert done["components"] == MAX_METADATA_BYTES // (1 << 20)
+    assert result["files"] == 20
+    assert result["components"] == MAX_METADATA_BYTES // (1 << 20)
 
 
 def _package(number: int, size: int) -> bytes:
@@ -156,13 +156,13 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
     artifact_id = await works.upload(zipped(files), filename="game.zip")
 
-    listed = await works.run_job("archive.extract", artifact_id, limit=10_000)
+    listing = await works.run_job("archive.extract", artifact_id, limit=10_000)
 
-    assert len(json.dumps(listed)) < 2 << 20
-    later_entries: list[Any] = listed["entries"]
-    while listed["next_offset"] is not None:
-        listed = await works.run_job("archive.extract", artifact_id, limit=10_000, offset=listed["next_offset"])
-        later_entries += listed["entries"]
+    assert len(json.dumps(listing)) < 2 << 20
+    later_entries: list[Any] = listing["entries"]
+    while listing["next_offset"] is not None:
+        listing = await works.run_job("archive.extract", artifact_id, limit=10_000, offset=listing["next_offset"])
+        later_entries += listing["entries"]
     assert [entry["path"] for entry in later_entries] == list(files)
 
 
@@ -216,8 +216,8 @@ async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> Non
     pair = {"from_artifact": first_build["artifact_id"], "to_artifact": second_build["artifact_id"]}
     assert (await works.run_job("delta.make", "", **pair))["deltas"] == 1
     database = works.store.database
-    used = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
-    digests = [sha256 for (sha256,) in await database.fetch(used)]
+    used_blobs = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
+    digests = [sha256 for (sha256,) in await database.fetch(used_blobs)]
     later_time = clock.later(clock.now(), seconds=86_400)
 
     assert not set(digests) & {sha256 async for sha256 in blobs.unused(database, later_time)}
@@ -241,11 +241,11 @@ async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: JobRunn
 
 async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunner) -> None:
     """The organisation's signature alone does not make it this build's manifest."""
-    artifact_id, mine = await upload_build(works, tar({"a": b"mine"}))
+    artifact_id, own_build = await upload_build(works, tar({"a": b"mine"}))
     other_id = (await works.upload_and_process(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
     other_build = await builds.build(works.store.database, other_id)
     assert other_build is not None
-    (await stored_file(works.store, mine.envelope_sha256)).write_bytes(
+    (await stored_file(works.store, own_build.envelope_sha256)).write_bytes(
         (await stored_file(works.store, other_build.envelope_sha256)).read_bytes()
     )
 
@@ -259,9 +259,9 @@ async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
-    sold = JobRunner(shop._replace(product_id=product_id), works.folder)
-    await sold.upload_and_process(tar({"a": b"a"}), "1.0.0")
-    await sold.publish("1.0.0")
+    sold_works = JobRunner(shop._replace(product_id=product_id), works.folder)
+    await sold_works.upload_and_process(tar({"a": b"a"}), "1.0.0")
+    await sold_works.publish("1.0.0")
     await world.person("buyer@example.org")
     await world.grant("buyer@example.org", product_id)
     buyer = await world.person_token("buyer@example.org", "read:library read:products")

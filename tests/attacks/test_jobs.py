@@ -40,8 +40,8 @@ async def test_work_on_an_artifact_is_for_its_own_publishers(works: JobRunner, k
     """All other callers get 404; a caller who may only read the artifact gets 403."""
     world, artifact_id = works.shop.world, await works.upload(tar({"a": b"a"}))
 
-    async def work_answer(token: str, about: str) -> tuple[int, dict[str, Any]]:
-        answer = await world.call("POST", "/jobs", token, json={"type": kind, "payload": {"artifact_id": about}})
+    async def work_answer(token: str, payload_id: str) -> tuple[int, dict[str, Any]]:
+        answer = await world.call("POST", "/jobs", token, json={"type": kind, "payload": {"artifact_id": payload_id}})
         return answer.status_code, answer.json()
 
     stranger = await world.person("owner@south.example", south="owner")
@@ -92,8 +92,8 @@ async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works
     world, store = works.shop.world, works.store
     job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]
     following = [asyncio.create_task(world.call("GET", f"/jobs/{job_id}/events", works.shop.token)) for _ in range(60)]
-    done, _ = await asyncio.wait(following, timeout=120, return_when=asyncio.FIRST_COMPLETED)
-    tasks = [task for task in done if task.result().status_code == 429]
+    finished, _ = await asyncio.wait(following, timeout=120, return_when=asyncio.FIRST_COMPLETED)
+    tasks = [task for task in finished if task.result().status_code == 429]
     async with store.database.transaction() as transaction:
         await queries.cancel(transaction, job_id, "{}")
 

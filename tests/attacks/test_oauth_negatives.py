@@ -78,20 +78,22 @@ async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world:
         "/auth/signout": {},
     }
     target = {CLAIM: agent.link, "/auth/setup": f"{path}?token=none"}.get(path, path)
-    sent: dict[str, Any] = {"data": forms.get(path, {"email": PAT} if path != "/auth/prove" else {"token": "none"})}
+    request_body: dict[str, Any] = {
+        "data": forms.get(path, {"email": PAT} if path != "/auth/prove" else {"token": "none"})
+    }
     if path == "/auth/session/token":
-        sent = {"json": {"scope": "read:library"}}
+        request_body = {"json": {"scope": "read:library"}}
     rows_before, signed_in = await all_rows(world.store), await sessions_of(world)
 
     for headers in FOREIGN:
-        answer = await world.http.post(target, headers=[*headers, ("Cookie", cookie_of(person))], **sent)
+        answer = await world.http.post(target, headers=[*headers, ("Cookie", cookie_of(person))], **request_body)
         assert answer.status_code == 403, (headers, answer.text)
         assert "set-cookie" not in answer.headers
         assert "location" not in answer.headers
     assert await all_rows(world.store) == rows_before
     assert await sessions_of(world) == signed_in
-    ours = [("Sec-Fetch-Site", "same-origin"), ("Origin", ROOT_URL), ("Cookie", cookie_of(person))]
-    assert (await world.http.post(target, headers=ours, **sent)).status_code != 403
+    own_headers = [("Sec-Fetch-Site", "same-origin"), ("Origin", ROOT_URL), ("Cookie", cookie_of(person))]
+    assert (await world.http.post(target, headers=own_headers, **request_body)).status_code != 403
 
 
 @pytest.mark.parametrize("page", ["typed", "shown"])
@@ -111,9 +113,9 @@ async def test_csrf_an_attempt_is_untouched_by_a_form_without_its_token_and_work
             assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
             assert await attempts_of(world) == attempts_before
     assert (await agent.poll()).json()["status"] == "pending"
-    allowed = await person.decide(link, user_code=agent.code)
+    allowed_response = await person.decide(link, user_code=agent.code)
 
-    assert allowed.status_code == 200
+    assert allowed_response.status_code == 200
     assert await attempts_of(world) != attempts_before
 
 
@@ -127,9 +129,9 @@ async def test_csrf_a_consent_is_not_given_by_a_form_without_its_token_and_is_as
     for csrf in ("", "x", fields["csrf"][:-2]):
         answer = await browser.post(ASK, {**fields, "csrf": csrf, "decision": "allow"})
         assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
-    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+    grants = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
 
-    assert list(given) == []
+    assert list(grants) == []
     assert (await browser.get(ASK, asking(client))).status_code == 200
     assert "code" in sent_back(await browser.post(ASK, {**fields, "decision": "allow"}))
 
@@ -145,16 +147,16 @@ async def test_fixation_a_cookie_from_before_the_sign_in_opens_nothing_after_it(
         signed_in = await world.http.post("/auth/signin", data=form, headers={**ORIGIN, "Cookie": f"{name}={planted}"})
         world.http.cookies.clear()
 
-        fresh = signed_in.headers["set-cookie"].partition(";")[0]
+        new_cookie = signed_in.headers["set-cookie"].partition(";")[0]
         assert signed_in.status_code == 303
-        assert fresh.partition("=")[2] not in ("", planted)
-        assert PAT in (await seen_with(world, client, fresh)).text
-        after = await seen_with(world, client, f"{name}={planted}")
-        assert PAT not in after.text
+        assert new_cookie.partition("=")[2] not in ("", planted)
+        assert PAT in (await seen_with(world, client, new_cookie)).text
+        answer = await seen_with(world, client, f"{name}={planted}")
+        assert PAT not in answer.text
         if planted == eve.cookies[name]:
-            assert eve.email in after.text
+            assert eve.email in answer.text
         else:
-            assert after.headers["location"].startswith("/auth/signin")
+            assert answer.headers["location"].startswith("/auth/signin")
 
 
 async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(world: World) -> None:
@@ -163,7 +165,7 @@ async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(
     old = dict(browser.cookie)
     fields = hidden_fields(await browser.get(ASK, asking(client)))
     await browser.sign_in(PAT)
-    fresh = dict(browser.cookie)
+    new_cookie = dict(browser.cookie)
 
     with_new_cookie = await browser.post(ASK, {**fields, "decision": "allow"})
     await browser.post("/auth/signout", {})
@@ -171,7 +173,7 @@ async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(
     browser.cookie = old
     with_its_own = await browser.post(ASK, {**fields, "decision": "allow"})
 
-    assert fresh != old
+    assert new_cookie != old
     assert (with_new_cookie.status_code, with_new_cookie.json()["code"]) == (403, "form_expired")
     assert signed_out.headers["location"].startswith("/auth/signin")
     assert "code" in sent_back(with_its_own)
@@ -195,8 +197,8 @@ async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: Wor
         assert "Deny" in known_response.text
         assert "location" not in known_response.headers
         assert (posted_response.status_code, posted_response.json()["code"]) == (403, "form_expired")
-    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
-    assert list(given) == []
+    grants = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+    assert list(grants) == []
 
 
 async def test_prompt_none_widens_no_consent_that_was_given(world: World) -> None:

@@ -73,14 +73,14 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
 
 def with_chunk_sizes(sample_build: SampleBuild, *sizes: int) -> SampleBuild:
     """The same build, whose first file claims chunks of these sizes."""
-    listed = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
+    all_chunks = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
     first_file = sample_build.manifest.files[0]
     places = [len(sample_build.manifest.chunks) + number for number in range(len(sizes))]
     file = msgspec.structs.replace(first_file, size=sum(sizes), chunks=places)
-    changed = msgspec.structs.replace(
-        sample_build.manifest, files=[file, *sample_build.manifest.files[1:]], chunks=listed
+    changed_manifest = msgspec.structs.replace(
+        sample_build.manifest, files=[file, *sample_build.manifest.files[1:]], chunks=all_chunks
     )
-    return SampleBuild(sample_build.version, sample_build.contents, changed, sample_build.frames)
+    return SampleBuild(sample_build.version, sample_build.contents, changed_manifest, sample_build.frames)
 
 
 @pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.MAX_BYTES + 1,)])
@@ -95,19 +95,21 @@ def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Pa
 )
 def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     """It is refused before anything is downloaded or written."""
-    first_file, *others = NEW.manifest.files
-    changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first_file, **change), *others])
+    first_file, *other_files = NEW.manifest.files
+    changed_manifest = msgspec.structs.replace(
+        NEW.manifest, files=[msgspec.structs.replace(first_file, **change), *other_files]
+    )
 
     with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", BuildServer(SampleBuild("2.0", NEW.contents, changed, NEW.frames)))
+        pull(tmp_path / "app", BuildServer(SampleBuild("2.0", NEW.contents, changed_manifest, NEW.frames)))
 
 
 def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> None:
     """A wrong product name replaces nothing in the folder."""
-    changed = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
+    changed_manifest = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
 
     with pytest.raises(WorkspaceRefused):
-        pull(app, BuildServer(SampleBuild("2.0", NEW.contents, changed, NEW.frames)))
+        pull(app, BuildServer(SampleBuild("2.0", NEW.contents, changed_manifest, NEW.frames)))
 
     assert contents_of(app) == dict(OLD.contents)
 
@@ -285,7 +287,7 @@ def dry_pull(run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path) -
     """Pull SIGNED by its name with --dry-run, and return the error, or nothing when the pull would succeed."""
     script = scripted()
 
-    def pulled(state: ChannelState, by: SigningKey) -> str:
+    def pull_signed(state: ChannelState, by: SigningKey) -> str:
         script.answers.clear()
         offered(script, SIGNED, state, by)
         ended_result = run(
@@ -294,7 +296,7 @@ def dry_pull(run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path) -
         )
         return ended_result.stderr if ended_result.returncode else ""
 
-    return pulled
+    return pull_signed
 
 
 def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., str]) -> None:
@@ -302,29 +304,29 @@ def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., s
     publisher, thief = dsse.new_signing_key(), dsse.new_signing_key()
     assert dry_pull(state_of([publisher], publisher), publisher) == ""
 
-    refused = dry_pull(state_of([thief, publisher], publisher), thief)
+    refusal = dry_pull(state_of([thief, publisher], publisher), thief)
 
-    assert "signature_refused" in refused or "no valid signature" in refused
+    assert "signature_refused" in refusal or "no valid signature" in refusal
 
 
 def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Callable[..., str]) -> None:
     """Builds are signed once, so the builds of a replaced key remain valid."""
-    first_key, second_key, third = (dsse.new_signing_key() for _ in range(3))
+    first_key, second_key, third_key = (dsse.new_signing_key() for _ in range(3))
     assert dry_pull(state_of([first_key, second_key], second_key), first_key) == ""
 
-    assert dry_pull(state_of([first_key, second_key, third], third), first_key) == ""
-    assert dry_pull(state_of([first_key, second_key, third], third), second_key) == ""
-    assert dry_pull(state_of([first_key, second_key, third], third), third) == ""
+    assert dry_pull(state_of([first_key, second_key, third_key], third_key), first_key) == ""
+    assert dry_pull(state_of([first_key, second_key, third_key], third_key), second_key) == ""
+    assert dry_pull(state_of([first_key, second_key, third_key], third_key), third_key) == ""
 
 
 def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
     """A delta whose covers and runs of differences all have length 0."""
     lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
-    packed = [patch.compress(numbers) for numbers in lists]
+    packed_lists = [patch.compress(numbers) for numbers in lists]
     head = [len(old), new_size, covers, runs]
-    for stream in packed:
+    for stream in packed_lists:
         head += [stream.method, stream.size, len(stream.body)]
-    return patch.MAGIC + varint.encode_numbers(head) + b"".join(stream.body for stream in packed)
+    return patch.MAGIC + varint.encode_numbers(head) + b"".join(stream.body for stream in packed_lists)
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,11 @@ class TestQuota:
             client_response = await sandbox.call(
                 "POST", "/org/clients", json={"name": "more", "scopes": ["read:products"]}
             )
-            named = {
+            client_credentials = {
                 "client_id": client_response.json()["client_id"],
                 "client_secret": client_response.json()["client_secret"],
             }
-            form = {"grant_type": "client_credentials", **named}
+            form = {"grant_type": "client_credentials", **client_credentials}
             tokens.append((await sandbox.call("POST", "/auth/login", data=form)).json()["access_token"])
 
         answers = [

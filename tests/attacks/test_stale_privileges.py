@@ -128,8 +128,8 @@ async def test_a_sign_in_with_the_old_password_under_way_opens_no_session_after_
     async with store.database.transaction() as transaction:
         person = await people.create_person(transaction, "pat@example.com", "the old password")
 
-    async def verified_just_before_the_change(password: str, stored: str | None) -> bool:
-        is_right = await verify(password, stored)
+    async def verified_just_before_the_change(password: str, stored_hash: str | None) -> bool:
+        is_right = await verify(password, stored_hash)
         password_hash = await passwords.hash_password("the new password")
         async with store.database.transaction() as transaction:
             await people.set_password(transaction, person.id, password_hash)

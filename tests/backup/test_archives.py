@@ -65,7 +65,7 @@ class Installation:
         """A backup that is about to be made."""
         blobs = BlobSource(self.store, "distribution", LIVE)
         writing = ArchiveWriter(AgeEncryptor(self.archive.write, PASSPHRASE, work=WORK))
-        return Backup(writing, self.databases, blobs, lambda what, done: None)
+        return Backup(writing, self.databases, blobs, lambda subject, count: None)
 
     def read(self) -> tuple[ArchiveReader, dict[str, str]]:
         """Read the archive to its end, and return the digests of its contents."""
@@ -113,9 +113,9 @@ def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another
         kept_sha256 = await installation.add(b"kept")
         backup = installation.begun()
         await backup.begin({})
-        gone = await installation.add(b"gone")
+        gone_sha256 = await installation.add(b"gone")
         async with installation.databases.snapshot() as snapshot:
-            await installation.remove(gone)
+            await installation.remove(gone_sha256)
             assert await backup.end(snapshot, is_last_try=False) is None
         async with installation.databases.snapshot() as snapshot:
             assert await backup.end(snapshot, is_last_try=False) is not None
@@ -131,14 +131,14 @@ def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another
 
 def test_a_blob_that_was_lost_before_is_named_and_everything_else_is_kept(installation: Installation) -> None:
     async def run() -> tuple[str, str]:
-        lost, changed = await installation.add(b"lost"), await installation.add(b"changed")
+        lost_sha256, changed_sha256 = await installation.add(b"lost"), await installation.add(b"changed")
         await installation.add(b"kept")
-        await installation.store.delete(lost)
-        path = await installation.store.file(changed, Path())
+        await installation.store.delete(lost_sha256)
+        path = await installation.store.file(changed_sha256, Path())
         path.chmod(0o600)
         path.write_bytes(b"chanced")
         await make_archive(installation)
-        return lost, changed
+        return lost_sha256, changed_sha256
 
     damaged = asyncio.run(run())
     reading, _ = installation.read()
@@ -177,14 +177,14 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
         await make_archive(installation)
 
     asyncio.run(run())
-    whole = installation.archive.getvalue()
+    archive_bytes = installation.archive.getvalue()
     rng = random.Random(7)
     missed = misplaced = 0
     for _ in range(FLIPS_FULL if is_full else FLIPS):
-        bit = rng.randrange(8 * len(whole))
-        changed = bytearray(whole)
-        changed[bit // 8] ^= 1 << bit % 8
-        places = damaged_places(bytes(changed))
+        bit = rng.randrange(8 * len(archive_bytes))
+        changed_bytes = bytearray(archive_bytes)
+        changed_bytes[bit // 8] ^= 1 << bit % 8
+        places = damaged_places(bytes(changed_bytes))
         missed += not places
         misplaced += bool(places) and not any(start <= bit // 8 < stop for start, stop in places)
 
@@ -213,8 +213,8 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
 def test_an_archive_of_other_schemas_is_refused_before_anything_is_written(schemas: tuple[str, ...]) -> None:
     archive = io.BytesIO()
     writing = ArchiveWriter(AgeEncryptor(archive.write, PASSPHRASE, work=WORK))
-    about = About(FORMAT, "1.0.0", "sqlite", schemas, "2026-01-01T00:00:00Z")
-    writing.add(ABOUT, msgspec.json.encode(about))
+    archive_about = About(FORMAT, "1.0.0", "sqlite", schemas, "2026-01-01T00:00:00Z")
+    writing.add(ABOUT, msgspec.json.encode(archive_about))
     writing.finish(Manifest(clock.now(), "", 0, 0, dict(writing.digests), {}, ()))
 
     with pytest.raises(Damaged, match="does not have"):

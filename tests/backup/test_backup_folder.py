@@ -52,13 +52,13 @@ def test_the_one_just_made_is_kept_whatever_the_others_are_called(folder: Path) 
 
 @pytest.mark.parametrize("stamp", ["20990101T000000.000000Z", "99999999T999999.000000Z", "20260231T000000.000000Z"])
 def test_a_name_of_no_moment_that_has_been_is_neither_believed_nor_removed(folder: Path, stamp: str) -> None:
-    odd = folder / f"countersign-{stamp}.backup"
-    odd.touch()
+    odd_backup = folder / f"countersign-{stamp}.backup"
+    odd_backup.touch()
 
     backups = backup_folder.read_folder(folder)
-    removed = backup_folder.remove_old(backups, 1, folder / backup_folder.backup_name(LATER))
+    removed_backups = backup_folder.remove_old(backups, 1, folder / backup_folder.backup_name(LATER))
 
-    assert backups.skipped == [odd]
+    assert backups.skipped == [odd_backup]
     assert backup_folder.newest(backups, None).moment == LATER
-    assert [path.name for path in removed] == [backup_folder.backup_name(FIRST)]
-    assert odd.exists()
+    assert [path.name for path in removed_backups] == [backup_folder.backup_name(FIRST)]
+    assert odd_backup.exists()

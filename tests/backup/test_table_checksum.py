@@ -37,10 +37,10 @@ def test_both_engines_give_the_same_digests(postgres_url: str, tmp_path: Path) -
 
 
 def test_another_value_gives_another_digest(tmp_path: Path) -> None:
-    changed = [*ROWS[:-1], ("B", 20, None, b"x" * 2)]
+    changed_rows = [*ROWS[:-1], ("B", 20, None, b"x" * 2)]
 
     _, first_digest = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
-    _, two = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed))
+    _, two = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed_rows))
 
     assert first_digest.sha256 != two.sha256
     assert table_checksum.encode_row(("ab", "c")) != table_checksum.encode_row(("a", "bc"))

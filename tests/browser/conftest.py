@@ -35,8 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_browser(chromium: str) -> AsyncIterator[Browser]:
     """One browser for all tests of this folder, because a start takes a second of processor time."""
-    async with launched(chromium) as started:
-        yield started
+    async with launched(chromium) as browser:
+        yield browser
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -37,9 +37,9 @@ class Shop:
 
     def register(self, **body: str) -> dict[str, Any]:
         """The answer to the registration of a new agent, by default for the customer."""
-        sent = body or {"method": "service_auth", "email": CUSTOMER, "scope": "read:products read:library"}
+        request_body = body or {"method": "service_auth", "email": CUSTOMER, "scope": "read:products read:library"}
         headers = {"User-Agent": "mailbot/2.1 (+https://agents.example/mailbot)"}
-        return self.api("POST", "/auth/register", sent, headers)
+        return self.api("POST", "/auth/register", request_body, headers)
 
     def api(self, method: str, path: str, body: object, headers: dict[str, str]) -> dict[str, Any]:
         """The answer to a request that must succeed."""
@@ -71,6 +71,6 @@ def command(running: Running, *arguments: str, stdin: str = "") -> dict[str, Any
     """The output of a command on the store's data directory."""
     line = [*COMMAND, *arguments, "--data", str(running.data), "--json"]
     options: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": 120}
-    done = subprocess.run(line, env=environment(), input=stdin, **options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    process = subprocess.run(line, env=environment(), input=stdin, **options)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)

@@ -121,27 +121,29 @@ async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browse
         # The browser also sends another cookie of this host, as it does for links from other sites.
         await context.add_cookies([{"name": "other", "value": "1", "url": shop.url, "sameSite": "Lax"}])
         for target, title in ((link, "Allow this agent?"), (f"{shop.url}/auth/agents", "Connected agents")):
-            elsewhere = await context.new_page()
-            await elsewhere.set_content(f'<a href="{target}">go</a>')
-            await elsewhere.click("a")
-            await elsewhere.wait_for_selector(f"h1:text-is('{title}')")
+            other_page = await context.new_page()
+            await other_page.set_content(f'<a href="{target}">go</a>')
+            await other_page.click("a")
+            await other_page.wait_for_selector(f"h1:text-is('{title}')")
 
 
 async def test_a_wrong_request_of_an_unverified_client_leaves_the_store_by_a_click_alone(
     browser: Browser, shop: Shop
 ) -> None:
     wrong_url = wrong_request(shop, await registered_itself(shop))
-    left: list[str] = []
+    return_requests: list[str] = []
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()
-    page.on("request", lambda request: left.append(request.url) if request.url.startswith(RETURNS_TO) else None)
+    page.on(
+        "request", lambda request: return_requests.append(request.url) if request.url.startswith(RETURNS_TO) else None
+    )
     await page.goto(wrong_url)
     await send(page, email=CUSTOMER, password=PASSWORD)
     await page.wait_for_selector("h1:text-is('This link does not work')")
-    stayed = list(left)
+    stayed = list(return_requests)
     async with page.expect_request(f"{RETURNS_TO}*"):
         await page.click("a:text-is('Return to 127.0.0.1:9')")
     await context.close()
 
     assert stayed == []
-    assert [parse_qs(urlsplit(url).query)["error"] for url in left] == [["invalid_request"]]
+    assert [parse_qs(urlsplit(url).query)["error"] for url in return_requests] == [["invalid_request"]]

@@ -113,9 +113,9 @@ async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(
     link = agent.reads(r"open (\S+)\n")[1]
     code = agent.reads(r"the code (\S+)\n")[1]
 
-    decided = await decide(browser, shop, link, code)
+    decision_heading = await decide(browser, shop, link, code)
 
-    assert decided == "Connected"
+    assert decision_heading == "Connected"
     assert agent.ends() == (0, "night-ferry: Night Ferry\n")
     logged_requests = logged_until(shop, ("GET", "/library"))[count_before:]
     pages = [request for request in logged_requests if request[1] in ("/auth/claim", "/auth/signin")]
@@ -139,8 +139,8 @@ async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) ->
 
 def login(shop: Shop, home: Path, *options: str) -> tuple[Arriving, str, str]:
     """The command that signs in, with link and code."""
-    known = variables(shop, home)
-    command = Arriving(*COMMAND, "login", "--email", CUSTOMER, *options, **known)
+    login_settings = variables(shop, home)
+    command = Arriving(*COMMAND, "login", "--email", CUSTOMER, *options, **login_settings)
     return command, command.reads(r"Open (\S+)\n")[1], command.reads(r"the code (\S+)\n")[1]
 
 
@@ -154,11 +154,11 @@ async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_si
         page_text = await page.inner_text("main")
         async with page.expect_navigation():
             await page.click("button:text-is('Tell the agent to ask for less')")
-        decided = await heading(page)
+        decision_heading = await heading(page)
 
     assert "You cannot allow it" in page_text
     assert "publish releases and upload files" in page_text.partition("You cannot allow it")[2]
-    assert decided == "Not connected"
+    assert decision_heading == "Not connected"
     exit_code, output = command.ends()
     assert exit_code == 4
     assert "this account may not publish" in output
@@ -178,11 +178,13 @@ async def test_login_keeps_a_token_once_the_person_has_confirmed(browser: Browse
     assert command.ends()[0] == 0
     credentials_file = tmp_path / "config/countersign/credentials.json"
     assert stat.S_IMODE(credentials_file.stat().st_mode) == 0o600
-    known = environment(**variables(shop, tmp_path))
+    login_settings = environment(**variables(shop, tmp_path))
     for words, line in (("whoami", f"account: {CUSTOMER}"), ("library", "night-ferry")):
-        done = subprocess.run([*COMMAND, words], env=known, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stderr
-        assert line in done.stdout
+        process = subprocess.run(
+            [*COMMAND, words], env=login_settings, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert process.returncode == 0, process.stderr
+        assert line in process.stdout
 
 
 async def test_login_that_is_declined_fails_and_keeps_nothing(browser: Browser, shop: Shop, tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ STILL = FINE + "<script>Promise.all = () => new Promise(() => undefined)</script
 
 async def answer(page: Page, *bodies: str) -> None:
     """Answer each visit with the next of these, without a server. The page that does not hang may take long."""
-    left = iter(bodies)
+    remaining_bodies = iter(bodies)
 
     async def fulfil(route: Route) -> None:
-        await route.fulfill(content_type="text/html", body=next(left))
+        await route.fulfill(content_type="text/html", body=next(remaining_bodies))
         if FINE in bodies:
             visits.LOOK_S = LONG_S
 

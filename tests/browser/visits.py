@@ -77,8 +77,8 @@ def chosen(places: Sequence[Place], visitors: Sequence[Visitor], visitor: Visito
     if is_full:
         return [(place, SCHEMES) for place in places]
     at = visitors.index(visitor)
-    mine = [number for number in range(len(places)) if number % len(visitors) == at]
-    return [(places[number], (SCHEMES[number // len(visitors) % 2],)) for number in mine]
+    own_places = [number for number in range(len(places)) if number % len(visitors) == at]
+    return [(places[number], (SCHEMES[number // len(visitors) % 2],)) for number in own_places]
 
 
 @asynccontextmanager
@@ -141,9 +141,9 @@ async def look(
             for window, (width, height) in enumerate(WINDOWS):
                 await page.set_viewport_size({"width": width, "height": height})
                 # The slow visitor has every page in every scheme once, in alternating windows.
-                wrong = await broken(page, axe if turn % len(WINDOWS) == window else "")
+                page_violations = await broken(page, axe if turn % len(WINDOWS) == window else "")
                 violations += [
-                    f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in wrong
+                    f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in page_violations
                 ]
                 await picture(page, f"{place.name}-{visitor.name}-{scheme}-{width}")
     return violations

@@ -23,13 +23,13 @@ def test_serve_names_the_setting_and_not_the_password(name: str, run: Run, tmp_p
     settings = {name: NAMES[name], "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
 
     result = run(*SERVE, "--data", tmp_path / "data", **settings)
-    working = run(*SERVE, "--workers", "2", "--data", tmp_path / "data", **settings)
+    serve_result = run(*SERVE, "--workers", "2", "--data", tmp_path / "data", **settings)
 
     assert result.returncode == Exit.USAGE, result.stdout + result.stderr
-    assert working.returncode == Exit.USAGE, working.stdout + working.stderr
-    assert "Traceback" not in result.stdout + result.stderr + working.stdout + working.stderr
+    assert serve_result.returncode == Exit.USAGE, serve_result.stdout + serve_result.stderr
+    assert "Traceback" not in result.stdout + result.stderr + serve_result.stdout + serve_result.stderr
     require_told(name, result.stdout + result.stderr)
-    require_told(name, working.stdout + working.stderr)
+    require_told(name, serve_result.stdout + serve_result.stderr)
 
 
 @pytest.mark.parametrize(

@@ -70,28 +70,28 @@ def test_a_token_issued_here_is_accepted_by_the_server_on_whatever_port(run: Run
 def test_a_running_server_takes_rotated_keys_with_its_next_request(run: Run, tenant: Path) -> None:
     with served(tenant) as server:
         token = run("token", "issue", "owner@example.com", "--data", tenant).stdout.strip()
-        held = [run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode]
-        rotated = json.loads(run("keys", "rotate", "--json", "--data", tenant).stdout)
-        held.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
+        exit_codes = [run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode]
+        rotated_keys = json.loads(run("keys", "rotate", "--json", "--data", tenant).stdout)
+        exit_codes.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
         dropped = run("keys", "rotate", "--drop-previous", "--data", tenant)
-        held.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
+        exit_codes.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
 
-    assert held == [Exit.OK, Exit.OK, Exit.REFUSED]
-    assert len(rotated["previous"]) == 1
-    assert rotated["kid"] not in rotated["previous"]
+    assert exit_codes == [Exit.OK, Exit.OK, Exit.REFUSED]
+    assert len(rotated_keys["previous"]) == 1
+    assert rotated_keys["kid"] not in rotated_keys["previous"]
     assert dropped.stdout.startswith("Signing with ")
     assert "Every earlier token is revoked." in dropped.stdout
-    assert list(rotated["published_until"]) == rotated["previous"]
+    assert list(rotated_keys["published_until"]) == rotated_keys["previous"]
 
 
 def test_a_client_is_registered_with_the_addresses_people_return_to(run: Run, tenant: Path) -> None:
-    wanted = ("client", "create", "acme", "--name", "App", "--scope", "read:library", "--data", tenant)
-    back, local = "https://app.example/back", "http://127.0.0.1/cb"
+    create_client = ("client", "create", "acme", "--name", "App", "--scope", "read:library", "--data", tenant)
+    return_address, local = "https://app.example/back", "http://127.0.0.1/cb"
 
-    created_result = run(*wanted, "--redirect-uri", back, "--redirect-uri", local, "--json")
-    unsafe = run(*wanted, "--redirect-uri", "http://app.example/back")
+    created_result = run(*create_client, "--redirect-uri", return_address, "--redirect-uri", local, "--json")
+    unsafe = run(*create_client, "--redirect-uri", "http://app.example/back")
 
-    assert json.loads(created_result.stdout)["redirect_uris"] == [back, local]
+    assert json.loads(created_result.stdout)["redirect_uris"] == [return_address, local]
     assert unsafe.returncode == Exit.FAILED
     assert "/redirect_uris/0: must be https" in unsafe.stderr
 
@@ -120,7 +120,7 @@ def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     untouched = not data.exists()
     result = run("db", "upgrade", "--json", "--data", data)
     second_result = run("db", "upgrade", "--json", "--data", data)
-    used = [
+    created_results = [
         run("org", "create", "acme", "--name", "Acme", "--data", data),
         run("user", "create", "bob", "--data", data),
     ]
@@ -133,16 +133,18 @@ def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     assert untouched
     assert json.loads(result.stdout)["applied"] == json.loads(planned_result.stdout)["pending"]
     assert json.loads(second_result.stdout)["applied"] == []
-    assert [result.returncode for result in used] == [Exit.OK, Exit.OK], [result.stderr for result in used]
+    assert [result.returncode for result in created_results] == [Exit.OK, Exit.OK], [
+        result.stderr for result in created_results
+    ]
 
 
 def test_db_upgrade_makes_no_service_that_is_not_kept_unless_it_is_named(run: Run, tenant: Path) -> None:
-    plain = run("db", "upgrade", "--data", tenant)
+    upgrade_result = run("db", "upgrade", "--data", tenant)
     untouched = not (tenant / "records.sqlite").exists()
     named_result = run("db", "upgrade", "records", "--json", "--data", tenant)
 
-    assert plain.stdout == "Were up to date: distribution.\n"
-    assert "countersign db upgrade records" in plain.stderr
+    assert upgrade_result.stdout == "Were up to date: distribution.\n"
+    assert "countersign db upgrade records" in upgrade_result.stderr
     assert untouched
     assert json.loads(named_result.stdout)["services"] == ["records"]
     assert (tenant / "records.sqlite").exists()

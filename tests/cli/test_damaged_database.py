@@ -23,9 +23,9 @@ def data(run: Run, tmp_path: Path) -> Path:
 
 def damage(file: Path, start: int) -> None:
     """Overwrite the file from the offset `start` on."""
-    with file.open("r+b") as opened:
-        opened.seek(start)
-        opened.write(b"\xff" * (file.stat().st_size - start))
+    with file.open("r+b") as damaged_file:
+        damaged_file.seek(start)
+        damaged_file.write(b"\xff" * (file.stat().st_size - start))
 
 
 @pytest.mark.parametrize(("start", "why"), [(0, "is not a SQLite database"), (PAGE, "is damaged")])

@@ -39,9 +39,9 @@ def test_times_modes_and_place_do_not_change_the_archive(build: Path, form: Form
 
     os.utime(build / "notes.txt", (1, 1))
     (build / "notes.txt").chmod(0o664)
-    moved = build.rename(build.with_name("elsewhere"))
+    moved_build = build.rename(build.with_name("elsewhere"))
 
-    assert packed(moved, form) == first_archive
+    assert packed(moved_build, form) == first_archive
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])

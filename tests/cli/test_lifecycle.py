@@ -35,8 +35,8 @@ def events_named(name: str, log: Path) -> list[dict[str, Any]]:
 
 def processes(root: int) -> list[int]:
     """The process and its descendants."""
-    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    parents = {int(pid): int(parent) for pid, parent in map(str.split, listed.splitlines())}
+    process_list = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, process_list.splitlines())}
     pids = [root]
     for line in pids:
         pids += [pid for pid, parent in parents.items() if parent == line]
@@ -65,17 +65,20 @@ def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Pat
         health = [httpx.get(f"{server.url}/api/v1/health").status_code for _ in range(5)]
         assert set(pids) <= set(processes(pids[0]))
 
-    [start], [ready], [stop] = (events_named(name, server.log) for name in ("start", "ready", "stop"))
+    [start], [ready_event], [stop] = (events_named(name, server.log) for name in ("start", "ready", "stop"))
     migrations = events_named("migration", server.log)
     assert health == [200] * 5
     assert (start["version"], start["data"], start["database"]["kind"]) == (__version__, str(data), "sqlite")
-    assert ready["addresses"] == {"distribution": server.url, "records": f"http://127.0.0.1:{server.records_port}"}
+    assert ready_event["addresses"] == {
+        "distribution": server.url,
+        "records": f"http://127.0.0.1:{server.records_port}",
+    }
     assert stop["reason"] == "SIGTERM"
     assert {migration["service"] for migration in migrations} == {"distribution", "records"}
     assert migrations[0]["name"] == "0001_initial"
     assert all(migration["elapsed_ms"] > 0 for migration in migrations)
     assert events(server.log)[0] == start
-    assert {line["part"] for line in (start, ready, stop)} == {"serve"}
+    assert {line["part"] for line in (start, ready_event, stop)} == {"serve"}
 
 
 def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp_path: Path) -> None:

@@ -101,11 +101,11 @@ def both_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed
 
 
 def test_one_port_answers_for_both_services(both_services: ObservedServer) -> None:
-    ready = both_services.ask("/readyz")
+    readiness = both_services.ask("/readyz")
     live = both_services.ask("/livez").json()
 
-    assert ready.status_code == 200
-    assert tuple(check["name"] for check in ready.json()["checks"]) == CHECKS
+    assert readiness.status_code == 200
+    assert tuple(check["name"] for check in readiness.json()["checks"]) == CHECKS
     assert {name: live[name] for name in ("status", "workers", "silent")} == {
         "status": "alive",
         "workers": 2,
@@ -165,9 +165,9 @@ def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: O
 
 def test_failed_sign_ins_are_counted_on_both_services(both_services: ObservedServer) -> None:
     name = "countersign_sign_in_failures_total"
-    wrong = {"email": "nobody@example.com", "password": "wrong password"}
+    wrong_sign_in = {"email": "nobody@example.com", "password": "wrong password"}
     headers = {"Origin": both_services.server.url}
-    assert httpx.post(f"{both_services.server.url}/auth/signin", data=wrong, headers=headers).status_code == 401
+    assert httpx.post(f"{both_services.server.url}/auth/signin", data=wrong_sign_in, headers=headers).status_code == 401
     login = f"http://127.0.0.1:{both_services.server.records_port}/api/auth/login"
     assert httpx.post(login, json={"username": "nobody", "password": "wrong password"}).status_code == 401
 
@@ -342,7 +342,7 @@ def test_doctor_asks_the_server_that_runs(both_services: ObservedServer, run: Ru
     )
 
     standings = [_running(result.stdout) for result in (well, ill, removed_result)]
-    assert [standing["standing"] for standing in standings] == ["ok", "fail", "fail"]
+    assert [check["standing"] for check in standings] == ["ok", "fail", "fail"]
     assert "blob store" in standings[1]["detail"]
 
 

@@ -101,8 +101,8 @@ def test_an_empty_postgresql_beside_sqlite_databases_is_refused(run: Run, postgr
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
     created_before = run("org", "create", "acme", "--name", "Acme", "--data", data)
     refused_result = run("serve", "--data", data, **settings)
-    after = run("org", "create", "zenith", "--name", "Zenith", "--data", data)
+    created_after = run("org", "create", "zenith", "--name", "Zenith", "--data", data)
 
-    assert created_before.returncode == after.returncode == Exit.OK, after.stderr
+    assert created_before.returncode == created_after.returncode == Exit.OK, created_after.stderr
     assert refused_result.returncode == Exit.CONFLICT, refused_result.stderr
     assert "belongs to the installation" in refused_result.stderr

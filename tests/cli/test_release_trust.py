@@ -127,7 +127,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
         listed_release("1.0", "linux"),
     ]
     not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
-    wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
+    pull_request = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
     product = api_models.CatalogProduct("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
 
     store.say(200, channel_state)
@@ -136,7 +136,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     envelope = msgspec.to_builtins(linux.release().envelope)
     store.say(200, envelope)
     store.say(200, envelope)
-    release = release_trust.trusted_release(Server(store.url), product, wanted)
+    release = release_trust.trusted_release(Server(store.url), product, pull_request)
 
     assert release.manifest.version == "2.0"
     assert "4.0 has no build for linux; 2.0 is the newest that has one." in capsys.readouterr().err
@@ -144,7 +144,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     store.say(200, channel_state)
     store.say(200, releases[:1])
     with pytest.raises(Failure) as failure:
-        release_trust.trusted_release(Server(store.url), product, wanted)
+        release_trust.trusted_release(Server(store.url), product, pull_request)
     assert (failure.value.exit_code, failure.value.why) == (Exit.NOT_FOUND, "4.0 has no build for linux")
 
 
@@ -156,13 +156,13 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
     store, now = scripted(), clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
     statement = ChannelStatement("toolsmith", "0199", "bench", "stable", "2.0", {"": NAMED.sha256}, 5, *times)
-    wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
+    pull_request = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
     store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
     store.say(200, [])
 
     product = api_models.CatalogProduct("0199", "bench", "B", "tool", ["linux"], "toolsmith")
     with pytest.raises(Failure) as failure:
-        release_trust.trusted_release(Server(store.url), product, wanted)
+        release_trust.trusted_release(Server(store.url), product, pull_request)
 
     assert failure.value.why == "2.0 has no build for windows"
     assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."
@@ -182,14 +182,14 @@ def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_on
         return result
 
     pull(KEY)
-    changed = pull(new_signing_key())
+    changed_result = pull(new_signing_key())
     unsure = run("unpin", *org)
-    still = pull(new_signing_key())
+    repeated_result = pull(new_signing_key())
     forgotten = run("unpin", *org, "--yes")
 
-    assert changed.returncode == still.returncode == Exit.FAILED
-    assert f"countersign unpin toolsmith --server {store.url}" in changed.stderr
-    assert "reset" in changed.stderr
+    assert changed_result.returncode == repeated_result.returncode == Exit.FAILED
+    assert f"countersign unpin toolsmith --server {store.url}" in changed_result.stderr
+    assert "reset" in changed_result.stderr
     assert unsure.returncode == Exit.USAGE
     assert "will trust any key" in unsure.stderr
     assert forgotten.stdout == f"Forgot the key {KEY.public.keyid} of toolsmith at {store.url}.\n"

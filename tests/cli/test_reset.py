@@ -152,16 +152,16 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     settings |= {"COUNTERSIGN_BLOBS_URL": blobs_url, **KEYS}
     data = tmp_path / "data"
     prepare(data, **settings)
-    here, neighbour = (open_blobs(place.format(name), data) for name in ("here", "neighbour"))
-    for folder in (here, neighbour):
+    own_blobs, neighbour = (open_blobs(place.format(name), data) for name in ("here", "neighbour"))
+    for folder in (own_blobs, neighbour):
         asyncio.run(put(folder, b"content"))
     with served(data, service="distribution", settings=settings):
         foreign_result = run("reset", "--yes", "--data", tmp_path / "other", **settings)
 
-    named = ("--blobs", f"{s3_url.name}/here")
-    planned_result = run("reset", "--dry-run", *named, "--data", data, **settings)
-    result = run("reset", "--yes", "--json", *named, "--data", data, **settings)
-    second_result = run("reset", "--yes", *named, "--data", data, **settings)
+    blobs_option = ("--blobs", f"{s3_url.name}/here")
+    planned_result = run("reset", "--dry-run", *blobs_option, "--data", data, **settings)
+    result = run("reset", "--yes", "--json", *blobs_option, "--data", data, **settings)
+    second_result = run("reset", "--yes", *blobs_option, "--data", data, **settings)
 
     assert foreign_result.returncode == Exit.CONFLICT
     assert "a service is connected to the database" in foreign_result.stderr
@@ -170,7 +170,7 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     assert result.returncode == second_result.returncode == Exit.OK, result.stderr + second_result.stderr
     assert json.loads(result.stdout)["schemas"].keys() == {"distribution", "records"}
     assert "There is nothing to remove" in second_result.stdout
-    assert asyncio.run(count(here)) == 0
+    assert asyncio.run(count(own_blobs)) == 0
     assert asyncio.run(count(neighbour)) == 2
     assert names(data) == {"countersign.toml", "notes.txt"}
 
@@ -273,17 +273,17 @@ def test_another_installations_database_is_not_removed_by_a_wrong_setting(
     run: Run, tmp_path: Path, new_postgres_url: PostgresFactory
 ) -> None:
     key = {"COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-    mine, other_settings = ({"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **key} for _ in range(2))
-    for data, settings in (("mine", mine), ("other", other_settings)):
+    own_settings, other_settings = ({"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **key} for _ in range(2))
+    for data, settings in (("mine", own_settings), ("other", other_settings)):
         assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
 
-    wrong = run("reset", "--yes", "--data", "mine", **other_settings)
-    without = run("reset", "--yes", "--data", "mine")
+    wrong_result = run("reset", "--yes", "--data", "mine", **other_settings)
+    keyless_result = run("reset", "--yes", "--data", "mine")
     kept_result = run("keys", "status", "--data", "other", **other_settings)
 
-    assert wrong.returncode == without.returncode == Exit.CONFLICT
-    assert "belongs to the database" in wrong.stderr
-    assert "Set COUNTERSIGN_DATABASE_URL" in without.stderr
+    assert wrong_result.returncode == keyless_result.returncode == Exit.CONFLICT
+    assert "belongs to the database" in wrong_result.stderr
+    assert "Set COUNTERSIGN_DATABASE_URL" in keyless_result.stderr
     assert kept_result.returncode == Exit.OK
 
 
@@ -303,15 +303,15 @@ def test_a_view_of_another_schema_is_named_and_not_dropped_with_the_tables(
 
 
 def test_an_interrupted_removal_is_ended_by_the_same_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    removed: list[Path] = []
+    removed_paths: list[Path] = []
 
     class SimulatedKill(BaseException):
         pass
 
     def kill(path: Path) -> None:
-        if len(removed) == 2:
+        if len(removed_paths) == 2:
             raise SimulatedKill
-        removed.append(path)
+        removed_paths.append(path)
         remove(path)
 
     remove = reset._remove_path  # pyright: ignore[reportPrivateUsage]
@@ -319,7 +319,7 @@ def test_an_interrupted_removal_is_ended_by_the_same_command(data: Path, monkeyp
     with pytest.raises(SimulatedKill):
         reset.reset.main(["--yes", "--data", str(data)], standalone_mode=False)
     monkeypatch.setattr(reset, "_remove_path", remove)
-    assert removed
+    assert removed_paths
     assert "master.key" in names(data), "the key goes last"
 
     reset.reset.main(["--yes", "--data", str(data)], standalone_mode=False)

@@ -36,11 +36,11 @@ def test_an_empty_store_prints_a_set_up_link_that_works(tmp_path: Path) -> None:
 def test_a_second_serve_of_a_data_directory_is_refused(run: Run, tmp_path: Path) -> None:
     with served(tmp_path / "data") as server:
         second_serve = run("serve", "distribution", "--data", server.data, "--port", "0")
-        still = httpx.get(f"{server.url}/api/v1/health").status_code
+        health_status = httpx.get(f"{server.url}/api/v1/health").status_code
 
     assert second_serve.returncode == Exit.CONFLICT
     assert "another `countersign serve`" in second_serve.stderr
-    assert still == 200
+    assert health_status == 200
 
 
 def test_a_data_directory_is_free_again_after_a_stop(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, argum
 
 
 @pytest.mark.parametrize(
-    ("words", "whose", "option"),
+    ("words", "owner_text", "option"),
     [
         (["distribution", "--port"], "the service distribution: ", "--port"),
         (["records", "--port"], "the service records: ", "--port"),
@@ -79,21 +79,21 @@ def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, argum
     ],
 )
 def test_a_port_that_is_taken_is_reported_with_its_service_and_option(
-    run: Run, tmp_path: Path, words: list[str], whose: str, option: str
+    run: Run, tmp_path: Path, words: list[str], owner_text: str, option: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken_socket:
         port = taken_socket.getsockname()[1]
         result = run("serve", *words, str(port), "--data", tmp_path / "data")
 
     assert result.returncode == Exit.CONFLICT
-    assert f"{whose}127.0.0.1:{port} cannot be listened on: Address already in use" in result.stderr
+    assert f"{owner_text}127.0.0.1:{port} cannot be listened on: Address already in use" in result.stderr
     assert f"another port with {option}.\n" in result.stderr
 
 
 def test_an_operators_port_that_is_taken_is_reported_with_its_setting(run: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken_socket:
-        wanted = {"COUNTERSIGN_OPERATOR_PORT": str(taken_socket.getsockname()[1])}
-        result = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **wanted)
+        operator_settings = {"COUNTERSIGN_OPERATOR_PORT": str(taken_socket.getsockname()[1])}
+        result = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **operator_settings)
 
     assert result.returncode == Exit.CONFLICT
     assert "another port with COUNTERSIGN_OPERATOR_PORT." in result.stderr

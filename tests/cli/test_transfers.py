@@ -77,16 +77,16 @@ def digest(path: Path) -> str:
 def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, push_target: PushTarget, build: Path) -> None:
     version = push_target.version()
     with cutting(push_target.server.port, up_after=25 * MIB) as proxy:
-        pushed = run(
+        pushed_result = run(
             *("push", build, push_target.name, "--version", version, "--platform", "linux", "--publish", "--json"),
             *("--server", proxy.url),
             COUNTERSIGN_TOKEN=push_target.token,
         )
 
-    assert pushed.returncode == Exit.OK, pushed.stderr
+    assert pushed_result.returncode == Exit.OK, pushed_result.stderr
     assert proxy.cuts == 1
     assert proxy.passed["up"] < SIZE + 20 * MIB, "what had arrived is not sent again"
-    output = json.loads(pushed.stdout)
+    output = json.loads(pushed_result.stdout)
     assert (output["sha256"], output["size"], output["published"]) == (digest(build), SIZE, True)
 
 
@@ -202,7 +202,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp
     (folder / "lib").mkdir(parents=True)
     (folder / "lib" / "a.txt").write_text("a")
 
-    pushed = run(
+    pushed_result = run(
         *("push", folder, push_target.name, "--version", version, "--platform", "linux", "--publish"),
         *("--server", push_target.server.url),
         COUNTERSIGN_TOKEN=push_target.token,
@@ -227,7 +227,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp
     (folder / "late.txt").write_text("late")
     late_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
-    assert pushed.returncode == fetched.returncode == Exit.OK, pushed.stderr + fetched.stderr
+    assert pushed_result.returncode == fetched.returncode == Exit.OK, pushed_result.stderr + fetched.stderr
     assert late_result.returncode == Exit.CONFLICT
     assert f"{version} is published already" in late_result.stderr
     assert second_result.returncode == Exit.OK
@@ -343,16 +343,18 @@ def test_a_push_to_a_missing_product_names_the_command_that_makes_it(
     file = tmp_path / "tool.bin"
     file.write_bytes(b"a tool")
     command = ["push", str(file), "northwind-games/brand-new", "--version", "1.0.0", "--no-build"]
-    given = {"COUNTERSIGN_TOKEN": push_target.token, "COUNTERSIGN_SERVER": push_target.server.url}
+    push_settings = {"COUNTERSIGN_TOKEN": push_target.token, "COUNTERSIGN_SERVER": push_target.server.url}
 
-    missing = run(*command, **given)
+    missing = run(*command, **push_settings)
     remedy = next(line for line in missing.stderr.splitlines() if line.startswith("Next:"))
-    created_result = run(*shlex.split(remedy.partition("countersign ")[2]), **given)
-    pushed = run(*command, **given)
+    created_result = run(*shlex.split(remedy.partition("countersign ")[2]), **push_settings)
+    pushed_result = run(*command, **push_settings)
 
     assert missing.returncode == Exit.NOT_FOUND
     assert "the organisation northwind-games has no product brand-new" in missing.stderr
-    assert created_result.returncode == pushed.returncode == Exit.OK, created_result.stderr + pushed.stderr
+    assert created_result.returncode == pushed_result.returncode == Exit.OK, (
+        created_result.stderr + pushed_result.stderr
+    )
 
 
 def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
@@ -360,10 +362,10 @@ def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, push_target: 
     folder.mkdir()
     (folder / "only.txt").write_text("alone")
 
-    pushed = run(
+    pushed_result = run(
         *("push", folder, push_target.name, "--version", push_target.version(), "--server", push_target.server.url),
         COUNTERSIGN_TOKEN=push_target.token,
     )
 
-    assert pushed.returncode == Exit.OK, pushed.stderr
-    assert "Build of 1 file, 5 B, " in pushed.stderr
+    assert pushed_result.returncode == Exit.OK, pushed_result.stderr
+    assert "Build of 1 file, 5 B, " in pushed_result.stderr

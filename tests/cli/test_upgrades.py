@@ -54,11 +54,11 @@ def columns(database: apsw.Connection, table: str, schema: str = "main") -> list
     return [str(row[0]) for row in database.execute("SELECT name FROM pragma_table_info(?, ?)", (table, schema))]
 
 
-def all_rows(database: apsw.Connection, known: Held | None = None) -> Held:
+def all_rows(database: apsw.Connection, known_rows: Held | None = None) -> Held:
     """All rows by table, sorted; of the columns in `known`, or of all."""
     rows_by_table: Held = {}
-    for table in [str(row[0]) for row in database.execute(TABLES)] if known is None else known:
-        names = columns(database, table) if known is None else known[table][0]
+    for table in [str(row[0]) for row in database.execute(TABLES)] if known_rows is None else known_rows:
+        names = columns(database, table) if known_rows is None else known_rows[table][0]
         rows = database.execute(f'SELECT {quoted(names)} FROM "{table}"').fetchall()
         rows_by_table[table] = names, sorted(rows, key=repr)
     return rows_by_table
@@ -147,24 +147,24 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     settings = Settings(data=str(old_directory), reserve_mib=0)
     side = store if service == "distribution" else record_store
 
-    planned = asyncio.run(side.pending(settings))
+    pending_names = asyncio.run(side.pending(settings))
     applied = asyncio.run(side.upgrade(settings))
-    left = asyncio.run(side.pending(settings))
+    pending_after = asyncio.run(side.pending(settings))
     database = apsw.Connection(str(path))
-    moved = moved_rows(rows_before)
-    after = all_rows(database, rows_before)
+    moved_tables = moved_rows(rows_before)
+    updated_rows = all_rows(database, rows_before)
 
     names = [migration.name for migration in migrate.migrations(PACKAGES[service])[number:]]
-    assert [name.removeprefix(f"{service}: ") for name in planned[: len(names)]] == names
-    assert planned == applied
-    assert left == []
-    require_moved(database, moved)
+    assert [name.removeprefix(f"{service}: ") for name in pending_names[: len(names)]] == names
+    assert pending_names == applied
+    assert pending_after == []
+    require_moved(database, moved_tables)
     assert sqlite_snapshot.check_integrity(path) == []
     assert sum(len(rows) for _, rows in rows_before.values()) > 100
     today = all_rows(apsw.Connection(str(template / path.name)), rows_before)
-    assert all(after[table] == rows for table, rows in today.items() if table == "catalog_facet")
+    assert all(updated_rows[table] == rows for table, rows in today.items() if table == "catalog_facet")
     for table, (_, rows) in rows_before.items():
-        rows_after = after[table][1]
+        rows_after = updated_rows[table][1]
         assert [row for row in rows if row not in rows_after] == [], table
 
 

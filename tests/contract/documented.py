@@ -180,9 +180,9 @@ def _parameter(place: str, name: str, words: str) -> DocumentedParameter:
 
 
 def _default(kind: str, words: str) -> object:
-    read: dict[str, Callable[[str], object]] = {"string": str, "integer": int, "boolean": "true".__eq__}
+    converters: dict[str, Callable[[str], object]] = {"string": str, "integer": int, "boolean": "true".__eq__}
     default = re.search(r"default (\w+)", words)
-    return read[kind](default[1]) if default else None
+    return converters[kind](default[1]) if default else None
 
 
 def _body(cell: str) -> dict[str, DocumentedMember]:

@@ -58,7 +58,7 @@ class FuzzedStore:
     ) -> dict[str, Any]:
         """Run these phases as the caller, and return the run's report. With `at_most_s` they are repeated until the
         time is over; with `every` 3, every third operation is called."""
-        chosen = self._operations()[::every] if every > 1 else []
+        chosen_operations = self._operations()[::every] if every > 1 else []
         config, report, log = folder / "schemathesis.toml", folder / "report.json", folder / "log.txt"
         config.write_text(self._config())
         command = [
@@ -66,7 +66,7 @@ class FuzzedStore:
             f"{self.running.url}/openapi.json",
             *("--checks", ",".join(CHECKS), "--phases", phases, "--max-examples", str(examples), "--seed", str(seed)),
             *(("--max-time", str(at_most_s)) if at_most_s else ()),
-            *(word for name in chosen for word in ("--include-name", name)),
+            *(word for name in chosen_operations for word in ("--include-name", name)),
             *("--continue-on-failure", "--no-shrink", "--generation-database", "none", "--warnings", "off"),
             *("--report", "json", "--report-json-path", str(report)),
             *(word for pair in (self.callers[caller] or {}).items() for word in ("-H", ": ".join(pair))),
@@ -96,8 +96,8 @@ class FuzzedStore:
             "[checks.negative_data_rejection]",
             f"expected-statuses = {json.dumps([*REFUSING, '5xx'])}",
         ]
-        for number, known in enumerate(self.values.values()):
-            lines += [f"[dictionaries.known{number}]", f"values = {json.dumps(known)}"]
+        for number, known_values in enumerate(self.values.values()):
+            lines += [f"[dictionaries.known{number}]", f"values = {json.dumps(known_values)}"]
         lines.append("[parameters]")
         for number, name in enumerate(self.values):
             lines.append(f'"{name}" = {{ dictionary = "known{number}", probability = {MOSTLY} }}')
@@ -124,7 +124,7 @@ def serve_fuzzed(data: Path) -> Iterator[FuzzedStore]:
 
 def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     """Collect existing ids, and begin operations that take several calls."""
-    own_products, others = _products(http, "northwind-games"), _products(http, "openfield")
+    own_products, other_products = _products(http, "northwind-games"), _products(http, "openfield")
     ids = [product["id"] for product in own_products]
     releases = _releases(http, ids)
     versions = sorted({release["version"] for release in releases})
@@ -133,7 +133,12 @@ def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     for artifact in fuzzed.artifacts[:6]:
         assert _made(_job(http, "build.process", artifact))["status"] == "completed"
     fuzzed.values |= {
-        "path.id": [*ids, *(product["slug"] for product in own_products), others[0]["id"], others[1]["slug"]],
+        "path.id": [
+            *ids,
+            *(product["slug"] for product in own_products),
+            other_products[0]["id"],
+            other_products[1]["slug"],
+        ],
         "path.version": [*versions, DRAFT],
         "path.artifact_id": fuzzed.artifacts,
         "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
@@ -192,12 +197,12 @@ def _job(http: httpx.Client, kind: str, artifact: str) -> httpx.Response:
 
 def _picture(http: httpx.Client, product: str) -> str:
     """The digest of an image of the product."""
-    drawn = io.BytesIO()
-    Image.new("RGB", (8, 8), "red").save(drawn, "PNG")
-    size = len(drawn.getvalue())
-    wanted = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
-    media_answer = _made(http.post(f"/products/{product}/media", json=wanted))
-    stored_media = _made(httpx.put(media_answer["upload_url"], content=drawn.getvalue()))
+    icon_bytes = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(icon_bytes, "PNG")
+    size = len(icon_bytes.getvalue())
+    media_body = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
+    media_answer = _made(http.post(f"/products/{product}/media", json=media_body))
+    stored_media = _made(httpx.put(media_answer["upload_url"], content=icon_bytes.getvalue()))
     return str(stored_media["url"]).rpartition("/")[2]
 
 

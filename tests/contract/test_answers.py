@@ -80,10 +80,10 @@ async def test_every_answer_of_a_documented_row_conforms(scene: Scene, row: Endp
 async def _release(scene: Scene, version: str, status: str) -> None:
     owner = scene.tokens["owner of north"]
     path = "/products/north-public/releases"
-    created = await scene.world.call(
+    created_response = await scene.world.call(
         "POST", path, owner, json={"version": version, "channel": "beta", "notes_only": True}
     )
-    assert "published_at" not in created.json()
+    assert "published_at" not in created_response.json()
     notes = await scene.world.call("PUT", f"{path}/{version}", owner, json={"notes": "What is new"})
     assert "published_at" not in notes.json()
     if status != "draft":

@@ -115,16 +115,16 @@ def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
 def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
     """Bodies with one error each, and the pointer that must be named."""
     assert route.body is not None
-    good = BODIES[key(route)]
+    valid_body = BODIES[key(route)]
     schema = schema_of(route.body)
     # Agents may send unknown members, which are ignored (agent-auth 7.4).
     if route.body.__struct_config__.forbid_unknown_fields:
-        yield {**good, "no_such_member": 1}, "/no_such_member"
+        yield {**valid_body, "no_such_member": 1}, "/no_such_member"
     for name in schema.get("required", []):
-        yield {member: value for member, value in good.items() if member != name}, f"/{name}"
+        yield {member: value for member, value in valid_body.items() if member != name}, f"/{name}"
     for name, member in schema["properties"].items():
         for value in wrong_values(member):
-            yield {**good, name: value}, f"/{name}"
+            yield {**valid_body, name: value}, f"/{name}"
 
 
 def assert_named(answer: Any, place: str, kind: str) -> None:
@@ -137,8 +137,8 @@ def assert_named(answer: Any, place: str, kind: str) -> None:
     assert problem["message"] == problem["detail"]
     assert complaint(problem["detail"]) is None, problem["detail"]
     assert {"title", "status", "resolution"} <= set(problem)
-    named = problem["errors"][0][kind]
-    assert named == place or named.startswith(place + "/"), problem
+    error_place = problem["errors"][0][kind]
+    assert error_place == place or error_place.startswith(place + "/"), problem
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)
@@ -176,21 +176,23 @@ async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tupl
 @pytest.mark.parametrize("name", STRICT_QUERIES)
 async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
-    good = QUERIES.get(name, {})
+    valid_query = QUERIES.get(name, {})
     if route.streams:
         pytest.skip("an upload address is looked up before anything else")
     rows_before = await all_rows(scene.world.store)
-    unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, "no_such_parameter": "1"})
+    unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**valid_query, "no_such_parameter": "1"})
     assert_named(unknown, "no_such_parameter", "parameter")
     for parameter, schema in schema_of(route.query).get("properties", {}).items():
-        repeated = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, parameter: ["1", "1"]})
+        repeated = await scene.send(route, ADMINISTRATOR, "north-draft", params={**valid_query, parameter: ["1", "1"]})
         assert_named(repeated, parameter, "parameter")
         for option in alternatives(schema):
             for value in [*out_of_range(option), *(["text"] if option.get("type") == "integer" else [])]:
-                answer = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, parameter: str(value)})
+                answer = await scene.send(
+                    route, ADMINISTRATOR, "north-draft", params={**valid_query, parameter: str(value)}
+                )
                 assert_named(answer, parameter, "parameter")
         if parameter in schema_of(route.query).get("required", []):
-            less = {each: value for each, value in good.items() if each != parameter}
+            less = {each: value for each, value in valid_query.items() if each != parameter}
             assert_named(await scene.send(route, ADMINISTRATOR, "north-draft", params=less), parameter, "parameter")
 
     assert await all_rows(scene.world.store) == rows_before
@@ -222,9 +224,9 @@ LISTS = {
 async def test_a_cursor_that_was_not_made_for_this_list_is_refused(scene: Scene, path: str) -> None:
     signer = scene.world.store.cursors
     kinds = [kind for kind in ("products", "catalog", "elsewhere") if kind != LISTS[path]]
-    others = [cursor.write(signer, Position(kind, [], ["a", "b"])) for kind in kinds]
+    other_cursors = [cursor.write(signer, Position(kind, [], ["a", "b"])) for kind in kinds]
     headers = {"Authorization": f"Bearer {scene.tokens[ADMINISTRATOR]}"}
-    for text in ("x", "AAAA", "_" * 100, "é", others[0][:-1], others[0] + "A", *others):
+    for text in ("x", "AAAA", "_" * 100, "é", other_cursors[0][:-1], other_cursors[0] + "A", *other_cursors):
         answer = await scene.world.http.get(path, params={"cursor": text, "limit": "1"}, headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor"), (text, answer.text)
         assert answer.json()["errors"][0]["parameter"] == "cursor"

@@ -56,11 +56,11 @@ def assert_limited(answer: httpx.Response) -> None:
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
-    given = load({})
+    settings = load({})
 
-    assert (given.rate_anonymous, given.rate_community, given.rate_agent) == (120, 600, 1200)
-    assert (given.rate_person, given.rate_token) == (1200, 60)
-    assert (given.code_failures_person, given.code_failures_address) == (10, 50)
+    assert (settings.rate_anonymous, settings.rate_community, settings.rate_agent) == (120, 600, 1200)
+    assert (settings.rate_person, settings.rate_token) == (1200, 60)
+    assert (settings.code_failures_person, settings.code_failures_address) == (10, 50)
     assert load({"COUNTERSIGN_RATE_ANONYMOUS": "7"}).rate_anonymous == 7
 
 
@@ -68,7 +68,7 @@ async def test_every_answer_has_the_remaining_count_until_it_is_zero(world: Worl
     headers_of_responses = [rate_headers(await world.call("GET", "/products")) for _ in range(4)]
     limited_response = await world.call("GET", "/products")
 
-    assert [(limit, left) for limit, left, _ in headers_of_responses] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+    assert [(limit, remaining) for limit, remaining, _ in headers_of_responses] == [(4, 3), (4, 2), (4, 1), (4, 0)]
     assert all(0 < reset <= 60 for _, _, reset in headers_of_responses)
     assert_limited(limited_response)
 
@@ -118,13 +118,13 @@ async def test_documents_problem_pages_and_keys_have_a_quota_of_their_own(world:
 
     assert_limited(catalog)
     assert [answer.status_code for answer in answers] == [status] * 5 + [429]
-    assert [rate_headers(answer)[:2] for answer in answers] == [(5, left) for left in (4, 3, 2, 1, 0, 0)]
+    assert [rate_headers(answer)[:2] for answer in answers] == [(5, remaining) for remaining in (4, 3, 2, 1, 0, 0)]
 
 
 def test_the_quota_of_documents_and_the_keys_an_hour_are_settings() -> None:
     assert (load({}).rate_documents, load({}).rate_keys) == (600, 5)
-    given = load({"COUNTERSIGN_RATE_DOCUMENTS": "7", "COUNTERSIGN_RATE_KEYS": "2"})
-    assert (given.rate_documents, given.rate_keys) == (7, 2)
+    settings = load({"COUNTERSIGN_RATE_DOCUMENTS": "7", "COUNTERSIGN_RATE_KEYS": "2"})
+    assert (settings.rate_documents, settings.rate_keys) == (7, 2)
 
 
 async def test_liveness_is_never_refused(world: World) -> None:
@@ -151,7 +151,9 @@ async def test_people_and_clients_have_each_a_quota_of_their_own(world: World) -
 
     for token in (ann, bob, client):
         answers = [await world.call("GET", "/info", token) for _ in range(7)]
-        assert [rate_headers(answer)[:2] for answer in answers[:6]] == [(6, left) for left in (5, 4, 3, 2, 1, 0)]
+        assert [rate_headers(answer)[:2] for answer in answers[:6]] == [
+            (6, remaining) for remaining in (5, 4, 3, 2, 1, 0)
+        ]
         assert_limited(answers[6])
 
 
@@ -246,13 +248,13 @@ async def test_a_neighbour_of_that_network_is_not(world: World, outside: str) ->
 async def test_a_proxy_names_the_address_it_was_called_from(world: World) -> None:
     async with client_from(world.store, "10.0.0.1") as proxy:
         # The client's own values come first in the header, and are not trusted.
-        forged = [
+        forged_answers = [
             await proxy.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 192.0.2.7, 10.0.0.2"})
             for number in range(5)
         ]
         other_answer = await proxy.get("/api/v1/info", headers={"X-Forwarded-For": "192.0.2.8"})
 
-    assert_limited(forged[4])
+    assert_limited(forged_answers[4])
     assert other_answer.status_code == 200
 
 
@@ -286,9 +288,11 @@ async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_lim
         answers = {
             name: [await world.call("GET", "/info", token) for _ in range(3)][-1] for name, token in callers.items()
         }
-        way = re.search(r"GET (\S+), then send its api_key as X-API-Key", answers["nobody"].json()["resolution"])
-        assert way is not None
-        key = (await world.http.get(way[1])).json()["api_key"]
+        resolution_match = re.search(
+            r"GET (\S+), then send its api_key as X-API-Key", answers["nobody"].json()["resolution"]
+        )
+        assert resolution_match is not None
+        key = (await world.http.get(resolution_match[1])).json()["api_key"]
         keyed_answers = [await world.call("GET", "/info", headers={"X-API-Key": key}) for _ in range(9)]
 
     assert [answer.status_code for answer in answers.values()] == [429] * 3
@@ -327,13 +331,13 @@ async def test_a_429_carries_the_numbers_of_the_limit_that_was_reached(settings:
 def test_every_refusal_of_status_429_is_made_with_the_numbers_of_its_limit() -> None:
     """A new limit must have them too: the class requires them, or the line that raises it names them."""
     source = Path(distribution.__file__).parent
-    named = {
+    classes_429 = {
         name
         for path in source.rglob("*.py")
         for name in re.findall(r"class (\w+)\([^)]*\):\n(?:    .*\n|\n)*?    status = 429", path.read_text())
     }
-    assert {"TooManyJobs", "TooManyFollowed", "SlowDown"} <= named
+    assert {"TooManyJobs", "TooManyFollowed", "SlowDown"} <= classes_429
     for path in source.rglob("*.py"):
         for line in path.read_text().splitlines():
-            if any(f"raise {name}(" in line for name in named):
+            if any(f"raise {name}(" in line for name in classes_429):
                 assert "used_up(" in line, (path.name, line)

@@ -19,13 +19,13 @@ async def owner(world: World) -> str:
     return await world.person("owner@north.example", north="owner")
 
 
-def assert_problem(answer: Any, status: int, code: str, **named: str) -> None:
+def assert_problem(answer: Any, status: int, code: str, **places: str) -> None:
     """The documented refusal, with the parameter or pointer it names."""
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (status, code), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert {"type", "title", "status", "detail", "code", "message", "resolution", "instance"} <= set(problem)
-    for kind, place in named.items():
+    for kind, place in places.items():
         assert [error[kind] for error in problem["errors"]] == [place], problem
 
 

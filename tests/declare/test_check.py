@@ -115,9 +115,9 @@ def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
 
 
 def test_no_model_can_take_the_place_of_an_engines_table() -> None:
-    written = "".join(file.read_text() for file in Path(migrations.__path__[0]).glob("*.sql"))
+    migrations_sql = "".join(file.read_text() for file in Path(migrations.__path__[0]).glob("*.sql"))
 
-    assert {*re.findall(r"CREATE TABLE (\w+)", written), "schema_migration"} == modules.ENGINE_TABLES
+    assert {*re.findall(r"CREATE TABLE (\w+)", migrations_sql), "schema_migration"} == modules.ENGINE_TABLES
 
 
 def test_an_empty_module_is_a_module() -> None:

@@ -29,9 +29,9 @@ def test_columns_have_the_name_of_the_field_unless_another_is_declared() -> None
 
     assert (active.table_columns, store.table_columns) == (("activebool",), ("store_id",))
     assert line.table_columns == ("a", "b")
-    plain = Text()
-    plain.name = "title"
-    assert plain.table_columns == ("title",)
+    title_field = Text()
+    title_field.name = "title"
+    assert title_field.table_columns == ("title",)
 
 
 def test_a_model_with_a_table_has_the_reading_commands_and_kinds_for_reading_alone() -> None:

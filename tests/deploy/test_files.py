@@ -33,9 +33,9 @@ def compose() -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: str(path.relative_to(DEPLOY)))
 def test_every_setting_that_is_named_exists(path: Path) -> None:
-    known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | NOT_SETTINGS
+    known_variables = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | NOT_SETTINGS
 
-    assert set(re.findall(r"\bCOUNTERSIGN_[A-Z0-9_]*[A-Z0-9]\b", path.read_text())) <= known
+    assert set(re.findall(r"\bCOUNTERSIGN_[A-Z0-9_]*[A-Z0-9]\b", path.read_text())) <= known_variables
 
 
 def test_the_ports_are_those_that_serve_listens_on() -> None:
@@ -149,12 +149,15 @@ def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_adde
     unchanged = secrets.run_again()
     for name in ("counters.env", "backup.env"):
         (secrets.folder / "secrets" / name).unlink()
-    added = secrets.run_again()
+    second_run = secrets.run_again()
 
-    after = secrets.contents()
-    assert (unchanged.returncode, added.returncode) == (1, 0)
-    assert set(after) == set(contents_before)
-    assert {name for name in contents_before if contents_before[name] != after[name]} == {"counters.env", "backup.env"}
+    contents_after = secrets.contents()
+    assert (unchanged.returncode, second_run.returncode) == (1, 0)
+    assert set(contents_after) == set(contents_before)
+    assert {name for name in contents_before if contents_before[name] != contents_after[name]} == {
+        "counters.env",
+        "backup.env",
+    }
 
 
 def test_the_counters_ask_for_the_password_that_the_nodes_have(

@@ -74,9 +74,9 @@ def test_the_guide_gives_every_unit_the_secrets() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_unit_names_no_file_that_nothing_installs(name: str) -> None:
-    named = re.findall(r"(?:file:|=)(/opt/countersign/[^\s]*)", (UNITS / name).read_text())
+    named_paths = re.findall(r"(?:file:|=)(/opt/countersign/[^\s]*)", (UNITS / name).read_text())
 
-    assert set(named) == {PROGRAM}
+    assert set(named_paths) == {PROGRAM}
 
 
 @analyzed
@@ -90,9 +90,9 @@ def test_a_service_is_hardly_exposed(name: str, tmp_path: Path) -> None:
 
 
 def test_all_are_held_as_tightly() -> None:
-    server, *others = (rights(UNITS / name) for name in NAMES)
+    server, *other_rights = (rights(UNITS / name) for name in NAMES)
 
-    assert others == [server] * len(others)
+    assert other_rights == [server] * len(other_rights)
     assert "NoNewPrivileges" in server
 
 

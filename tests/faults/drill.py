@@ -174,8 +174,8 @@ class WriterLoad:
     async def _artifact(self, name: str) -> None:
         content = f"{name} ".encode() * 3000
         announcement = {"filename": name, "size": len(content)}
-        announced = await self._post("/api/v1/products/drill/releases/1.0.0/artifacts", announcement)
-        path = str(announced["upload_url"]).removeprefix(self.running.url)
+        announced_file = await self._post("/api/v1/products/drill/releases/1.0.0/artifacts", announcement)
+        path = str(announced_file["upload_url"]).removeprefix(self.running.url)
         answer = await wire.call(self.running.port, "PUT", path, body=content)
         assert answer.status == 201, answer
         self.files[name] = json.loads(answer.body)["id"], hashlib.sha256(content).hexdigest()

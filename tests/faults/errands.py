@@ -69,7 +69,7 @@ class StepLedger:
     heard: dict[str, TimedResponse] = field(default_factory=dict[str, TimedResponse])
     held: int = 0
     found_unheard: int = 0
-    note: Callable[[str, TimedResponse | None], None] = lambda step, heard: None
+    note: Callable[[str, TimedResponse | None], None] = lambda step, response: None
 
     def begin(self, step: str) -> None:
         """Record that the step's request is about to be sent."""
@@ -78,16 +78,16 @@ class StepLedger:
 
     def hear(self, step: str, status: int, text: str) -> TimedResponse:
         """Record the answer to the step."""
-        heard = self.heard[step] = TimedResponse(status, text, time.monotonic())
-        self.note(step, heard)
-        return heard
+        response = self.heard[step] = TimedResponse(status, text, time.monotonic())
+        self.note(step, response)
+        return response
 
     def doubt(self, since_s: float) -> int:
         """Forget the answers that came after this time, and return their count."""
-        late = [step for step, heard in self.heard.items() if heard.at_s >= since_s]
-        for step in late:
+        late_steps = [step for step, response in self.heard.items() if response.at_s >= since_s]
+        for step in late_steps:
             del self.heard[step]
-        return len(late)
+        return len(late_steps)
 
 
 @dataclass
@@ -121,8 +121,8 @@ class ErrandClient:
                     return self.ledger.hear(name, 200, json.dumps(effect)).value
             try:
                 answer = await self._try(request)
-            except WriteRefused as turned:
-                turned.step = name
+            except WriteRefused as refusal:
+                refusal.step = name
                 raise
             if answer is not None:
                 assert 200 <= answer.status < 300, (name, answer)

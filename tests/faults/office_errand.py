@@ -21,13 +21,13 @@ class RecordsClients(NamedTuple):
     agent: str
 
 
-async def write_and_decide(hand: ErrandClient, desk: RecordsClients, number: int) -> None:
+async def write_and_decide(client: ErrandClient, desk: RecordsClients, number: int) -> None:
     """Run all steps, and check the answers of earlier steps again.
 
     Raises:
         WriteLost, WriteDoubled, WriteRefused: see ErrandClient.step.
     """
-    await _RecordsErrand(hand, desk, number).run()
+    await _RecordsErrand(client, desk, number).run()
 
 
 async def require_intact(service: RecordsService) -> None:
@@ -57,13 +57,13 @@ async def require_audited_once(service: RecordsService, ledger: StepLedger) -> N
     Raises:
         WriteDoubled, WriteLost: it is not.
     """
-    heard = {step: each.value for step, each in ledger.heard.items()}
-    lead, activity = heard["create"]["value"]["id"], heard["activity"]["value"]["id"]
+    heard_values = {step: each.value for step, each in ledger.heard.items()}
+    lead, activity = heard_values["create"]["value"]["id"], heard_values["activity"]["value"]["id"]
     expected = {
         lead: {"lead.create": 1, "lead.update": 2, "lead.qualify": 1, "lead.delete": 1},
         activity: {"activity.create": 1, "activity.delete": 1},
-        heard["propose"]["plan_id"]: {"plan.propose": 1, "plan.approve": 1, "plan.executed": 1},
-        heard["refused"]["plan_id"]: {"plan.propose": 1, "plan.rejected": 1},
+        heard_values["propose"]["plan_id"]: {"plan.propose": 1, "plan.approve": 1, "plan.executed": 1},
+        heard_values["refused"]["plan_id"]: {"plan.propose": 1, "plan.rejected": 1},
     }
     for record_id, due in expected.items():
         audited = {row[0]: row[1] for row in await service.records.database.fetch(AUDITED, record_id)}
@@ -74,8 +74,8 @@ async def require_audited_once(service: RecordsService, ledger: StepLedger) -> N
 
 
 class _RecordsErrand:
-    def __init__(self, hand: ErrandClient, desk: RecordsClients, number: int) -> None:
-        self._hand = hand
+    def __init__(self, client: ErrandClient, desk: RecordsClients, number: int) -> None:
+        self._hand = client
         self._desk = desk
         self._name = f"errand {number}"
         self._number = number
@@ -101,14 +101,14 @@ class _RecordsErrand:
         await self._token()
 
     async def _plans(self, lead_id: str) -> None:
-        beside = f"{self._name} beside"
+        second_title = f"{self._name} beside"
         steps = [
             {"command": "lead.update", "input": {"id": lead_id, "source": "fair"}},
-            {"command": "lead.create", "input": {"title": beside}},
+            {"command": "lead.create", "input": {"title": second_title}},
         ]
         plan_id = await self._propose("propose", steps)
         await self._approve("approve", plan_id)
-        if await self._one("lead", title=beside) is None:
+        if await self._one("lead", title=second_title) is None:
             raise WriteLost(f"{self._name}: the plan is executed, and its lead is not there")
         doomed = [{"command": "lead.delete", "input": {"id": lead_id}}]
         refused_id = await self._propose("refused", doomed)
@@ -122,12 +122,12 @@ class _RecordsErrand:
         why = f"{self._name} {name}"
         body = {"steps": steps, "why": why}
 
-        async def proposed(first_value: Any) -> Any:
+        async def find_proposal(first_value: Any) -> Any:
             plan = await self._one("plan", why=why)
             return None if plan is None else {"plan_id": plan["id"]}
 
         request = self._request("plan.propose", body)._replace(token=self._desk.agent)
-        return str((await self._hand.step(name, request, proposed))["plan_id"])
+        return str((await self._hand.step(name, request, find_proposal))["plan_id"])
 
     async def _approve(self, name: str, plan_id: str) -> None:
         request = Request("POST", f"/api/approve/{plan_id}", self._desk.person, b"{}")

@@ -50,7 +50,7 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
             drill.backed_up(original, running, PAUSE_S_FULL if is_full else PAUSE_S, archive, *options)
         )
 
-    restored = copy.command_output("restore", archive, "--to", copy.data)
+    restore_report = copy.command_output("restore", archive, "--to", copy.data)
     verified = copy.command_output("verify", copy.data)
 
     moment = str(backup_report["ended" if holds_writes else "moment"])
@@ -61,7 +61,7 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
         "holds_writes": holds_writes,
         "window_s": round(drill.time_of(str(backup_report["ended"])) - drill.time_of(str(backup_report["moment"])), 3),
     }
-    assert restored["moment"] == backup_report["moment"]
+    assert restore_report["moment"] == backup_report["moment"]
     assert verified == {"ok": True, "data": str(copy.data), "findings": []}
     assert acknowledged > 0
     assert not drill.lost(load, copy, moment)

@@ -78,10 +78,10 @@ def put(port: int, path: str, first: int, stop: int, size_mib: int) -> tuple[int
         connection.close()
 
 
-def send(publisher: ReleasePublisher, way: str, size_mib: int) -> bytes:
+def send(publisher: ReleasePublisher, upload_way: str, size_mib: int) -> bytes:
     """Upload the file in one request, or in parts in any order, and return the last answer's body."""
-    path = publisher.announce(size_mib * MIB, f"{way}.bin")
-    stride = size_mib if way == "whole" else PART_MIB
+    path = publisher.announce(size_mib * MIB, f"{upload_way}.bin")
+    stride = size_mib if upload_way == "whole" else PART_MIB
     starts = list(range(0, size_mib, stride))
     random.Random(2).shuffle(starts)
     for start in starts[:-1]:

@@ -69,11 +69,11 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restartabl
     service.kill()
 
 
-async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[int], hands: int) -> None:
+async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[int], client_count: int) -> None:
     """Set the clock again and again while the clients work, then finish and check all errands."""
     rng = random.Random(len(ahead_s))
     async with asyncio.TaskGroup() as group:
-        for _ in range(hands):
+        for _ in range(client_count):
             group.create_task(crowd.work())
         for seconds in ahead_s:
             await asyncio.sleep(rng.uniform(*WITHIN_S))

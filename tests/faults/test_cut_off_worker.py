@@ -33,12 +33,12 @@ PATIENCE_S = 120
 @asynccontextmanager
 async def working(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
     """A worker on the machine, ready to work, until the block ends."""
-    there = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
+    worker_settings = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
     words = machine.command(*job_worker.COMMAND)
     worker = await asyncio.create_subprocess_exec(*map(str, words), stdin=PIPE)
     try:
         assert worker.stdin is not None
-        worker.stdin.write(worker_process.worker_config(replace(store, settings=there)) + b"\n")
+        worker.stdin.write(worker_process.worker_config(replace(store, settings=worker_settings)) + b"\n")
         awake_before = await number(store, "SELECT count(*) FROM awake")
         await wait_for_count(store, "SELECT count(*) FROM awake", awake_before + 1)
         yield worker
@@ -55,10 +55,10 @@ async def number(store: Store, statement: str, *values: str) -> int:
     return int(row[0])
 
 
-async def wait_for_count(store: Store, statement: str, wanted: int, *values: str) -> None:
+async def wait_for_count(store: Store, statement: str, expected_count: int, *values: str) -> None:
     """Wait until a statement returns this count."""
     async with asyncio.timeout(PATIENCE_S):
-        while await number(store, statement, *values) < wanted:
+        while await number(store, statement, *values) < expected_count:
             await asyncio.sleep(0.05)
 
 
@@ -130,8 +130,8 @@ async def cut_off_at_work(
         async with working(second_machine, store, folder / "second", url):
             await wait_for_count(store, ENDED, 1, job)
         first_machine.heal()
-        later = await add_job(store, org_id)
-        task = asyncio.create_task(wait_for_count(store, ENDED, 1, later))
+        later_job = await add_job(store, org_id)
+        task = asyncio.create_task(wait_for_count(store, ENDED, 1, later_job))
         ended_task = asyncio.create_task(worker.wait())
         await asyncio.wait({task, ended_task}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -142,4 +142,4 @@ async def cut_off_at_work(
 
     assert await number(store, BEGUN, job) == 2
     assert await number(store, EFFECTS, job) == 1
-    assert await number(store, EFFECTS, later) == 1
+    assert await number(store, EFFECTS, later_job) == 1

@@ -41,29 +41,29 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
     worker: FaultyDiskWorker, place: FilledDirectory, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     runs = RUNS_FULL if is_full else RUNS
-    about = places.copy_for_errands(place, tmp_path / "data", 1)
-    syncs = worker.live(about, frail_worker.SYNC_FAILS).syncs
-    shutil.rmtree(about.data)
+    errand_run = places.copy_for_errands(place, tmp_path / "data", 1)
+    syncs = worker.live(errand_run, frail_worker.SYNC_FAILS).syncs
+    shutil.rmtree(errand_run.data)
     failed = acknowledged = in_doubt = kept_unheard = 0
     for run in range(runs):
-        about = places.copy_for_errands(place, tmp_path / "data", HANDS[run % len(HANDS)])
+        errand_run = places.copy_for_errands(place, tmp_path / "data", HANDS[run % len(HANDS)])
 
-        life = worker.live(about, frail_worker.SYNC_FAILS, 1 + run * syncs // runs)
+        life = worker.live(errand_run, frail_worker.SYNC_FAILS, 1 + run * syncs // runs)
 
         assert life.ended in (frail_worker.DONE, frail_worker.TURNED), life.wrong
         # When only an upload's own bytes could not be synced, only that upload is refused.
         if set(life.turned) - {"upload"}:
-            assert len(life.turned) == len(about.ledgers)
+            assert len(life.turned) == len(errand_run.ledgers)
             assert not life.still_writes
         failed += life.ended == frail_worker.TURNED
-        acknowledged += about.answered_count
-        in_doubt += about.in_doubt
-        places.require_sound(about)
-        restarted = worker.live(about)
+        acknowledged += errand_run.answered_count
+        in_doubt += errand_run.in_doubt
+        places.require_sound(errand_run)
+        restarted = worker.live(errand_run)
         assert restarted.ended == frail_worker.DONE, restarted.wrong
         kept_unheard += restarted.found_unheard
-        places.require_once(about)
-        shutil.rmtree(about.data)
+        places.require_once(errand_run)
+        shutil.rmtree(errand_run.data)
 
     assert failed
     figures |= {
@@ -91,10 +91,10 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_c
     }
     try:
         lives.start()
-        turned = asyncio.run(crowd.try_once())
+        refusal = asyncio.run(crowd.try_once())
 
-        assert turned is not None
-        assert turned.args == (503,)
+        assert refusal is not None
+        assert refusal.args == (503,)
         assert lives.end() == Exit.FAILED
         log_text = lives.log.read_text()
         assert "the disk failed while a change was made durable" in log_text

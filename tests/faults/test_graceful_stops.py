@@ -111,14 +111,14 @@ async def stopped(site: StoppableService) -> float:
     site.lives.start()
     waiting_requests = await waiting(site)
     answered_before = site.answered
-    hands = [asyncio.create_task(site.work()) for _ in range(HANDS)]
+    client_tasks = [asyncio.create_task(site.work()) for _ in range(HANDS)]
     while site.answered < answered_before + ANSWERED_FIRST:
         await asyncio.sleep(0.005)
     began_s = time.monotonic()
     code = await asyncio.to_thread(site.lives.stop)
     took_s = time.monotonic() - began_s
     assert code == 0
-    await asyncio.gather(*hands)
+    await asyncio.gather(*client_tasks)
     # A stream or a wait that was cut off has no complete answer.
     answers = await asyncio.gather(*waiting_requests)
     assert [answer.status for answer in answers] in ([200, 200], [200, 202]), answers

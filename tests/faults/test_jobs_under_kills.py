@@ -147,14 +147,14 @@ async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
     than the records show.
     """
     notes = await store.database.fetch("SELECT job_id, pid, at FROM begun ORDER BY at")
-    begun: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    begun_attempts: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for job_id, pid, at in notes:
-        begun[job_id].append((at, pid))
+        begun_attempts[job_id].append((at, pid))
     attempts_by_job = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
     moments = [at for _, _, at in notes]
     kills = dict(killed)
     lease_waits: list[LeaseWait] = []
-    for job_id, attempts in begun.items():
+    for job_id, attempts in begun_attempts.items():
         for (_, pid), (again_at, _) in pairwise(attempts):
             assert pid in kills, "a job was begun again though its worker lived"
             free_at = kills[pid] + store.settings.job_lease_s + NOTED_WITHIN_S
@@ -195,11 +195,11 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
 
         took_s = time.monotonic() - began_s
         ends = await count_values(store, "SELECT status FROM job")
-        done = await count_values(store, "SELECT job_id FROM effect")
+        effect_counts = await count_values(store, "SELECT job_id FROM effect")
         waited = await waits(store, nemesis.killed)
 
     assert ends == {"completed": count}
-    assert done == dict.fromkeys(jobs, 1)
+    assert effect_counts == dict.fromkeys(jobs, 1)
     assert nemesis.killed
     assert waited, "no worker was killed over a job"
     assert not passed_over(waited)
@@ -208,7 +208,7 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
         "kills": len(nemesis.killed),
         "jobs_hit": len(waited),
         "ended": sum(ends.values()),
-        "effects": sum(done.values()),
+        "effects": sum(effect_counts.values()),
         "doubled": 0,
         "begun_again_p50_s": round(statistics.median(wait.seconds for wait in waited), 3),
         "begun_again_max_s": round(max(wait.seconds for wait in waited), 3),

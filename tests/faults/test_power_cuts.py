@@ -27,13 +27,13 @@ WITHIN_S = (0.2, 0.8)
 class PowerCutService:
     """A service on a volume that loses its power."""
 
-    def __init__(self, service: str, folder: Path, hands: int) -> None:
+    def __init__(self, service: str, folder: Path, client_count: int) -> None:
         self.volume = PoweredVolume(folder / "volume", VOLUME_MIB)
         self.lives = RestartableService(self.volume.folder / "data", service)
         self.lives.log = folder / "log"
         self.crowd = ClientPool(self.lives, places.fill_for(self.lives), 0)
         self.cuts = 0
-        self._hands = hands
+        self._hands = client_count
         self.dropped = 0
         self._chance = random.Random(service)
         self.volume.settle()
@@ -57,17 +57,17 @@ class PowerCutService:
         """The errands with requests in this life, without the answers that came after the power cut."""
         ledgers = self.crowd.about.ledgers
         ledgers_before = set(ledgers)
-        hands = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]
+        client_tasks = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]
         await asyncio.sleep(self._chance.uniform(*WITHIN_S))
-        for hand in hands:
-            if hand.done():
-                hand.result()
+        for client_task in client_tasks:
+            if client_task.done():
+                client_task.result()
         cut_s = time.monotonic()
         self.volume.cut_power()
         self.lives.kill()
-        for hand in hands:
-            hand.cancel()
-        await asyncio.gather(*hands, return_exceptions=True)
+        for client_task in client_tasks:
+            client_task.cancel()
+        await asyncio.gather(*client_tasks, return_exceptions=True)
         self.cuts += 1
         self.dropped += sum(ledger.doubt(cut_s) for ledger in ledgers.values())
         return [number for number in ledgers if number not in ledgers_before]

@@ -89,8 +89,10 @@ def set_up(tour: SecretTour) -> str:
     tour.call("POST", "/auth/signin", 303, data={"email": "owner@example.com", "password": OWNER_PASSWORD})
     tour.secrets["session"] = str(tour.http.cookies["countersign"])
     tour.call("POST", "/auth/session/token", 403, headers={"Origin": "http://elsewhere.example"}, json={})
-    held = tour.call("POST", "/auth/session/token", 200, json={"scope": "admin:org write:products write:releases"})
-    token = str(held.json()["access_token"])
+    session_token = tour.call(
+        "POST", "/auth/session/token", 200, json={"scope": "admin:org write:products write:releases"}
+    )
+    token = str(session_token.json()["access_token"])
     tour.secrets["owner's token"] = token
     return token
 
@@ -105,15 +107,15 @@ def make_client(tour: SecretTour, owner: str) -> str:
     tour.secrets["client secret"] = created_body["client_secret"]
     grant = {"grant_type": "client_credentials", "client_id": created_body["client_id"]}
     tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secret": WRONG_SECRET})
-    wrong = b64encode(f"{created_body['client_id']}:{WRONG_SECRET}".encode()).decode()
-    basic = {"Authorization": f"Basic {wrong}"}
+    wrong_credentials = b64encode(f"{created_body['client_id']}:{WRONG_SECRET}".encode()).decode()
+    basic = {"Authorization": f"Basic {wrong_credentials}"}
     tour.call("POST", "/api/v1/auth/token", 401, data={"grant_type": "client_credentials"}, headers=basic)
     tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secrets": created_body["client_secret"]})
     tour.call("POST", f"/api/v1/auth/token?client_secret={created_body['client_secret']}", 400, data=grant)
-    issued = tour.call(
+    issued_token = tour.call(
         "POST", "/api/v1/auth/token", 200, data={**grant, "client_secret": created_body["client_secret"]}
     )
-    token = str(issued.json()["access_token"])
+    token = str(issued_token.json()["access_token"])
     tour.secrets["client's token"] = token
     return token
 
@@ -126,11 +128,11 @@ def publish(tour: SecretTour, token: str) -> None:
     tour.call("POST", "/api/v1/products/river/releases", 201, token, json=release)
     tour.call("POST", "/api/v1/products/river/releases/1.0.0/publish", 200, token)
     artifacts = "/api/v1/products/river/releases/1.0.0/artifacts"
-    announced = {"filename": "river.bin", "size": 5, "sha256": "0" * 64}
+    file_body = {"filename": "river.bin", "size": 5, "sha256": "0" * 64}
     key = tour.keyed("announcement")
-    spoilt_url = tour.call("POST", artifacts, 201, token, json=announced, headers=key).json()["upload_url"]
+    spoilt_url = tour.call("POST", artifacts, 201, token, json=file_body, headers=key).json()["upload_url"]
     tour.secrets["spoilt upload address"] = spoilt_url.rpartition("/")[2]
-    tour.call("POST", artifacts, 422, token, json={**announced, "size": 6}, headers=key)
+    tour.call("POST", artifacts, 422, token, json={**file_body, "size": 6}, headers=key)
     tour.call("PUT", spoilt_url, 400, content=b"four")
     tour.call("PUT", spoilt_url, 422, content=b"bytes")
     tour.call("PUT", spoilt_url, 404, content=b"bytes")
@@ -168,8 +170,8 @@ def redeem(tour: SecretTour, token: str) -> None:
 def agents(tour: SecretTour) -> None:
     """Agents register, mistype and misplace their credentials, are claimed by the owner, exchange and revoke."""
     body = {"method": "service_auth", "email": AGENTS_PERSON}
-    registered = tour.call("POST", "/api/v1/auth/register", 200, json=body)
-    agent_answer, claim = registered.json(), registered.json()["claim"]
+    registration = tour.call("POST", "/api/v1/auth/register", 200, json=body)
+    agent_answer, claim = registration.json(), registration.json()["claim"]
     links = [claim["verification_uri"], claim["attempt"]["verification_uri"]]
     tour.secrets |= {"claim token": agent_answer["claim_token"], "user code": claim["user_code"]}
     me, poll = "/api/v1/auth/me", {"claim_token": agent_answer["claim_token"]}
@@ -182,10 +184,10 @@ def agents(tour: SecretTour) -> None:
     tour.call("POST", "/api/v1/auth/token", 400, data={"grant_type": CLAIM_GRANT, "claim_token": FORGED_CLAIM})
     csrf = csrf_of(tour.call("GET", links[0], 200))
     tour.secrets["form's token"] = csrf
-    wrong = {"csrf": csrf, "confirm": "yes", "user_code": "BBBB-BBBB"}
-    tour.call("POST", links[0], 400, data=wrong)
-    tour.call("POST", links[0], 403, data={**wrong, "csrf": "x"})
-    tour.call("POST", links[0], 200, data={**wrong, "user_code": claim["user_code"]})
+    wrong_confirmation = {"csrf": csrf, "confirm": "yes", "user_code": "BBBB-BBBB"}
+    tour.call("POST", links[0], 400, data=wrong_confirmation)
+    tour.call("POST", links[0], 403, data={**wrong_confirmation, "csrf": "x"})
+    tour.call("POST", links[0], 200, data={**wrong_confirmation, "user_code": claim["user_code"]})
     tour.call("GET", links[1], 410)
     exchange(tour, poll)
 
@@ -265,8 +267,8 @@ def _code(tour: SecretTour, client_id: str) -> str:
 
 def found_in(text: bytes, secrets: dict[str, str]) -> list[str]:
     """The secrets that the text contains in clear (with or without dashes)."""
-    plain = text.replace(b"-", b"")
-    return [name for name, secret in secrets.items() if secret.replace("-", "").encode() in plain]
+    plain_text = text.replace(b"-", b"")
+    return [name for name, secret in secrets.items() if secret.replace("-", "").encode() in plain_text]
 
 
 @pytest.fixture

@@ -134,14 +134,14 @@ def site(data: Path) -> Iterator[AttackedServices]:
 async def _site(server: Running) -> AttackedServices:
     login = json.dumps({"username": "alice", "password": "countersign-demo"}).encode()
     alice = json.loads((await call(server.records_port, "POST", "/api/auth/login", body=login)).body)["token"]
-    wanted = json.dumps({"label": "attacker", "scopes": ["*"]}).encode()
-    issued = await call(server.records_port, "POST", "/api/auth/agent-token", token=alice, body=wanted)
-    agent = json.loads(issued.body)["token"]
+    token_request = json.dumps({"label": "attacker", "scopes": ["*"]}).encode()
+    agent_answer = await call(server.records_port, "POST", "/api/auth/agent-token", token=alice, body=token_request)
+    agent = json.loads(agent_answer.body)["token"]
     form = b"grant_type=client_credentials&client_id=demo-publisher&client_secret=demo-publisher-secret"
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    granted = await call(server.port, "POST", "/api/v1/auth/token", headers=kind, body=form)
+    token_answer = await call(server.port, "POST", "/api/v1/auth/token", headers=kind, body=form)
     lead_list = await call(server.records_port, "POST", "/api/lead/list", token=alice, body=b'{"limit":1}')
-    tokens = {"alice": alice, "agent": agent, "publisher": json.loads(granted.body)["access_token"]}
+    tokens = {"alice": alice, "agent": agent, "publisher": json.loads(token_answer.body)["access_token"]}
     return AttackedServices(server, tokens, json.loads(lead_list.body)["value"][0]["id"])
 
 

@@ -68,10 +68,25 @@ def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
 
 def words(rng: random.Random, length: int) -> str:
     """Words of a question or a search."""
-    known = ("games", "and", "or", "not", "free", "tools", "for", "linux", "under", "5", "mb", "by", "newest", "ümlaut")
+    known_words = (
+        "games",
+        "and",
+        "or",
+        "not",
+        "free",
+        "tools",
+        "for",
+        "linux",
+        "under",
+        "5",
+        "mb",
+        "by",
+        "newest",
+        "ümlaut",
+    )
     text = ""
     while len(text) < length:
-        text += rng.choice(known) + " "
+        text += rng.choice(known_words) + " "
     return text[:length].strip()
 
 
@@ -120,8 +135,10 @@ def path(rng: random.Random) -> WorstCaseRequest:
 
 @store
 def headers(rng: random.Random) -> WorstCaseRequest:
-    more = {f"X_{number}": "v" * 200 for number in range(90)}
-    return _get("headers", "/api/v1/products?limit=100", **more, Cookie="; ".join(["c=v"] * rng.randrange(1000, 3000)))
+    extra_headers = {f"X_{number}": "v" * 200 for number in range(90)}
+    return _get(
+        "headers", "/api/v1/products?limit=100", **extra_headers, Cookie="; ".join(["c=v"] * rng.randrange(1000, 3000))
+    )
 
 
 @store

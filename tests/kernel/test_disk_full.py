@@ -106,10 +106,10 @@ def test_a_log_on_a_full_disk_ends_nothing() -> None:
 
 
 def test_the_words_name_the_place_and_the_remedy() -> None:
-    refused = disk_full("the outbox folder")
+    refusal = disk_full("the outbox folder")
 
-    assert refused.detail == "The disk is full: no space is left for the outbox folder."
-    assert refused.remedy == StorageFull.resolution
+    assert refusal.detail == "The disk is full: no space is left for the outbox folder."
+    assert refusal.remedy == StorageFull.resolution
 
 
 def test_no_other_module_looks_for_the_errors_of_a_full_disk() -> None:

@@ -120,12 +120,12 @@ async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_s
         await nodes.advance(other_time)
         times_seen.append(await nodes.times())
 
-    both: Any = InterleavedStorage(nodes, event, step)
+    interleaved: Any = InterleavedStorage(nodes, event, step)
     # The clock of `advance` in the function takes precedence.
     with clock.fixed(Instant((EARLY + LATE) // 2)):
-        await installation_id.advance(both, both, NAME)
+        await installation_id.advance(interleaved, interleaved, NAME)
 
-    assert both.was_interrupted
+    assert interleaved.was_interrupted
     ((_, marker_before),) = times_seen
     row, marker = await nodes.times()
     assert row == marker >= marker_before
@@ -136,11 +136,11 @@ async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_s
 async def test_a_look_at_the_times_while_another_node_advances_finds_no_outdated_database(
     nodes: SharedStorage, step: int
 ) -> None:
-    both: Any = InterleavedStorage(nodes, lambda: nodes.advance(LATE), step)
+    interleaved: Any = InterleavedStorage(nodes, lambda: nodes.advance(LATE), step)
 
-    await installation_id.require_latest(both, both, NAME)
+    await installation_id.require_latest(interleaved, interleaved, NAME)
 
-    assert both.was_interrupted
+    assert interleaved.was_interrupted
 
 
 async def test_nodes_that_advance_at_once_all_succeed(nodes: SharedStorage) -> None:

@@ -61,8 +61,8 @@ def test_a_bucket_counts_every_request_up_to_its_bound() -> None:
 
 
 def test_every_label_value_stays_inside_its_quotes() -> None:
-    odd = metrics.gauge("odd", "Odd.", "what")
-    odd.of('a"} 1\nforged{x="\\').value = 1
+    odd_gauge = metrics.gauge("odd", "Odd.", "what")
+    odd_gauge.of('a"} 1\nforged{x="\\').value = 1
 
     (line,) = page()[2:]
 

@@ -20,10 +20,10 @@ class SilentResolver:
         self.answering = Event()
         self._real = socket.getaddrinfo
 
-    def __call__(self, host: str, *given: Any, **named: Any) -> Any:
+    def __call__(self, host: str, *arguments: Any, **options: Any) -> Any:
         self.asked[host] += 1
         if not host.endswith(".silent"):
-            return self._real(host, *given, **named)
+            return self._real(host, *arguments, **options)
         self.answering.wait(60)
         raise socket.gaierror(socket.EAI_AGAIN, "no answer")
 
@@ -78,8 +78,8 @@ async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_nam
     (first_lookup,) = await start_lookups(silent_resolver, ["a.silent"])
     first_lookup.cancel()
     second_lookup = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
-    done, _ = await asyncio.wait([second_lookup], timeout=0.1)
-    assert not done
+    finished, _ = await asyncio.wait([second_lookup], timeout=0.1)
+    assert not finished
     silent_resolver.answering.set()
 
     with pytest.raises(socket.gaierror):

@@ -86,7 +86,7 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     def set_to(*answers: list[str]) -> list[str]:
         looked_up: list[str] = []
 
-        def look_up(host: str, port: int, *lookup_arguments: object, **more: object) -> list[object]:
+        def look_up(host: str, port: int, *lookup_arguments: object, **options: object) -> list[object]:
             ips = answers[min(len(looked_up), len(answers) - 1)]
             looked_up.append(host)
             families = {True: socket.AF_INET6, False: socket.AF_INET}
@@ -101,14 +101,14 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """Record the addresses to which connections are started, without connecting."""
-    begun: list[tuple[object, ...]] = []
+    connections_begun: list[tuple[object, ...]] = []
 
     async def begin(host: str, port: int, *, ssl: object, server_hostname: str | None) -> None:
-        begun.append((host, port, ssl is not None, server_hostname))
+        connections_begun.append((host, port, ssl is not None, server_hostname))
         raise ConnectionRefusedError
 
     monkeypatch.setattr(asyncio, "open_connection", begin)
-    return begun
+    return connections_begun
 
 
 @pytest.mark.parametrize(
@@ -247,13 +247,13 @@ def test_t9_an_address_of_another_form_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 204, 206, 404, 500, 103])
 async def test_t9_redirects_and_other_statuses_are_not_followed(status: int) -> None:
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as elsewhere:
+    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as other_server:
         ending = "" if status in (103, 204, 304) else "Content-Length: 2\r\n\r\n{}"
-        answer = f"HTTP/1.1 {status} X\r\nLocation: {elsewhere.url()}\r\n{ending or chr(13) + chr(10)}".encode()
+        answer = f"HTTP/1.1 {status} X\r\nLocation: {other_server.url()}\r\n{ending or chr(13) + chr(10)}".encode()
         async with far(answer) as server:
             assert str(status) in await unreachable(server.url(), private=True)
 
-    assert elsewhere.heads == []
+    assert other_server.heads == []
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
-    signed = (
+    signed_certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
@@ -337,7 +337,7 @@ def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
         .sign(key, hashes.SHA256())
     )
     file, secret = folder / "cert.pem", folder / "key.pem"
-    file.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    file.write_bytes(signed_certificate.public_bytes(serialization.Encoding.PEM))
     form = serialization.PrivateFormat.PKCS8
     secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -20,9 +20,13 @@ def test_a_full_disk_is_reported_when_it_begins_and_when_it_is_over() -> None:
         error_log.over()
         error_log.over()
 
-    begun, over = lines
-    assert (begun["log_level"], begun["event"], begun["reason"]) == ("warning", "tending failed", FULL.detail)
-    assert "exc_info" not in begun
+    begin_line, over = lines
+    assert (begin_line["log_level"], begin_line["event"], begin_line["reason"]) == (
+        "warning",
+        "tending failed",
+        FULL.detail,
+    )
+    assert "exc_info" not in begin_line
     assert (over["log_level"], over["event"], over["failures"]) == ("info", "tending failed: over", 100)
 
 

@@ -60,8 +60,8 @@ class SigningKey:
             case ec.EllipticCurvePrivateKey():
                 numbers = self.private.public_key().public_numbers()
                 size = (self.private.curve.key_size + 7) // 8
-                where = {"x": b64(numbers.x.to_bytes(size)), "y": b64(numbers.y.to_bytes(size))}
-                return {**public_members, "kty": "EC", "crv": f"P-{self.private.curve.key_size}", **where}
+                coordinates = {"x": b64(numbers.x.to_bytes(size)), "y": b64(numbers.y.to_bytes(size))}
+                return {**public_members, "kty": "EC", "crv": f"P-{self.private.curve.key_size}", **coordinates}
             case rsa.RSAPrivateKey():
                 public = self.private.public_key().public_numbers()
                 modulus = public.n.to_bytes((public.n.bit_length() + 7) // 8)
@@ -142,15 +142,15 @@ class IdentityProvider:
 
     async def trust(self, store: Store, **members: Any) -> None:
         """Make the store trust this provider, with every algorithm unless `algorithms` names others."""
-        given = {"name": NAME, "jwks_uri": self.jwks_uri, "algorithms": tuple(self.keys), **members}
+        issuer_fields = {"name": NAME, "jwks_uri": self.jwks_uri, "algorithms": tuple(self.keys), **members}
         async with store.database.transaction() as transaction:
-            await trusted_issuers.add(transaction, store, self.issuer, **given)
+            await trusted_issuers.add(transaction, store, self.issuer, **issuer_fields)
 
     def signed(self, payload: Members | bytes, header: Members | None = None, algorithm: str = "ES256") -> str:
         """A signed token with any payload; given header members replace the usual ones, None removes one."""
         key = self.keys[algorithm]
-        whole = {"alg": algorithm, "kid": key.kid, "typ": ID_JAG, **(header or {})}
-        return compact({name: value for name, value in whole.items() if value is not None}, payload, key.sign)
+        all_headers = {"alg": algorithm, "kid": key.kid, "typ": ID_JAG, **(header or {})}
+        return compact({name: value for name, value in all_headers.items() if value is not None}, payload, key.sign)
 
     def claims(self, audience: str, now_s: int | None = None, **claims: Any) -> Members:
         """The claims of a valid ID-JAG: for ann@example.com, who signed in a minute ago. Given claims replace them;

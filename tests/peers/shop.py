@@ -52,11 +52,11 @@ class PersonBrowser:
         """Submit a page's form: the password form, or the consent form."""
         action = re.search(r'<form method="post"(?: action="([^"]+)")?', page.text)
         assert action is not None, page.text
-        hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
+        hidden_inputs = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
         is_sign_in = 'type="password"' in page.text
-        typed = {"email": self.email, "password": PASSWORD} if is_sign_in else {"decision": "allow"}
+        typed_fields = {"email": self.email, "password": PASSWORD} if is_sign_in else {"decision": "allow"}
         self.pages.append("sign-in" if is_sign_in else "consent")
-        form = {**{name: unescape(value) for name, value in hidden}, **typed}
+        form = {**{name: unescape(value) for name, value in hidden_inputs}, **typed_fields}
         origin = f"{page.url.scheme}://{page.url.netloc.decode()}"
         return self.http.post(urljoin(str(page.url), unescape(action[1] or "")), data=form, headers={"Origin": origin})
 
@@ -86,7 +86,7 @@ class RunningStore:
         """The API's address."""
         return f"{self.root}/api/v1"
 
-    def known_to_client(self, **more: str) -> dict[str, str]:
+    def known_to_client(self, **extra: str) -> dict[str, str]:
         """What a client knows before it starts."""
         return {
             "root": self.root,
@@ -97,7 +97,7 @@ class RunningStore:
             "client_id": self.client_id,
             "client_secret": self.client_secret,
             "redirect_uri": BACK,
-            **more,
+            **extra,
         }
 
     @contextmanager

@@ -15,10 +15,10 @@ HANDSHAKE = "2025-11-25"
 NEWEST = "newest"
 
 
-def check(peer: RunningService, done: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
+def check(peer: RunningService, process: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
     """Compare the client's results with the service."""
-    assert done.returncode == 0, done.stderr
-    results: dict[str, Any] = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    results: dict[str, Any] = json.loads(process.stdout)
     if revision is not None:
         assert results["revision"] == (peer.newest if revision == NEWEST else revision)
     assert sorted(results["tools"]) == sorted(peer.tools)
@@ -71,18 +71,21 @@ def inspected(peer: RunningService, node: Node, *arguments: str) -> "subprocess.
 
 
 def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: RunningService, node: Node) -> None:
-    done = inspected(peer, node, "--method", "tools/list", "--strict")
+    process = inspected(peer, node, "--method", "tools/list", "--strict")
 
-    assert done.returncode == 0, done.stderr
-    assert sorted(tool["name"] for tool in json.loads(done.stdout)["tools"]) == sorted(peer.tools)
-    assert "Warning" not in done.stderr
-    assert "Error" not in done.stderr
+    assert process.returncode == 0, process.stderr
+    assert sorted(tool["name"] for tool in json.loads(process.stdout)["tools"]) == sorted(peer.tools)
+    assert "Warning" not in process.stderr
+    assert "Error" not in process.stderr
 
 
 def test_the_inspector_calls_a_tool(peer: RunningService, node: Node) -> None:
     calling = ("--method", "tools/call", "--tool-name", "lead__get", "--tool-arg")
 
-    good, refused = inspected(peer, node, *calling, f"id={peer.lead}"), inspected(peer, node, *calling, "id=x")
+    good_call, refused_call = (
+        inspected(peer, node, *calling, f"id={peer.lead}"),
+        inspected(peer, node, *calling, "id=x"),
+    )
 
-    assert json.loads(good.stdout)["structuredContent"]["value"]["id"] == peer.lead
-    assert json.loads(refused.stdout)["content"][0]["text"] == "no such record"
+    assert json.loads(good_call.stdout)["structuredContent"]["value"]["id"] == peer.lead
+    assert json.loads(refused_call.stdout)["content"][0]["text"] == "no such record"

@@ -51,29 +51,31 @@ def records(tmp_path_factory: pytest.TempPathFactory, sqlite_office: SeededOffic
 
 
 def test_the_suite_passes(node: Node, tools: str) -> None:
-    done = node.run(*STABLE, "--url", tools, "--suite", "all", "--expected-failures", "conformance.yaml", timeout_s=300)
+    process = node.run(
+        *STABLE, "--url", tools, "--suite", "all", "--expected-failures", "conformance.yaml", timeout_s=300
+    )
 
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert PASSED in done.stdout
+    assert process.returncode == 0, process.stdout[-3000:]
+    assert PASSED in process.stdout
 
 
 def test_the_suite_of_revision_2026_07_28_passes(node: Node, tools: str) -> None:
     baseline = ("--expected-failures", "conformance-2026.yaml")
-    done = node.run(*OF_2026, "--url", tools, "--requirements", "2026-07-28", *baseline, timeout_s=300)
+    process = node.run(*OF_2026, "--url", tools, "--requirements", "2026-07-28", *baseline, timeout_s=300)
 
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert PASSED in done.stdout
+    assert process.returncode == 0, process.stdout[-3000:]
+    assert PASSED in process.stdout
 
 
 @pytest.mark.parametrize("scenario", ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"])
 def test_the_records_service_passes_what_needs_no_tools_of_the_suite(node: Node, records: str, scenario: str) -> None:
-    done = node.run(*STABLE, "--url", records, "--scenario", scenario)
+    process = node.run(*STABLE, "--url", records, "--scenario", scenario)
 
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert process.returncode == 0, process.stdout[-3000:]
 
 
 @pytest.mark.parametrize("scenario", ["http-header-validation", "tools-list", "dns-rebinding-protection"])
 def test_the_records_service_passes_what_2026_07_28_asks_of_any(node: Node, records: str, scenario: str) -> None:
-    done = node.run(*OF_2026, "--url", records, "--scenario", scenario, "--spec-version", "2026-07-28")
+    process = node.run(*OF_2026, "--url", records, "--scenario", scenario, "--spec-version", "2026-07-28")
 
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert process.returncode == 0, process.stdout[-3000:]

@@ -38,8 +38,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStore]:
 @pytest.fixture
 def person(shop: RunningStore) -> Iterator[PersonBrowser]:
     """A person without any consent so far."""
-    with shop.person() as opened:
-        yield opened
+    with shop.person() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")
@@ -50,18 +50,18 @@ def oauth_node() -> Node:
 
 def seen_by(
     command: list[str | Path],
-    known: dict[str, str],
+    client_settings: dict[str, str],
     person: PersonBrowser | None = None,
     *,
     folder: Path = PROJECT,
-    **more: str,
+    **extra: str,
 ) -> Any:
     """The client's results; each time it sends its person to the store, they consent. `more` is added to its
     environment."""
     with subprocess.Popen(
-        [*command, json.dumps(known)],
+        [*command, json.dumps(client_settings)],
         cwd=folder,
-        env={**environment(), **more},
+        env={**environment(), **extra},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -94,9 +94,9 @@ def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None
     return None
 
 
-def in_python(script: str, known: dict[str, str], person: PersonBrowser | None = None, **more: str) -> Any:
+def in_python(script: str, client_settings: dict[str, str], person: PersonBrowser | None = None, **extra: str) -> Any:
     """The results of a client in Python."""
-    return seen_by([sys.executable, PROJECT / script], known, person, **more)
+    return seen_by([sys.executable, PROJECT / script], client_settings, person, **extra)
 
 
 def check(shop: RunningStore, person: PersonBrowser, results: dict[str, Any]) -> None:
@@ -153,14 +153,14 @@ def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser
     assert results["supportsPKCE"] is True
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("auth_method", WAYS)
 @pytest.mark.parametrize("grant", ["credentials", "code"])
 def test_the_mcp_sdk_finds_its_way_from_a_refusal(
-    shop: RunningStore, person: PersonBrowser, grant: str, way: str
+    shop: RunningStore, person: PersonBrowser, grant: str, auth_method: str
 ) -> None:
-    known = shop.known_to_client(grant=grant, way=way, revoke=f"{shop.root}/auth/revoke")
+    client_settings = shop.known_to_client(grant=grant, way=auth_method, revoke=f"{shop.root}/auth/revoke")
 
-    results = in_python("mcp_provider.py", known, person)
+    results = in_python("mcp_provider.py", client_settings, person)
 
     assert results["requests"] == [*FROM_A_REFUSAL, "POST /auth/revoke", *FROM_A_REFUSAL]
     assert (results["status"], results["after"]) == (200, 200)
@@ -168,13 +168,13 @@ def test_the_mcp_sdk_finds_its_way_from_a_refusal(
     assert results["token"]["scope"] == "read:library"
 
 
-@pytest.mark.parametrize("way", ["none", *WAYS])
+@pytest.mark.parametrize("auth_method", ["none", *WAYS])
 def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(
-    shop: RunningStore, person: PersonBrowser, way: str
+    shop: RunningStore, person: PersonBrowser, auth_method: str
 ) -> None:
-    known = shop.known_to_client(grant="registration", way=way, client_id="", client_secret="")
+    client_settings = shop.known_to_client(grant="registration", way=auth_method, client_id="", client_secret="")
 
-    results = in_python("mcp_provider.py", known, person)
+    results = in_python("mcp_provider.py", client_settings, person)
 
     assert results["requests"] == [*FROM_A_REFUSAL[:3], "POST /auth/clients", *FROM_A_REFUSAL[3:]]
     assert results["status"] == 200
@@ -190,11 +190,13 @@ def new_assertion(shop: RunningStore) -> tuple[str, str]:
     return subject, assertion
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore, way: str) -> None:
+@pytest.mark.parametrize("auth_method", WAYS)
+def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore, auth_method: str) -> None:
     subject, assertion = new_assertion(shop)
 
-    results = in_python("mcp_provider.py", shop.known_to_client(grant="assertion", way=way, assertion=assertion))
+    results = in_python(
+        "mcp_provider.py", shop.known_to_client(grant="assertion", way=auth_method, assertion=assertion)
+    )
 
     token = results["token"]["access_token"]
     assert results["status"] == 200

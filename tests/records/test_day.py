@@ -63,8 +63,8 @@ async def _worked(office: Office, agent: str, lead: dict[str, Any]) -> None:
     assert (await office.value(agent, "lead.qualify", id=lead["id"]))["stage"] == "qualified"
 
     token = lead["contact_email"]
-    written = await office.value(agent, "lead.update", id=lead["id"], notes=f"Write to {token} on Monday.")
-    assert written["notes"].startswith("NOTES_")
+    updated_lead = await office.value(agent, "lead.update", id=lead["id"], notes=f"Write to {token} on Monday.")
+    assert updated_lead["notes"].startswith("NOTES_")
     seen_lead = await office.value("alice", "lead.get", id=lead["id"])
     assert seen_lead["notes"] == f"Write to {seen_lead['contact_email']} on Monday."
 
@@ -84,12 +84,12 @@ async def _proposed(office: Office, agent: str, lead: dict[str, Any]) -> str:
 
 
 async def _approved(office: Office, plan_id: str, lead: dict[str, Any]) -> None:
-    clear = await office.value("alice", "lead.get", id=lead["id"])
+    clear_lead = await office.value("alice", "lead.get", id=lead["id"])
     plan = await office.value("alice", "plan.get", id=plan_id)
     assert plan["state"] == "pending"
     assert plan["command"] == "lead.delete"
     values_before = {change["field"]: change["before"] for change in plan["diff"]}
-    assert values_before["contact_email"] == clear["contact_email"]
+    assert values_before["contact_email"] == clear_lead["contact_email"]
 
     approval = await office.approve("alice", plan_id, digest=plan["digest"])
     assert approval.status_code == 200, approval.text

@@ -139,8 +139,8 @@ async def test_a_key_is_a_uuid_bare_or_quoted(office: Office) -> None:
     for spelling in (f'"{key}"', key.upper()):
         assert (await keyed(office, "alice", "lead.create", spelling, LEAD)).headers["idempotency-replayed"] == "true"
 
-    for wrong in ("", "x", key[:-1], f"{key}, {new_key()}", f"'{key}'"):
-        answer = await keyed(office, "alice", "lead.create", wrong, LEAD)
+    for wrong_key in ("", "x", key[:-1], f"{key}, {new_key()}", f"'{key}'"):
+        answer = await keyed(office, "alice", "lead.create", wrong_key, LEAD)
         assert (answer.status_code, answer.json()) == (
             400,
             {"error": "Idempotency-Key: must be one UUID, bare or in double quotes"},
@@ -223,8 +223,8 @@ async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: 
     monkeypatch.setattr("countersign.records.approvals.proposals.MAX_PENDING", 0)
     agent, key = await office.agent("alice"), new_key()
     lead = await office.first_record("lead", "alice")
-    refused = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
-    assert refused.status_code == 400
+    refused_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    assert refused_answer.status_code == 400
 
     monkeypatch.undo()
     repeated_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
@@ -240,8 +240,8 @@ async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
 
     key = new_key()
     monkeypatch.setattr("countersign.records.idempotency.record_of", refuse)
-    refused = await keyed(office, "alice", "lead.create", key, LEAD)
-    assert (refused.status_code, refused.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
+    refused_answer = await keyed(office, "alice", "lead.create", key, LEAD)
+    assert (refused_answer.status_code, refused_answer.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
 
     monkeypatch.undo()
     repeated_answer = await keyed(office, "alice", "lead.create", key, LEAD)
@@ -291,22 +291,22 @@ async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings
         for number in range(5):
             key, body = new_key(), {"title": f"At once {number}"}
             answers = await asyncio.gather(*(keyed(node, "alice", "lead.create", key, body) for node in nodes * 2))
-            good = [answer.json()["value"]["id"] for answer in answers if answer.status_code == 200]
-            assert good
-            assert len(set(good)) == 1
+            record_ids = [answer.json()["value"]["id"] for answer in answers if answer.status_code == 200]
+            assert record_ids
+            assert len(set(record_ids)) == 1
             assert {answer.json()["error"] for answer in answers if answer.status_code != 200} <= {IN_PROGRESS}
             assert await leads(nodes[0], f"At once {number}") == 1
 
 
 async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, begun = new_key(), clock.now()
+    key, start_time = new_key(), clock.now()
     await keyed(office, "alice", "lead.create", key, LEAD)
     await keyed(office, "alice", "lead.qualify", new_key(), {"id": "x"})
     database = office.service.records.database
     await app.tend(office.service)
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (2,)
 
-    monkeypatch.setattr(clock, "now", lambda: clock.later(begun, seconds=24 * 3600 + 60))
+    monkeypatch.setattr(clock, "now", lambda: clock.later(start_time, seconds=24 * 3600 + 60))
     await app.tend(office.service)
 
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (0,)
@@ -319,7 +319,7 @@ async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) 
 
     rows = await office.service.records.database.fetch("SELECT * FROM idempotency")
 
-    written = b"\0".join(
+    stored_bytes = b"\0".join(
         bytes(value) if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
     )
     for secret in (
@@ -329,13 +329,13 @@ async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) 
         first_answer.json()["value"]["id"],
         token.json()["token"],
     ):
-        assert secret.encode() not in written
+        assert secret.encode() not in stored_bytes
 
 
 async def test_an_erased_value_is_erased_from_the_stored_answer(office: Office) -> None:
     agent = await office.agent("alice")
-    for who, gone in (("alice", "gone@person.example"), (agent, "lost@person.example")):
-        key, body = new_key(), {**LEAD, "contact_email": gone}
+    for who, erased_email in (("alice", "gone@person.example"), (agent, "lost@person.example")):
+        key, body = new_key(), {**LEAD, "contact_email": erased_email}
         first_lead = (await keyed(office, who, "lead.create", key, body)).json()["value"]
         await office.value("alice", "lead.update", id=first_lead["id"], contact_email="new@person.example")
 
@@ -361,10 +361,10 @@ async def test_a_repeat_for_a_deleted_or_hidden_record_returns_only_its_id(offic
 async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office) -> None:
     fields = "title,stage,contact_email,contact_name"
     await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": fields, "write": "*"})
-    key, refused = new_key(), new_key()
+    key, refused_key = new_key(), new_key()
     first_body = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
     reason = (
-        await keyed(office, "dora", "lead.update", refused, {"id": first_body["value"]["id"], "stage": "won"})
+        await keyed(office, "dora", "lead.update", refused_key, {"id": first_body["value"]["id"], "stage": "won"})
     ).json()
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     changes = {"clear": "title", "masked": "contact_email"}
@@ -372,7 +372,7 @@ async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office)
 
     second_body = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
     reason_again = await keyed(
-        office, "dora", "lead.update", refused, {"id": first_body["value"]["id"], "stage": "won"}
+        office, "dora", "lead.update", refused_key, {"id": first_body["value"]["id"], "stage": "won"}
     )
 
     assert second_body["value"] == await office.value("dora", "lead.get", id=first_body["value"]["id"])
@@ -386,12 +386,12 @@ async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office)
 async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_changed(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
     rows = "title,stage\nOne row,nowhere\n"
-    imported, created = new_key(), new_key()
+    imported, create_key = new_key(), new_key()
 
     async def calls() -> list[httpx.Response]:
         return [
             await keyed(office, "dora", "lead.import", imported, {"csv": rows}),
-            await keyed(office, "dora", "lead.create", created, {**LEAD, "stage": "nowhere"}),
+            await keyed(office, "dora", "lead.create", create_key, {**LEAD, "stage": "nowhere"}),
         ]
 
     first_answers, repeated_answers = await calls(), await calls()
@@ -401,9 +401,11 @@ async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_change
     narrow = '[{"field": "title", "op": "eq", "value": "Other"}]'
     await office.value("root", "grant.update", id=grant["id"], rows=narrow)
 
-    later = await calls()
+    later_answers = await calls()
 
-    for answer, reason in zip(later, ("its answer is not shown again", "was refused; use a new key"), strict=True):
+    for answer, reason in zip(
+        later_answers, ("its answer is not shown again", "was refused; use a new key"), strict=True
+    ):
         assert (answer.status_code, answer.headers["idempotency-replayed"]) == (400, "true")
         assert reason in answer.json()["error"]
         assert first_answers[1].json()["error"] not in answer.text
@@ -417,10 +419,10 @@ async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(of
     await office.value("root", "grant.update", id=grant["id"], commands="get")
     assert (await keyed(office, "dora", "lead.create", key, LEAD)).status_code == 404
 
-    out = new_key()
-    ended = await keyed(office, "dora", "session.revoke", out)
-    assert ended.json()["value"]["ended_at"]
-    assert (await keyed(office, "dora", "session.revoke", out)).status_code == 401
+    sign_out_key = new_key()
+    ended_answer = await keyed(office, "dora", "session.revoke", sign_out_key)
+    assert ended_answer.json()["value"]["ended_at"]
+    assert (await keyed(office, "dora", "session.revoke", sign_out_key)).status_code == 401
 
 
 async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office: Office) -> None:
@@ -428,9 +430,11 @@ async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office:
     first_answer, repeated_answer = await run_twice(office, "alice", "auth.agent-token", body)
     assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
 
-    mine = [agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"]
+    bot_tokens = [
+        agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"
+    ]
 
-    assert len(mine) == 1
+    assert len(bot_tokens) == 1
 
 
 async def test_a_repeat_of_a_response_over_a_mebibyte_reads_the_record_again(office: Office) -> None:
@@ -455,14 +459,14 @@ async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated
     rows = {"csv": "title,stage\n" + "One row,nowhere\n" * 10}
 
     first_answer, repeated_answer = await run_twice(office, "alice", "lead.import", rows)
-    refused, refused_again = await run_twice(office, "alice", "lead.create", {**LEAD, "x" * 200: 1})
+    refused_answer, refused_again = await run_twice(office, "alice", "lead.create", {**LEAD, "x" * 200: 1})
 
     assert (
         first_answer.status_code,
         len(first_answer.json()["value"]["errors"]),
         has_same_bytes(first_answer, repeated_answer),
     ) == (200, 10, True)
-    assert (refused.status_code, refused_again.status_code) == (400, 400)
+    assert (refused_answer.status_code, refused_again.status_code) == (400, 400)
     assert "use a new key" in refused_again.json()["error"]
 
 
@@ -473,8 +477,8 @@ async def sqlite_pair(sqlite_office: SeededOffice, tmp_path: Path) -> AsyncItera
         offices: list[Office] = []
         for name in ("one", "two"):
             shutil.copytree(sqlite_office.place, tmp_path / name)
-            opened = app.opened(settings(str(tmp_path / name)), ROOT_URL, is_loopback=True)
-            service = await stack.enter_async_context(opened)
+            opening = app.opened(settings(str(tmp_path / name)), ROOT_URL, is_loopback=True)
+            service = await stack.enter_async_context(opening)
             transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
             client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
             offices.append(Office(client, dict(sqlite_office.tokens), service))
@@ -487,23 +491,23 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
 ) -> None:
     """The test sends the same random calls to two offices. One office gets each call a second time, at once or much
     later."""
-    plain, retried = sqlite_pair
+    plain_office, retried = sqlite_pair
     rng, counter = random.Random(seed), itertools.count()
-    sent: list[tuple[str, str, dict[str, Any], bytes]] = []
+    calls_sent: list[tuple[str, str, dict[str, Any], bytes]] = []
     ids: tuple[list[str], list[str]] = ([], [])
     for _ in range(25):
         who, command, body = _random_call(rng, next(counter))
         place = rng.randrange(len(ids[0])) if ids[0] else 0
         bodies = [{**body, "id": id_[place]} if "id" in body and id_ else body for id_ in ids]
         key = new_key()
-        plain_answer = await plain.call(who, command, bodies[0])
+        plain_answer = await plain_office.call(who, command, bodies[0])
         two = await keyed(retried, who, command, key, bodies[1])
         assert plain_answer.status_code == two.status_code, (plain_answer.text, two.text)
         if command == "lead.create" and plain_answer.status_code == 200:
             ids[0].append(plain_answer.json()["value"]["id"])
             ids[1].append(two.json()["value"]["id"])
-        sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
-        for who_again, command_again, sent_call, answer in rng.sample(sent, min(len(sent), 2)):
+        calls_sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
+        for who_again, command_again, sent_call, answer in rng.sample(calls_sent, min(len(calls_sent), 2)):
             replayed = await keyed(retried, who_again, command_again, sent_call["key"], sent_call["body"])
             assert replayed.headers["idempotency-replayed"] == "true"
             assert replayed.status_code in (200, 400)
@@ -511,7 +515,7 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
                 # For a record that has been deleted since, the response says only that.
                 assert replayed.content in (answer, b'{"error":"no such record"}')
 
-    assert sorted(map(_shown, await plain.all("lead"))) == sorted(map(_shown, await retried.all("lead")))
+    assert sorted(map(_shown, await plain_office.all("lead"))) == sorted(map(_shown, await retried.all("lead")))
 
 
 def _random_call(rng: random.Random, number: int) -> tuple[str, str, dict[str, Any]]:

@@ -40,8 +40,10 @@ async def test_every_command_works_on_them(database_url: str, tmp_path: Path) ->
         await service.value(root, "values", "create", table=first_order["id"], offset=7)
 
         assert (await service.value(root, "order", "get", id=first_order["id"]))["limit"] == 7
-        changed = await service.value(root, "order", "update", id=second_order["id"], group="c", select="distinct")
-        assert (changed["group"], changed["select"], changed["revision"]) == ("c", "distinct", 2)
+        changed_order = await service.value(
+            root, "order", "update", id=second_order["id"], group="c", select="distinct"
+        )
+        assert (changed_order["group"], changed_order["select"], changed_order["revision"]) == ("c", "distinct", 2)
         assert (await service.value(root, "order", "check", id=first_order["id"]))["select"] == "distinct"
 
         conditions = [
@@ -55,8 +57,8 @@ async def test_every_command_works_on_them(database_url: str, tmp_path: Path) ->
         result = await service.value(root, "order", "search", filter=conditions, order=[{"field": "desc"}])
         assert (result["total"], [row["id"] for row in result["rows"]]) == (1, [second_order["id"]])
         for name in Order.declared.fields:
-            listed = await service.value(root, "order", "list", order=[{"field": name, "dir": "desc"}])
-            assert len(listed) == 2
+            listed_orders = await service.value(root, "order", "list", order=[{"field": name, "dir": "desc"}])
+            assert len(listed_orders) == 2
 
 
 async def test_records_named_by_key_words_are_grouped_exported_imported_and_deleted(
@@ -76,8 +78,8 @@ async def test_records_named_by_key_words_are_grouped_exported_imported_and_dele
         assert len(await service.value(root, "order", "history", id=created_order["id"])) == 1
         await service.value(root, "order", "delete", id=created_order["id"], cascade=True)
 
-        left = await service.value(root, "order", "list")
-        assert [row["group"] for row in left] == ["d"]
+        remaining_orders = await service.value(root, "order", "list")
+        assert [row["group"] for row in remaining_orders] == ["d"]
         assert await service.value(root, "values", "list") == []
 
 

@@ -52,8 +52,8 @@ class Coin(Model):
 @pytest.fixture
 async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without coins, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Box, Purse, Coin) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Box, Purse, Coin) as service:
+        yield service
 
 
 async def test_a_total_beyond_the_largest_number_is_refused_and_nothing_is_written(safe: InProcessService) -> None:
@@ -88,9 +88,9 @@ async def test_a_computed_number_beyond_the_largest_is_refused(safe: InProcessSe
     root = safe.administrator()
     coin = await safe.value(root, "coin", "create", amount_minor=LARGEST, factor=1)
 
-    for command, more in (("create", {"amount_minor": LARGEST}), ("update", {"id": coin["id"]})):
+    for command, values in (("create", {"amount_minor": LARGEST}), ("update", {"id": coin["id"]})):
         with pytest.raises(BadInput, match=r"coin\.product_minor would lie outside"):
-            await safe.value(root, "coin", command, factor=factor, **more)
+            await safe.value(root, "coin", command, factor=factor, **values)
 
     assert (await safe.value(root, "coin", "get", id=coin["id"]))["product_minor"] == LARGEST
 

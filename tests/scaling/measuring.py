@@ -28,11 +28,11 @@ class CostGrowth:
     @property
     def is_linear(self) -> bool:
         """Whether the last doubling, or both together, cost no more than allowed; one disturbed figure is ignored."""
-        quarter_cost, half_cost, third = self.costs
+        quarter_cost, half_cost, full_cost = self.costs
         return (
-            third < FLOOR_S
-            or third / max(half_cost, 1e-9) <= MAX_FACTOR
-            or third / max(quarter_cost, 1e-9) <= MAX_FACTOR**2
+            full_cost < FLOOR_S
+            or full_cost / max(half_cost, 1e-9) <= MAX_FACTOR
+            or full_cost / max(quarter_cost, 1e-9) <= MAX_FACTOR**2
         )
 
     def __str__(self) -> str:
@@ -61,15 +61,15 @@ def _growth(make: Callable[[int], _Input], work: Callable[[_Input], object], lon
     return CostGrowth((quarter_cost, half_cost, min(last, _cost(work, make(longest), TIMES - 1))))
 
 
-def _cost(work: Callable[[_Input], object], given: _Input, times: int) -> float:
+def _cost(work: Callable[[_Input], object], work_input: _Input, times: int) -> float:
     least = float("inf")
     was_collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(times):
-            begun = time.thread_time()
-            work(given)
-            least = min(least, time.thread_time() - begun)
+            began_s = time.thread_time()
+            work(work_input)
+            least = min(least, time.thread_time() - began_s)
     finally:
         if was_collecting:
             gc.enable()

@@ -63,12 +63,12 @@ class Parser(NamedTuple):
 def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
     """Return the function without its refusals: a refusal counts as a result, because only the time matters."""
 
-    def parse_or_refuse(given: Any) -> None:
+    def parse_or_refuse(parser_input: Any) -> None:
         with suppress(
             Refused, ValueError, messages.JsonRpcError, msgspec.MsgspecError, external_jwt.BadToken, text.TextError,
             DeclarationError,
         ):
-            work(given)
+            work(parser_input)
 
     return parse_or_refuse
 
@@ -111,7 +111,7 @@ def _json(make: Callable[[int], str], place: str = "title") -> Callable[[int], b
     return lambda size: b'{"slug":"a","%b":%b}' % (place.encode(), msgspec.json.encode(make(size)))
 
 
-def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[int], io.BytesIO]:
+def _tar(entries: Callable[[int], list[_Entry]], packing: str = "") -> Callable[[int], io.BytesIO]:
     """Return a function that creates a tar file with `size` entries. An entry has a name, a link target (None for a
     file) and bytes. `packed` is the compression: "gz", "xz", or none."""
 
@@ -125,7 +125,7 @@ def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[
                 archive.addfile(info, io.BytesIO(data))
         data = stream.getvalue()
         return io.BytesIO(
-            gzip.compress(data, 1) if packed == "gz" else lzma.compress(data, preset=0) if packed else data
+            gzip.compress(data, 1) if packing == "gz" else lzma.compress(data, preset=0) if packing else data
         )
 
     return make

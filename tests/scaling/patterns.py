@@ -36,9 +36,13 @@ def _patterns() -> Iterator[ModulePattern]:
             continue
         name = source.path.removeprefix("src/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         patterns_seen: set[tuple[Any, int]] = set()
-        held = vars(importlib.import_module(name))
-        anchored = {id(held[name]) for name in held if isinstance(held[name], re.Pattern) and _is_anchored(name)}
-        for pattern in (*_kept(held), *_written(source)):
+        module_names = vars(importlib.import_module(name))
+        anchored = {
+            id(module_names[name])
+            for name in module_names
+            if isinstance(module_names[name], re.Pattern) and _is_anchored(name)
+        }
+        for pattern in (*_kept(module_names), *_written(source)):
             if (pattern.pattern, pattern.flags) not in patterns_seen:
                 patterns_seen.add((pattern.pattern, pattern.flags))
                 yield ModulePattern(name, pattern, id(pattern) in anchored)
@@ -55,8 +59,8 @@ def _methods() -> Mapping[str, frozenset[str]]:
 
 
 def _is_anchored(name: str) -> bool:
-    used = _methods().get(name, frozenset()) & {*METHODS}
-    return bool(used) and used <= {"match", "fullmatch"}
+    methods_used = _methods().get(name, frozenset()) & {*METHODS}
+    return bool(methods_used) and methods_used <= {"match", "fullmatch"}
 
 
 def _is_regular(node: ast.AST) -> bool:
@@ -69,14 +73,14 @@ def _is_regular(node: ast.AST) -> bool:
     )
 
 
-def _kept(held: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
-    if isinstance(held, re.Pattern):
-        yield held
-    elif isinstance(held, dict) and depth < 3:
-        for value in list(held.values()):
+def _kept(module_value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+    if isinstance(module_value, re.Pattern):
+        yield module_value
+    elif isinstance(module_value, dict) and depth < 3:
+        for value in list(module_value.values()):
             yield from _kept(value, depth + 1)
-    elif isinstance(held, list | tuple) and depth < 3:
-        for name in held:
+    elif isinstance(module_value, list | tuple) and depth < 3:
+        for name in module_value:
             yield from _kept(name, depth + 1)
 
 

@@ -23,8 +23,8 @@ def chromium() -> str:
 @pytest.fixture
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     """Start a browser without a window for this test."""
-    async with launched(chromium) as started:
-        yield started
+    async with launched(chromium) as browser:
+        yield browser
 
 
 @asynccontextmanager
@@ -33,6 +33,6 @@ async def launched(chromium: str) -> AsyncGenerator[Browser]:
     # Chromium's sandbox does not work for root, the user of tests in containers.
     arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield started
-        await started.close()
+        browser = await playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield browser
+        await browser.close()

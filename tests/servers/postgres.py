@@ -123,10 +123,10 @@ def postgres_cluster() -> Iterator[Cluster]:
         command: list[str | Path] = [programs / "postgres", "-D", data]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
-        ready = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(cluster.port)]
+        ready_command = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(cluster.port)]
         with run_until_ready(
             command,
-            is_ready=lambda: subprocess.run(ready, check=False).returncode == 0,
+            is_ready=lambda: subprocess.run(ready_command, check=False).returncode == 0,
             log=folder / "log",
             user=user,
             stop=signal.SIGINT,

@@ -59,8 +59,8 @@ def plain_user() -> str | None:
     """Return the user for servers that refuse to run as root, or None if this process does not run as root."""
     if os.geteuid() != 0:
         return None
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return "postgres" if "postgres" in known else "nobody"
+    user_names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in user_names else "nobody"
 
 
 def installed_program(program: str, package: str, folders: Sequence[Path] = ()) -> Path:

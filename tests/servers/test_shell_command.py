@@ -30,15 +30,15 @@ def shell(script: str, folder: Path, variables: dict[str, str]) -> subprocess.Co
 
 
 def test_output_exit_code_folder_and_settings_are_the_commands(tmp_path: Path, variables: dict[str, str]) -> None:
-    done = shell("countersign --version | cat; countersign nothing; echo $?", tmp_path, variables)
-    assert __version__ in done.stdout
-    assert done.stdout.splitlines()[-1] == "2"
-    assert "nothing" in done.stderr
+    result = shell("countersign --version | cat; countersign nothing; echo $?", tmp_path, variables)
+    assert __version__ in result.stdout
+    assert result.stdout.splitlines()[-1] == "2"
+    assert "nothing" in result.stderr
 
     create = "countersign org create north --name North --data here"
-    done = shell(f"COUNTERSIGN_MASTER_KEY=x {create}; echo $?; {create}; echo $?; ls", tmp_path, variables)
-    refused, *command_output = done.stdout.splitlines()
-    assert refused != "0"
+    result = shell(f"COUNTERSIGN_MASTER_KEY=x {create}; echo $?; {create}; echo $?; ls", tmp_path, variables)
+    failed_code, *command_output = result.stdout.splitlines()
+    assert failed_code != "0"
     assert command_output[-2:] == ["0", "here"]
 
 

@@ -109,10 +109,10 @@ def filled_store(fixture: str, cluster: Cluster | None) -> OriginalStore:
     return original(fixture, cluster, partial(fill_store, filling=FILLED[fixture]))[0]
 
 
-async def fill_store(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
+async def fill_store(wanted_settings: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
     """Fill an empty store."""
-    async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
-        assert await filling(opened)
+    async with distribution.open_store(wanted_settings, ROOT_URL, is_loopback=True) as opened_store:
+        assert await filling(opened_store)
 
 
 def filling_of(request: pytest.FixtureRequest) -> str | None:
@@ -162,8 +162,8 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
         shutil.copytree(filled_store(filling, cluster).data, data, ignore=shutil.ignore_patterns("counters.*"))
     elif not settings.database_url:
         create_data_directory(data)
-    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
-        yield opened
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened_store:
+        yield opened_store
 
 
 @pytest.fixture(autouse=True)

@@ -148,9 +148,9 @@ async def test_the_demonstration_is_the_same_everywhere(demo_world: World, setti
         async with httpx.AsyncClient(transport=httpx.ASGITransport(twin), base_url=ROOT_URL) as http:
             foreign_response = await http.get("/api/v1/catalog", params={"limit": 60})
 
-    ours = await demo_world.call("GET", "/catalog", params={"limit": 60})
+    our_catalog = await demo_world.call("GET", "/catalog", params={"limit": 60})
 
-    assert ours.json()["products"] == foreign_response.json()["products"]
+    assert our_catalog.json()["products"] == foreign_response.json()["products"]
 
 
 async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_world: World) -> None:
@@ -176,7 +176,7 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
 
 async def run_jobs(world: World, folder: Path) -> None:
     """Run the queued jobs and those that they queue, one after the other."""
-    done: set[str] = set()
+    signed_products: set[str] = set()
 
     async def ignore(_: float) -> None:
         pass
@@ -184,10 +184,10 @@ async def run_jobs(world: World, folder: Path) -> None:
     while rows := [
         row
         for row in await world.store.database.fetch("SELECT id, org_id, type, payload FROM job ORDER BY created_at, id")
-        if row[0] not in done
+        if row[0] not in signed_products
     ]:
         job_id, org_id, kind, payload = rows[0]
-        done.add(job_id)
+        signed_products.add(job_id)
         job = JOB_TYPES[kind]
         scratch = folder / job_id
         scratch.mkdir()
@@ -249,10 +249,10 @@ async def test_the_newest_releases_are_of_the_last_days(demo_world: World) -> No
 
 
 def test_a_release_of_a_day_is_published_before_the_day_counts_as_the_latest() -> None:
-    opened = moment(date(2026, 11, 29), minutes=17 * 3)
+    opening_time = moment(date(2026, 11, 29), minutes=17 * 3)
 
-    assert latest_day(opened) == date(2026, 11, 28)
-    assert latest_day(clock.later(opened, seconds=3_600)) == date(2026, 11, 29)
+    assert latest_day(opening_time) == date(2026, 11, 28)
+    assert latest_day(clock.later(opening_time, seconds=3_600)) == date(2026, 11, 29)
 
 
 async def test_the_front_page_shows_no_palette_twice_in_a_row_of_products(demo_world: World) -> None:
@@ -262,8 +262,8 @@ async def test_the_front_page_shows_no_palette_twice_in_a_row_of_products(demo_w
     assert len(set(colours)) == len(colours)
     assert not any(product["cover"]["placeholder"] for product in home["hero"])
     for shelf in home["shelves"]:
-        beside = [item["cover"] for item in shelf["items"][:6]]
-        assert len({cover["color"] for cover in beside}) >= 4, shelf["id"]
+        first_covers = [item["cover"] for item in shelf["items"][:6]]
+        assert len({cover["color"] for cover in first_covers}) >= 4, shelf["id"]
 
 
 async def test_pictures_of_a_product_have_the_palette_of_its_cover(demo_world: World) -> None:

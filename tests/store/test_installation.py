@@ -57,8 +57,8 @@ class ClosedInstallation:
 
     async def blob_names(self) -> set[str]:
         """Return everything in the blob store, sealed or staged."""
-        sealed = {blob.sha256 async for blob in self.files.sealed()}
-        return sealed | {blob.upload async for blob in self.files.staged()}
+        sealed_digests = {blob.sha256 async for blob in self.files.sealed()}
+        return sealed_digests | {blob.upload async for blob in self.files.staged()}
 
     def copied(self) -> "ClosedInstallation":
         """Return the same installation with a copy of the current database, which can be put in its place later."""
@@ -141,31 +141,31 @@ async def go_on(installation: ClosedInstallation) -> None:
 
 async def refusal(installation: ClosedInstallation) -> InstallationMismatch:
     """Return the reason why the installation is refused."""
-    with pytest.raises(InstallationMismatch) as refused:
+    with pytest.raises(InstallationMismatch) as mismatch:
         async with open_like_serve(installation.settings):
             pytest.fail("it was opened")
-    return refused.value
+    return mismatch.value
 
 
 async def test_an_empty_database_beside_the_files_of_another_is_refused(installation: ClosedInstallation) -> None:
     own_id = await begin(installation)
     blobs_before = await installation.blob_names()
-    wrong = installation.emptied()
+    emptied_copy = installation.emptied()
 
-    refused = await refusal(wrong)
+    mismatch = await refusal(emptied_copy)
 
-    assert own_id in refused.detail
-    assert "installation adopt" in refused.remedy
-    assert "has no id" in refused.detail
+    assert own_id in mismatch.detail
+    assert "installation adopt" in mismatch.remedy
+    assert "has no id" in mismatch.detail
     assert await installation.blob_names() == blobs_before != set()
 
 
 async def test_no_tables_are_made_in_a_database_that_is_refused(installation: ClosedInstallation) -> None:
     await begin(installation)
-    wrong = installation.emptied()
+    emptied_copy = installation.emptied()
 
-    await refusal(wrong)
-    database = await lifespan.open_database(_url(wrong), schema=lifespan.SCHEMA)
+    await refusal(emptied_copy)
+    database = await lifespan.open_database(_url(emptied_copy), schema=lifespan.SCHEMA)
     try:
         assert await database.fetch_one(TABLE[database.dialect]) is None
     finally:
@@ -185,18 +185,18 @@ async def test_the_database_of_another_installation_is_refused_with_both_ids(
     blobs_before = await installation.blob_names()
 
     if installation.settings.database_url:
-        wrong = replace(installation.settings, database_url=other_installation.settings.database_url)
+        wrong_settings = replace(installation.settings, database_url=other_installation.settings.database_url)
     else:
         shutil.copyfile(
             other_installation.folder / lifespan.DATABASE_FILE, installation.folder / lifespan.DATABASE_FILE
         )
-        wrong = installation.settings
-    refused = await refusal(replace(installation, settings=wrong))
+        wrong_settings = installation.settings
+    mismatch = await refusal(replace(installation, settings=wrong_settings))
 
     assert own_id != their_id
-    assert own_id in refused.detail
-    assert their_id in refused.detail
-    assert str(installation.folder) in refused.detail
+    assert own_id in mismatch.detail
+    assert their_id in mismatch.detail
+    assert str(installation.folder) in mismatch.detail
     assert await installation.blob_names() == blobs_before
 
 
@@ -209,11 +209,11 @@ async def test_a_second_installation_on_the_same_place_for_files_is_refused(
     if installation.settings.database_url:
         second_installation = second_installation.emptied()
 
-    with pytest.raises(InstallationMismatch) as refused:
+    with pytest.raises(InstallationMismatch) as mismatch:
         async with opened_with(second_installation.settings, installation.files):
             pytest.fail("it was opened")
 
-    assert own_id in refused.value.detail
+    assert own_id in mismatch.value.detail
     assert await installation.blob_names() == blobs_before
 
 
@@ -236,11 +236,11 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
 
         places = lifespan.installation_places(older.settings, store.database, store.blobs)
         await installation_id.adopt(places, ids.new_uuid(), clock.now())
-        after = await blob_gc.collect(store)
+        collection = await blob_gc.collect(store)
         report = await blob_gc.report(store.database)
 
     assert report is not None
-    assert (after.blobs, after.stopped) == (0, "")
+    assert (collection.blobs, collection.stopped) == (0, "")
     assert (report.files, report.unknown, report.unknown_bytes) == (2, 1, len(NEW))
     assert {sha256_of(OLD), sha256_of(NEW)} <= await installation.blob_names()
 
@@ -257,9 +257,11 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
     files = installation.files
 
     async with open_like_serve(installation.settings) as original_store, opened_with(copy.settings, files) as two:
-        first_run, second_run, third = [await blob_gc.collect(store) for store in (original_store, two, original_store)]
+        first_run, second_run, third_run = [
+            await blob_gc.collect(store) for store in (original_store, two, original_store)
+        ]
 
-    assert (first_run.stopped, third.stopped) == ("", "")
+    assert (first_run.stopped, third_run.stopped) == ("", "")
     assert "another copy" in second_run.stopped
 
 
@@ -319,10 +321,10 @@ async def test_an_empty_database_beside_files_of_the_version_before_is_refused(
     (installation.folder / migration_marker.FILE_NAME).unlink(missing_ok=True)
     blobs_before = await installation.blob_names()
 
-    refused = await refusal(installation.emptied())
+    mismatch = await refusal(installation.emptied())
 
-    assert "has files" in refused.detail
-    assert "refers to none" in refused.detail
+    assert "has files" in mismatch.detail
+    assert "refers to none" in mismatch.detail
     assert await installation.blob_names() == blobs_before
 
 
@@ -332,9 +334,9 @@ async def test_a_database_whose_files_are_elsewhere_is_refused(installation: Clo
 
     for sha256 in await installation.blob_names():
         await installation.files.delete(sha256)
-    refused = await refusal(installation)
+    mismatch = await refusal(installation)
 
-    assert "has none of the first 1" in refused.detail
+    assert "has none of the first 1" in mismatch.detail
 
 
 async def test_a_directory_that_is_marked_as_another_databases_is_refused(installation: ClosedInstallation) -> None:
@@ -346,10 +348,10 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
         installation.folder, MigrationMarker("x", "elsewhere:5432/other", "2026-01-01T00:00:00Z", is_complete=True)
     )
 
-    refused = await refusal(installation)
+    mismatch = await refusal(installation)
 
-    assert "elsewhere:5432/other" in refused.detail
-    assert connection_urls.postgres_location(installation.settings.database_url) in refused.detail
+    assert "elsewhere:5432/other" in mismatch.detail
+    assert connection_urls.postgres_location(installation.settings.database_url) in mismatch.detail
 
 
 async def test_a_start_that_was_cut_off_at_any_place_continues(installation: ClosedInstallation) -> None:

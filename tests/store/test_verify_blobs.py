@@ -26,6 +26,6 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
             defects = {fault.sha256: fault.what async for fault in blobs.verify(store.database, store.blobs)}
         return defects, digests
 
-    defects, (kept_digest, lost, changed, old, _) = asyncio.run(run())
+    defects, (kept_digest, lost_digest, changed_digest, old, _) = asyncio.run(run())
 
-    assert defects == {kept_digest: None, lost: "missing", changed: "changed", old: "surplus"}
+    assert defects == {kept_digest: None, lost_digest: "missing", changed_digest: "changed", old: "surplus"}

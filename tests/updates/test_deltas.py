@@ -27,11 +27,11 @@ MIB = 1 << 20
 
 def side(files: Files) -> BuildFiles:
     """The files as the maker sees them."""
-    listed = [
+    listed_files = [
         File(path, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunk_id(data), [])
         for path, data in sorted(files.items(), key=lambda item: item[0].encode())
     ]
-    return BuildFiles(listed, lambda file: files[file.path])
+    return BuildFiles(listed_files, lambda file: files[file.path])
 
 
 def make_deltas(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[DeltaBlob]:
@@ -44,9 +44,11 @@ def applied(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
     olds, news = side(old).files, side(new).files
     files: Files = {}
     for delta in deltas:
-        held = [MemoryPiece(old[olds[place].path]) for place in positions(delta.old, len(olds))]
-        wanted = [news[place] for place in positions(delta.files, len(news))]
-        for file, pieces in zip(wanted, contents(delta.blob, held, [file.size for file in wanted]), strict=True):
+        old_pieces = [MemoryPiece(old[olds[place].path]) for place in positions(delta.old, len(olds))]
+        wanted_files = [news[place] for place in positions(delta.files, len(news))]
+        for file, pieces in zip(
+            wanted_files, contents(delta.blob, old_pieces, [file.size for file in wanted_files]), strict=True
+        ):
             files[file.path] = b"".join(pieces)
     return files
 
@@ -58,19 +60,19 @@ def lacking(old: Files, new: Files) -> Files:
 
 def edited(data: bytes, rng: random.Random) -> bytes:
     """The data with a few changes of every kind."""
-    out = bytearray(data)
+    edited_bytes = bytearray(data)
     for _ in range(rng.randrange(1, 9)):
-        at = rng.randrange(len(out) + 1)
+        at = rng.randrange(len(edited_bytes) + 1)
         kind = rng.randrange(4)
         if kind == 0:
-            out[at:at] = rng.randbytes(rng.randrange(300))
+            edited_bytes[at:at] = rng.randbytes(rng.randrange(300))
         elif kind == 1:
-            del out[at : at + rng.randrange(300)]
-        elif kind == 2 and out:
-            out[at % len(out)] ^= 1 + rng.randrange(255)
+            del edited_bytes[at : at + rng.randrange(300)]
+        elif kind == 2 and edited_bytes:
+            edited_bytes[at % len(edited_bytes)] ^= 1 + rng.randrange(255)
         else:
-            out[at:at] = out[: rng.randrange(len(out) + 1)]
-    return bytes(out)
+            edited_bytes[at:at] = edited_bytes[: rng.randrange(len(edited_bytes) + 1)]
+    return bytes(edited_bytes)
 
 
 def tree(rng: random.Random, old_files: Files | None = None) -> Files:
@@ -78,11 +80,11 @@ def tree(rng: random.Random, old_files: Files | None = None) -> Files:
     if old_files is None:
         kinds = (rng.randbytes, lambda size: TEXT[:size], lambda size: zipped({"m": TEXT[:size]}), bytes)
         return {f"d{n % 3}/f{n}": rng.choice(kinds)(rng.randrange(5000)) for n in range(rng.randrange(1, 12))}
-    after = {(path if rng.random() < 0.8 else path + ".moved"): data for path, data in old_files.items()}
-    for path in list(after):
+    new_files = {(path if rng.random() < 0.8 else path + ".moved"): data for path, data in old_files.items()}
+    for path in list(new_files):
         if rng.random() < 0.5:
-            after[path] = edited(after[path], rng)
-    return {**after, "new.zip": zipped({"m": TEXT[: rng.randrange(9000)], "n": b"n" * 400})}
+            new_files[path] = edited(new_files[path], rng)
+    return {**new_files, "new.zip": zipped({"m": TEXT[: rng.randrange(9000)], "n": b"n" * 400})}
 
 
 @settings(max_examples=60, deadline=None)
@@ -114,9 +116,9 @@ def test_old_files_of_fewer_bytes_than_a_dictionary_has_are_refused() -> None:
 
 def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
     data = random.Random(1).randbytes(MIB)
-    changed = data[:500_000] + b"x" + data[500_001:]
+    changed_data = data[:500_000] + b"x" + data[500_001:]
 
-    (delta,) = make_deltas({"a": data}, {"a": changed})
+    (delta,) = make_deltas({"a": data}, {"a": changed_data})
 
     assert len(delta.blob) < 60
 
@@ -150,8 +152,15 @@ def test_a_delta_finds_content_moved_to_another_file() -> None:
 def test_contents_beyond_the_group_are_searched_in_parts() -> None:
     rng = random.Random(3)
     assets = [rng.randbytes(200_000) for _ in range(40)]
-    moved = [assets[30], *assets[:12], edited(assets[12], rng), rng.randbytes(9000), *assets[13:30], *assets[31:]]
-    old, new = {"pack": b"".join(assets)}, {"pack": b"".join(moved)}
+    moved_assets = [
+        assets[30],
+        *assets[:12],
+        edited(assets[12], rng),
+        rng.randbytes(9000),
+        *assets[13:30],
+        *assets[31:],
+    ]
+    old, new = {"pack": b"".join(assets)}, {"pack": b"".join(moved_assets)}
 
     deltas = make_deltas(old, new, 4 * MIB)
 
@@ -220,16 +229,16 @@ def test_a_delta_for_other_old_files_is_refused(other_old_file: bytes) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_tampered_delta_is_refused_or_makes_files_of_the_announced_sizes(data: st.DataObject) -> None:
-    out = bytearray(_BLOB)
+    tampered = bytearray(_BLOB)
     for _ in range(data.draw(st.integers(1, 5))):
-        at = data.draw(st.integers(0, len(out) - 1))
-        out[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+        at = data.draw(st.integers(0, len(tampered) - 1))
+        tampered[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
     sizes = [len(content) for content in _NEW.values()]
 
     try:
         made_sizes = [
             sum(map(len, pieces))
-            for pieces in contents(bytes(out), [MemoryPiece(content) for content in _OLD.values()], sizes)
+            for pieces in contents(bytes(tampered), [MemoryPiece(content) for content in _OLD.values()], sizes)
         ]
     except DeltaRefused:
         return
@@ -242,9 +251,9 @@ def test_numbers_come_back() -> None:
 
     assert VarintReader(encode_numbers(numbers)).numbers(len(numbers), 1 << 40) == numbers
     assert [unzigzag(zigzag(number)) for number in (-5, -1, 0, 1, 5)] == [-5, -1, 0, 1, 5]
-    for bad in (b"", b"\x80", b"\xff" * 12):
+    for bad_number in (b"", b"\x80", b"\xff" * 12):
         with pytest.raises(Malformed):
-            VarintReader(bad).number(1 << 40)
+            VarintReader(bad_number).number(1 << 40)
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))

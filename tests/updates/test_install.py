@@ -55,14 +55,14 @@ def app(tmp_path: Path) -> Path:
     return tmp_path / "app"
 
 
-def is_build(root: Path, wanted: SampleBuild) -> bool:
+def is_build(root: Path, sample_build: SampleBuild) -> bool:
     """Whether the folder contains the build and nothing else."""
-    modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in wanted.manifest.files}
-    links = {link.path: os.readlink(root / link.path) for link in wanted.manifest.links}
+    modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in sample_build.manifest.files}
+    links = {link.path: os.readlink(root / link.path) for link in sample_build.manifest.links}
     return (
-        contents_of(root) == dict(wanted.contents)
-        and modes == {file.path: file.mode for file in wanted.manifest.files}
-        and links == {link.path: link.target for link in wanted.manifest.links}
+        contents_of(root) == dict(sample_build.contents)
+        and modes == {file.path: file.mode for file in sample_build.manifest.files}
+        and links == {link.path: link.target for link in sample_build.manifest.links}
     )
 
 
@@ -249,9 +249,9 @@ def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, 
 def test_a_delta_that_is_announced_and_yet_none_is_refused_and_made_up_for(app: Path) -> None:
     shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
-    forged = shelf.blobs["delta:0"][:20]
-    shelf.blobs["delta:0"] = forged
-    shelf.deltas[0] = msgspec.structs.replace(delta, size=len(forged), sha256=hashlib.sha256(forged).hexdigest())
+    cut_delta = shelf.blobs["delta:0"][:20]
+    shelf.blobs["delta:0"] = cut_delta
+    shelf.deltas[0] = msgspec.structs.replace(delta, size=len(cut_delta), sha256=hashlib.sha256(cut_delta).hexdigest())
 
     pull(app, shelf)
 
@@ -269,12 +269,12 @@ def test_a_damaged_chunk_leaves_the_old_version(app: Path) -> None:
 
 
 def test_a_manifest_that_contradicts_itself_installs_nothing(app: Path) -> None:
-    wanted = build("2.0", NEW.contents)
-    lying = [msgspec.structs.replace(file, sha256="0" * 64) for file in wanted.manifest.files]
-    wanted.manifest = msgspec.structs.replace(wanted.manifest, files=lying)
+    wanted_build = build("2.0", NEW.contents)
+    lying = [msgspec.structs.replace(file, sha256="0" * 64) for file in wanted_build.manifest.files]
+    wanted_build.manifest = msgspec.structs.replace(wanted_build.manifest, files=lying)
 
     with pytest.raises(ContentMismatch):
-        pull(app, BuildServer(wanted))
+        pull(app, BuildServer(wanted_build))
 
     assert is_build(app, OLD)
 
@@ -286,7 +286,7 @@ def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -
     new = build("2.0", {"data": CHANCE.randbytes(4_000_000) + old.contents["data"][:1000]})
     pull(app, BuildServer(old))
     shelf = BuildServer(new, old if with_deltas else None)
-    whole = len(shelf.blobs["delta:0"]) if with_deltas else len(shelf.blobs["pack:0"])
+    download_size = len(shelf.blobs["delta:0"]) if with_deltas else len(shelf.blobs["pack:0"])
     shelf.cut_after = 3_000_000
 
     with pytest.raises(ConnectionResetError):
@@ -296,7 +296,7 @@ def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -
     pull(app, shelf)
 
     assert is_build(app, new)
-    assert sum(shelf.served.values()) < whole + fetch.REQUEST_BYTES
+    assert sum(shelf.served.values()) < download_size + fetch.REQUEST_BYTES
     assert shelf.begun == 1
 
 

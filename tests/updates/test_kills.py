@@ -54,28 +54,30 @@ def is_whole(folder: Path, build: SampleBuild) -> bool:
     )
 
 
-@pytest.mark.parametrize("way", ["at-once", "two-steps"])
-def test_a_kill_at_any_step_leaves_one_version_whole(tmp_path: Path, way: str, is_full: bool, figures: Figures) -> None:
+@pytest.mark.parametrize("update_way", ["at-once", "two-steps"])
+def test_a_kill_at_any_step_leaves_one_version_whole(
+    tmp_path: Path, update_way: str, is_full: bool, figures: Figures
+) -> None:
     pattern, app = tmp_path / "pattern", tmp_path / "app"
     victim.pull(pattern, "1.0")
     (pattern / "mine").write_bytes(MINE)
     shutil.copytree(pattern, app, symlinks=True)
-    assert run(app, "", way) == 0
+    assert run(app, "", update_way) == 0
     every = steps(app)
-    chosen = every if is_full else every[:: max(1, len(every) // SAMPLE)]
+    chosen_steps = every if is_full else every[:: max(1, len(every) // SAMPLE)]
     versions = {"old": 0, "new": 0, "between": 0}
 
-    for name, number in chosen:
+    for name, number in chosen_steps:
         shutil.rmtree(app)
         shutil.copytree(pattern, app, symlinks=True)
-        assert run(app, f"inject={name}:signal=SIGKILL:when={number}", way) != 0, (name, number)
+        assert run(app, f"inject={name}:signal=SIGKILL:when={number}", update_way) != 0, (name, number)
         if is_whole(app, victim.OLD) if app.exists() else False:
             versions["old"] += 1
         elif app.exists():
             assert is_whole(app, victim.NEW), (name, number)
             versions["new"] += 1
         else:
-            assert way == "two-steps", (name, number)
+            assert update_way == "two-steps", (name, number)
             versions["between"] += 1
         victim.pull(app, "2.0")
         assert is_whole(app, victim.NEW), (name, number)
@@ -83,4 +85,4 @@ def test_a_kill_at_any_step_leaves_one_version_whole(tmp_path: Path, way: str, i
 
     assert versions["old"] > 0
     assert versions["new"] > 0
-    figures.update({"kills": len(chosen), **versions})
+    figures.update({"kills": len(chosen_steps), **versions})

@@ -112,10 +112,10 @@ def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch
 
 
 def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.statvfs(app)
+    real_status = os.statvfs(app)
 
     class Room:
-        f_bavail, f_frsize, f_files, f_favail = 10, real.f_frsize, real.f_files, real.f_favail
+        f_bavail, f_frsize, f_files, f_favail = 10, real_status.f_frsize, real_status.f_files, real_status.f_favail
 
     monkeypatch.setattr(os, "statvfs", lambda path: Room)
     shelf = BuildServer(NEW)

@@ -31,16 +31,18 @@ def local(installed: SampleBuild, damaged: Iterable[str] = ()) -> LocalFiles:
     return LocalFiles(files, spots, installed.manifest, installed.sha256)
 
 
-def plan(shelf: BuildServer, known: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
+def plan(shelf: BuildServer, local_files: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
     """The plan for the build of the shelf."""
-    wanted = shelf.wanted
+    wanted_build = shelf.wanted
     offer = shelf.offer(shelf.older.version) if shelf.older else None
-    return planner.plan(wanted.manifest, wanted.sha256, known, shelf.places(), offer, memory_bytes=memory_bytes)
+    return planner.plan(
+        wanted_build.manifest, wanted_build.sha256, local_files, shelf.places(), offer, memory_bytes=memory_bytes
+    )
 
 
-def paths(update_plan: UpdatePlan, wanted: SampleBuild = NEW) -> dict[str, list[str]]:
+def paths(update_plan: UpdatePlan, wanted_build: SampleBuild = NEW) -> dict[str, list[str]]:
     """The files' paths by the planned operation."""
-    files = wanted.manifest.files
+    files = wanted_build.manifest.files
     by_delta = [place for delta in update_plan.deltas for place in positions(delta.files, len(files))]
     return {
         "kept": [files[place].path for place in update_plan.kept],
@@ -67,11 +69,11 @@ def test_without_deltas_only_missing_chunks_are_fetched() -> None:
 
 
 def test_a_chunk_that_two_files_need_is_counted_once() -> None:
-    wanted = build("1", {"one": BIG, "two": BIG + b"!"})
+    wanted_build = build("1", {"one": BIG, "two": BIG + b"!"})
 
-    update_plan = plan(BuildServer(wanted), LocalFiles())
+    update_plan = plan(BuildServer(wanted_build), LocalFiles())
 
-    assert update_plan.fetch_bytes == sum(map(len, wanted.frames.values()))
+    assert update_plan.fetch_bytes == sum(map(len, wanted_build.frames.values()))
     assert update_plan.write_bytes >= 2 * len(BIG)
 
 
@@ -106,11 +108,11 @@ def test_deltas_between_other_builds_are_not_taken() -> None:
     assert update_plan.deltas == []
 
 
-@pytest.mark.parametrize("bad", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
-def test_a_delta_with_invalid_positions_is_not_taken(bad: list[tuple[int, int]]) -> None:
+@pytest.mark.parametrize("bad_positions", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
+def test_a_delta_with_invalid_positions_is_not_taken(bad_positions: list[tuple[int, int]]) -> None:
     shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
-    shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad, delta.files, delta.memory)
+    shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad_positions, delta.files, delta.memory)
 
     assert plan(shelf, local(OLD)).deltas == []
 
@@ -141,5 +143,5 @@ def test_every_file_is_in_one_place_and_nothing_costs_more_than_all_chunks(seed:
 
 
 @given(st.sets(st.integers(0, 60)))
-def test_positions_come_back_from_ranges(wanted: set[int]) -> None:
-    assert positions(position_ranges(sorted(wanted)), 61) == sorted(wanted)
+def test_positions_come_back_from_ranges(wanted_positions: set[int]) -> None:
+    assert positions(position_ranges(sorted(wanted_positions)), 61) == sorted(wanted_positions)

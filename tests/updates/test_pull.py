@@ -101,10 +101,10 @@ def contents(root: Path) -> Files:
     return {path: data for path, data in content_by_path.items() if not path.startswith(".countersign/")}
 
 
-def answer(done: "subprocess.CompletedProcess[str]") -> Any:
+def answer(process: "subprocess.CompletedProcess[str]") -> Any:
     """The output of a command that succeeded."""
-    assert done.returncode == Exit.OK, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    assert process.returncode == Exit.OK, process.stderr
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def downloads(publisher: ProductPublisher) -> int:
@@ -123,13 +123,13 @@ def test_a_product_is_installed_updated_by_delta_and_then_left_alone(
     assert contents(app) == OLD
     second_pull = answer(pull(app))
     assert contents(app) == NEW
-    third = answer(pull(app))
+    third_pull = answer(pull(app))
 
     assert (first_pull["former"], first_pull["version"]) == (None, "900.0.1")
     assert (second_pull["former"], second_pull["version"]) == ("900.0.1", "900.0.2")
     assert second_pull["plan"]["deltas"] == 1
     assert second_pull["fetched_bytes"] < 2000
-    assert third["changed"] is False
+    assert third_pull["changed"] is False
     assert downloads(publisher) - downloads_before == 2
 
 
@@ -148,41 +148,41 @@ def test_an_older_version_by_name_is_refused_over_a_newer_one(pull: Pulled, tmp_
     app = tmp_path / "app"
     answer(pull(app))
 
-    refused = pull(app, "--version", "900.0.1")
+    refused_pull = pull(app, "--version", "900.0.1")
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "900.0.1 is older than the installed 900.0.2" in refused.stderr
+    assert refused_pull.returncode == Exit.CONFLICT
+    assert "900.0.1 is older than the installed 900.0.2" in refused_pull.stderr
     assert contents(app) == NEW
 
 
 def test_a_counter_below_the_one_that_was_seen_is_refused(pull: Pulled, tmp_path: Path) -> None:
     answer(pull(tmp_path / "app"))
     keys = tmp_path / "config/countersign/keys.json"
-    known = json.loads(keys.read_text())
-    (org,) = next(iter(known["servers"].values())).values()
+    stored_keys = json.loads(keys.read_text())
+    (org,) = next(iter(stored_keys["servers"].values())).values()
     org["counters"] = {place: counter + 10**9 for place, counter in org["counters"].items()}
-    keys.write_text(json.dumps(known))
+    keys.write_text(json.dumps(stored_keys))
 
-    refused = pull(tmp_path / "other")
+    refused_pull = pull(tmp_path / "other")
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "below the last seen" in refused.stderr
+    assert refused_pull.returncode == Exit.CONFLICT
+    assert "below the last seen" in refused_pull.stderr
     assert not (tmp_path / "other").exists()
 
 
 def test_another_key_than_the_pinned_one_is_refused(pull: Pulled, tmp_path: Path) -> None:
     answer(pull(tmp_path / "app"))
     keys = tmp_path / "config/countersign/keys.json"
-    known = json.loads(keys.read_text())
-    (org,) = next(iter(known["servers"].values())).values()
+    stored_keys = json.loads(keys.read_text())
+    (org,) = next(iter(stored_keys["servers"].values())).values()
     org["key"]["keyid"] = "0" * 64
-    keys.write_text(json.dumps(known))
+    keys.write_text(json.dumps(stored_keys))
 
-    refused = pull(tmp_path / "other")
+    refused_pull = pull(tmp_path / "other")
 
-    assert refused.returncode != Exit.OK
-    assert "key" in refused.stderr
-    assert "countersign unpin northwind-games" in refused.stderr
+    assert refused_pull.returncode != Exit.OK
+    assert "key" in refused_pull.stderr
+    assert "countersign unpin northwind-games" in refused_pull.stderr
 
 
 def test_a_dry_run_shows_and_changes_nothing(pull: Pulled, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def statement(
 def channel_state(
     chain: list[SigningKey], channel_statement: ChannelStatement | None = None, by: SigningKey | None = None
 ) -> ChannelState:
-    signed = trust.sign_statement(channel_statement or statement(), by or chain[-1])
-    return ChannelState(signed, chain[0].public, rotations(chain))
+    signed_statement = trust.sign_statement(channel_statement or statement(), by or chain[-1])
+    return ChannelState(signed_statement, chain[0].public, rotations(chain))
 
 
 def believed(
@@ -69,8 +69,8 @@ def test_a_chain_that_does_not_pass_the_pinned_key_is_refused() -> None:
 
 def test_a_rotation_by_another_key_is_refused() -> None:
     first_key, second_key, thief = keys(3)
-    forged = trust.sign_rotation("north", thief, second_key.public, ISSUED)
-    state = ChannelState(trust.sign_statement(statement(), second_key), first_key.public, [forged])
+    forged_rotation = trust.sign_rotation("north", thief, second_key.public, ISSUED)
+    state = ChannelState(trust.sign_statement(statement(), second_key), first_key.public, [forged_rotation])
 
     with pytest.raises(SignatureRefused):
         believed(state, first_key.public)
@@ -92,15 +92,16 @@ def test_a_key_that_was_succeeded_signs_no_more() -> None:
 
 
 def test_a_key_under_another_keys_name_is_refused() -> None:
-    real, thief = keys(2)
-    posing = PublicKey(real.public.keyid, thief.public.public)
-    signed = trust.sign_statement(statement(), thief)
-    signed = msgspec.structs.replace(
-        signed, signatures=[msgspec.structs.replace(signed.signatures[0], keyid=real.public.keyid)]
+    real_key, thief = keys(2)
+    posing = PublicKey(real_key.public.keyid, thief.public.public)
+    signed_statement = trust.sign_statement(statement(), thief)
+    signed_statement = msgspec.structs.replace(
+        signed_statement,
+        signatures=[msgspec.structs.replace(signed_statement.signatures[0], keyid=real_key.public.keyid)],
     )
 
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(signed, posing, []))
+        believed(ChannelState(signed_statement, posing, []))
 
 
 @pytest.mark.parametrize(
@@ -115,10 +116,10 @@ def test_a_changed_statement_is_refused() -> None:
     chain = keys(1)
     state = channel_state(chain)
     other_statement = trust.sign_statement(statement(counter=9), keys(1)[0])
-    changed = msgspec.structs.replace(state.statement, payload=other_statement.payload)
+    changed_envelope = msgspec.structs.replace(state.statement, payload=other_statement.payload)
 
     with pytest.raises(SignatureRefused):
-        believed(msgspec.structs.replace(state, statement=changed))
+        believed(msgspec.structs.replace(state, statement=changed_envelope))
 
 
 def test_a_manifest_does_not_pass_for_a_statement() -> None:
@@ -128,9 +129,9 @@ def test_a_manifest_does_not_pass_for_a_statement() -> None:
 
     with pytest.raises(SignatureRefused):
         believed(ChannelState(posing, chain[0].public, []))
-    renamed = msgspec.structs.replace(posing, payload_type=trust.STATEMENT_TYPE)
+    renamed_envelope = msgspec.structs.replace(posing, payload_type=trust.STATEMENT_TYPE)
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(renamed, chain[0].public, []))
+        believed(ChannelState(renamed_envelope, chain[0].public, []))
 
 
 def test_an_older_counter_than_was_seen_is_refused() -> None:

@@ -25,22 +25,22 @@ TEXT = b"".join(b"%d bottles, %d glasses\n" % (CHANCE.randrange(999), CHANCE.ran
 
 def zipped(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A zip of these files."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method, compresslevel=level) as archive:
+    zip_bytes = io.BytesIO()
+    with zipfile.ZipFile(zip_bytes, "w", method, compresslevel=level) as archive:
         for name, data in contents.items():
             archive.writestr(zipfile.ZipInfo(name), data, method, level)
-    return out.getvalue()
+    return zip_bytes.getvalue()
 
 
 def tarred(contents: dict[str, bytes]) -> bytes:
     """A tar of these files."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    tar_bytes = io.BytesIO()
+    with tarfile.open(fileobj=tar_bytes, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, data in contents.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
-    return out.getvalue()
+    return tar_bytes.getvalue()
 
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
@@ -103,22 +103,22 @@ def test_every_setting_is_found_again(settings_: zlib_settings.DeflateSettings) 
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     stream = compressor.compress(TEXT) + compressor.flush()
 
-    way = SettingsSearch().find(stream, TEXT)
+    recipe = SettingsSearch().find(stream, TEXT)
 
-    assert way is not None
-    assert zlib_settings.restore(TEXT, way) == stream
+    assert recipe is not None
+    assert zlib_settings.restore(TEXT, recipe) == stream
 
 
 def test_a_stream_with_another_end_is_made_again_with_a_correction() -> None:
     compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
     stream = compressor.compress(TEXT) + compressor.flush(zlib.Z_FULL_FLUSH) + compressor.flush()
 
-    way = SettingsSearch().find(stream, TEXT)
+    recipe = SettingsSearch().find(stream, TEXT)
 
-    assert way is not None
-    assert not way.is_exact
-    assert len(zlib_settings.encode(way)) < 40
-    assert zlib_settings.restore(TEXT, way) == stream
+    assert recipe is not None
+    assert not recipe.is_exact
+    assert len(zlib_settings.encode(recipe)) < 40
+    assert zlib_settings.restore(TEXT, recipe) == stream
 
 
 def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
@@ -158,12 +158,12 @@ def test_a_reference_is_the_same_every_time() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.DataObject) -> None:
-    whole = data.draw(st.sampled_from(_SEEDS))
-    out = bytearray(whole)
+    whole_archive = data.draw(st.sampled_from(_SEEDS))
+    damaged_archive = bytearray(whole_archive)
     for _ in range(data.draw(st.integers(1, 6))):
-        at = data.draw(st.integers(0, len(out) - 1))
-        out[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
-    damaged = bytes(out)
+        at = data.draw(st.integers(0, len(damaged_archive) - 1))
+        damaged_archive[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    damaged = bytes(damaged_archive)
 
     decompressed = archives.decompress(damaged, InflateBudget(size=1 << 20))
 
@@ -193,11 +193,11 @@ def test_a_recipe_never_makes_more_than_was_announced() -> None:
 
 
 @pytest.mark.parametrize(
-    "way", [StreamRecipe(0, 9, ((10, b"x"),), is_exact=False), StreamRecipe(0, 10**9, (), is_exact=False)], ids=str
+    "recipe", [StreamRecipe(0, 9, ((10, b"x"),), is_exact=False), StreamRecipe(0, 10**9, (), is_exact=False)], ids=str
 )
-def test_a_correction_outside_of_its_stream_is_refused(way: StreamRecipe) -> None:
+def test_a_correction_outside_of_its_stream_is_refused(recipe: StreamRecipe) -> None:
     with pytest.raises(Malformed):
-        zlib_settings.restore(b"a", way)
+        zlib_settings.restore(b"a", recipe)
 
 
 _SEEDS = (

@@ -148,19 +148,19 @@ def postgres_dump(source: Path, data: Path, url: str) -> bytes:
 
 def pack(data: Path, members: Mapping[str, bytes]) -> bytes:
     """A compressed tar archive of the data directory and the members."""
-    packed = BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    tar_bytes = BytesIO()
+    with tarfile.open(fileobj=tar_bytes, mode="w") as archive:
         archive.add(data, "data")
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, BytesIO(content))
-    return zstd.compress(packed.getvalue(), 19)
+    return zstd.compress(tar_bytes.getvalue(), 19)
 
 
-def unpack(packed: bytes, folder: Path) -> None:
+def unpack(packed_bytes: bytes, folder: Path) -> None:
     """Extract an archive that `pack` made."""
-    with tarfile.open(fileobj=BytesIO(zstd.decompress(packed))) as archive:
+    with tarfile.open(fileobj=BytesIO(zstd.decompress(packed_bytes))) as archive:
         archive.extractall(folder, filter="data")
 
 

@@ -39,13 +39,13 @@ PRODUCT = {
 
 def answering(answers: dict[str, tuple[int, Any]], **headers: str) -> ASGIApp:
     """A service with these answers by path; it exchanges sessions, and all other answers are empty."""
-    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    response_headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         exchanged = (200, {"access_token": BEARER, "expires_in": 900})
         path = scope["path"]
         status, body = exchanged if path == "/auth/session/token" else answers.get(path, (200, {}))
-        await send({"type": "http.response.start", "status": status, "headers": sent})
+        await send({"type": "http.response.start", "status": status, "headers": response_headers})
         await send({"type": "http.response.body", "body": json.dumps(body).encode(), "more_body": False})
 
     return service
@@ -161,11 +161,11 @@ async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: EchoSer
 
 async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
     requested_paths: list[str] = []
-    refused = answering({"/api/v1/store/home": (401, {})})
+    refuse = answering({"/api/v1/store/home": (401, {})})
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         requested_paths.append(scope["path"])
-        await refused(scope, receive, send)
+        await refuse(scope, receive, send)
 
     async with browsing(service, store_entry(HERE)) as http:
         for _ in range(2):
@@ -186,17 +186,17 @@ async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(ec
 
     async with browsing(service, store_entry(HERE)) as http:
         await http.get("/api/v1/library", headers=SIGNED_IN)
-        waiting = asyncio.create_task(http.get("/api/v1/library", headers=stranger))
+        waiting_request = asyncio.create_task(http.get("/api/v1/library", headers=stranger))
         await is_asked.wait()
         answer = await asyncio.wait_for(http.get("/api/v1/library", headers=SIGNED_IN), 60)
         may_answer.set()
-        await waiting
+        await waiting_request
 
     assert answer.json()["headers"]["authorization"] == f"Bearer {BEARER}"
 
 
 @pytest.mark.parametrize(
-    ("accepted", "is_packed"),
+    ("accepted_encodings", "is_packed"),
     [
         ("gzip;q=0", False),
         ("gzip; q=0.000, br", False),
@@ -207,12 +207,12 @@ async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(ec
     ],
 )
 async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
-    echo: EchoService, accepted: str, is_packed: bool
+    echo: EchoService, accepted_encodings: str, is_packed: bool
 ) -> None:
-    sent = {"Accept-Encoding": accepted}
+    request_headers = {"Accept-Encoding": accepted_encodings}
     async with (
         browsing(echo, store_entry(HERE)) as http,
-        http.stream("GET", "/assets/store-1.js", headers=sent) as response,
+        http.stream("GET", "/assets/store-1.js", headers=request_headers) as response,
     ):
         body = b"".join([chunk async for chunk in response.aiter_raw()])
 
@@ -237,8 +237,8 @@ async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
 async def test_a_request_that_resembles_a_page_request_is_not_taken_for_one(
     echo: EchoService, pairs: list[tuple[str, str]], home: PublicAddress
 ) -> None:
-    sent = [("cookie", f"countersign={SESSION}"), *pairs]
+    request_headers = [("cookie", f"countersign={SESSION}"), *pairs]
     async with browsing(echo, store_entry(home), home) as http:
-        answer = await http.get("/api/v1/library", headers=sent)
+        answer = await http.get("/api/v1/library", headers=request_headers)
 
     assert "authorization" not in answer.json()["headers"]

@@ -100,10 +100,10 @@ async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: EchoSer
     async with browsing(echo, store_entry(HERE)) as http:
         plain_response = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
         async with http.stream("GET", "/assets/store-1.js", headers={"Accept-Encoding": "gzip"}) as answer:
-            packed = b"".join([chunk async for chunk in answer.aiter_raw()])
+            packed_bytes = b"".join([chunk async for chunk in answer.aiter_raw()])
 
     assert plain_response.content == b"let it"
-    assert packed == b"packed"
+    assert packed_bytes == b"packed"
     assert "immutable" in plain_response.headers["cache-control"]
     assert plain_response.headers["content-type"] == "text/javascript; charset=utf-8"
     assert answer.headers["content-encoding"] == "gzip"

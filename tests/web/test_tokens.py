@@ -44,7 +44,7 @@ def luminance(colour: str) -> float:
 def test_a_colour_can_be_distinguished_from_what_is_behind_it(
     scheme: int, above: str, below: str, least: float
 ) -> None:
-    known = colours(scheme)
-    lighter, darker = sorted((luminance(known[above]), luminance(known[below])), reverse=True)
+    colours_by_name = colours(scheme)
+    lighter, darker = sorted((luminance(colours_by_name[above]), luminance(colours_by_name[below])), reverse=True)
 
     assert (lighter + 0.05) / (darker + 0.05) >= least

@@ -33,9 +33,9 @@ EVERYTHING = (
 )
 
 
-def address(question: str, **more: str) -> str:
+def address(question: str, **parameters: str) -> str:
     """The page with a question."""
-    return f"/questions?{urlencode({'q': question, **more})}"
+    return f"/questions?{urlencode({'q': question, **parameters})}"
 
 
 async def asks(page: Page, **expected: str) -> None:
@@ -95,13 +95,13 @@ async def test_the_switch_takes_what_is_typed_from_the_question_to_the_words_and
 
 
 async def test_the_cards_of_an_answer_name_the_publisher_and_the_access(browser: Browser, demo_store: Running) -> None:
-    about = await asyncio.to_thread(call, demo_store, "GET", "/products/aurora-freight")
+    product = await asyncio.to_thread(call, demo_store, "GET", "/products/aurora-freight")
     async with watched(browser, demo_store.url) as page:
         await page.goto(address("What is Aurora Freight?"))
 
         card = page.locator(".card", has_text="Aurora Freight")
-        await expect(card.locator(".by")).to_have_text(about["publisher"]["name"])
-        words = {"free": "Free", "entitled": "With a code"}[about["access"]]
+        await expect(card.locator(".by")).to_have_text(product["publisher"]["name"])
+        words = {"free": "Free", "entitled": "With a code"}[product["access"]]
         await expect(card.locator(".access")).to_have_text(words)
 
 
@@ -303,9 +303,9 @@ async def test_a_new_question_is_sent_with_the_answered_ones_before_it(
         for question in (ANSWERED, REFUSED, "only free ones"):
             await page.goto("/questions") if question == ANSWERED else None
             await page.fill("#query", question)
-            async with page.expect_request("**/api/v1/ask") as sent:
+            async with page.expect_request("**/api/v1/ask") as sent_question:
                 await page.keyboard.press("Enter")
-            request = await sent.value
+            request = await sent_question.value
             await page.wait_for_selector("[aria-label=Answer][aria-busy=false] .answer")
             expected = {"query": question} if question == ANSWERED else {"query": question, "prev": [ANSWERED]}
             assert request.post_data_json == expected

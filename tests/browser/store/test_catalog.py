@@ -59,10 +59,10 @@ async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
         await page.wait_for_selector(".facet .count")
         all_shown = await page.inner_text(".toolbar [role=status]")
         for name, label, choice in CHOICES:
-            async with page.expect_response("**/api/v1/products?*") as answered:
+            async with page.expect_response("**/api/v1/products?*") as answer:
                 await page.press(f".facet:has-text('{label}')", "Enter")
             await page.wait_for_url(re.compile(f"{name}={choice}"))
-            await (await answered.value).finished()
+            await (await answer.value).finished()
             await settle(page)
         await expect(page.locator(".toolbar [role=status]")).not_to_have_text(all_shown)
         narrowed = await page.locator(".card h2").all_inner_texts()
@@ -142,11 +142,11 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
         await page.locator(".list-panel .access").nth(3).wait_for()
         await eventually(repeat_none)
         await until_equal(page, RANKING, expected)
-        about = await page.locator(".feature h2 + p").first.inner_text()
+        feature_text = await page.locator(".feature h2 + p").first.inner_text()
 
     summary = home["hero"][0]["summary"]
-    assert summary.startswith(about)
-    assert len(about) < len(summary)
+    assert summary.startswith(feature_text)
+    assert len(feature_text) < len(summary)
 
 
 DAY = "2026-11-29T12:00:00Z"
@@ -204,8 +204,8 @@ async def test_the_shelf_of_new_products_says_how_new_all_of_them_are(browser: B
 async def test_recently_updated_lists_the_newest_versions_of_all_products_with_their_age(
     browser: Browser, demo_store: Running
 ) -> None:
-    listed = {"sort": "-published_at", "limit": 100}
-    products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed, timeout=60)
+    list_query = {"sort": "-published_at", "limit": 100}
+    products = httpx.get(f"{demo_store.url}/api/v1/products", params=list_query, timeout=60)
     latest = [item["latest"] for item in products.json()["items"] if item["latest"]]
     newest = sorted((release["published_at"] for release in latest), reverse=True)[:4]
     today = date.fromisoformat(newest[0][:10])
@@ -230,8 +230,8 @@ ROWS = """(() => {
 async def test_a_publishers_page_has_a_banner_of_its_covers_and_full_rows(
     browser: Browser, demo_store: Running
 ) -> None:
-    listed = {"org": "northwind-games", "limit": 60}
-    products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed, timeout=60).json()["items"]
+    list_query = {"org": "northwind-games", "limit": 60}
+    products = httpx.get(f"{demo_store.url}/api/v1/products", params=list_query, timeout=60).json()["items"]
     covers = {httpx.URL(product["cover"]["url"]).path: product["cover"]["color"] for product in products}
 
     async with watched(browser, demo_store.url) as page:

@@ -54,12 +54,12 @@ async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_
 async def test_too_many_requests_are_waited_out_and_tried_again(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    refused = 0
+    refused_count = 0
 
     async def limited(route: Route) -> None:
-        nonlocal refused
-        refused += 1
-        if refused > 1:
+        nonlocal refused_count
+        refused_count += 1
+        if refused_count > 1:
             await route.continue_()
             return
         problem = '{"title": "Too many requests", "detail": "the quota is used up", "status": 429}'

@@ -177,8 +177,8 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
         )
         await page.goto("/library")
         await page.locator(".side-nav", has_text=collection).wait_for()
-        left = f"Object.keys(JSON.parse(localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'))"
-        await until_equal(page, left, ["none"])
+        shelf_keys = f"Object.keys(JSON.parse(localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'))"
+        await until_equal(page, shelf_keys, ["none"])
 
     items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
     state = await asyncio.to_thread(call, demo_store, "GET", f"/me/owned?ids={followed['id']}", email=PLAYER)
@@ -192,7 +192,7 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
     slug = await asyncio.to_thread(owned_with_a_file, demo_store)
     product = (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["id"]
 
-    async def elsewhere(note: str) -> None:
+    async def save_elsewhere(note: str) -> None:
         await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{product}", {"note": note}, email=PLAYER)
 
     async def saved() -> str:
@@ -200,12 +200,12 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
         return str(next(item["note"] for item in items if item["id"] == product))
 
     async with watched(browser, demo_store.url) as page:
-        await elsewhere("Written before")
+        await save_elsewhere("Written before")
         await sign_in(page, PLAYER, "/library")
         await page.click(f".card:has-text('{slug.title()}') .get-more")
         note = page.locator("dialog textarea")
         await expect(note).to_have_value("Written before")
-        await elsewhere("Written on the phone")
+        await save_elsewhere("Written on the phone")
         await note.fill("Written here")
         await note.press("Tab")
         choice = page.locator("dialog [role=alert]")
@@ -218,11 +218,11 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
         await expect(note).to_be_focused()
         assert await saved() == "Written here"
 
-        await elsewhere("Written on the phone again")
+        await save_elsewhere("Written on the phone again")
         await note.fill("Not needed")
         await note.press("Tab")
         await expect(choice).to_contain_text("Written on the phone again")
-        await elsewhere("Written on the phone last")
+        await save_elsewhere("Written on the phone last")
         await page.click("button:text-is('Keep the other note')")
         await expect(note).to_have_value("Written on the phone last")
         await expect(note).to_be_focused()
@@ -237,19 +237,19 @@ async def test_a_draft_that_outlives_a_reload_does_not_replace_a_note_that_was_c
     await asyncio.to_thread(owned_with_a_file, demo_store, email)
     product = (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["id"]
 
-    async def elsewhere(note: str) -> None:
+    async def save_elsewhere(note: str) -> None:
         await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{product}", {"note": note}, email=email)
 
     async def saved() -> str:
         return str((await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["note"])
 
     async with watched(browser, demo_store.url) as page:
-        await elsewhere("Written before")
+        await save_elsewhere("Written before")
         await sign_in(page, email, "/library")
         await page.click(".card .get-more")
         note = page.locator("dialog textarea")
         await note.fill("Written here")
-        await elsewhere("Written on the phone")
+        await save_elsewhere("Written on the phone")
         await page.reload()
         await page.click(".card .get-more")
         await expect(note).to_have_value("Written here")
@@ -268,7 +268,7 @@ async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
     await asyncio.to_thread(owned_with_a_file, demo_store, email)
     save_requested, released = asyncio.Event(), asyncio.Event()
 
-    async def late(route: Route) -> None:
+    async def save_late(route: Route) -> None:
         save_requested.set()
         await asyncio.wait_for(released.wait(), 60)
         await route.continue_()
@@ -279,7 +279,7 @@ async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, email, "/library")
         await page.click(".card .get-more")
-        await page.route("**/api/v1/library/*", late)
+        await page.route("**/api/v1/library/*", save_late)
         note = page.locator("dialog textarea")
         await note.fill("One")
         await note.press("Tab")

@@ -36,9 +36,9 @@ async def test_the_download_for_this_computer_stands_first(browser: Browser, dem
         await expect(page.locator(".get a.strong")).to_have_attribute("download", "")
         command = "countersign pull pixel-harbour/brightwater-rally ./brightwater-rally"
         await expect(page.locator(".terminal")).to_contain_text(command)
-        async with page.expect_download() as started:
+        async with page.expect_download() as started_download:
             await page.click(".get a.strong")
-        assert (await started.value).suggested_filename.endswith(".tar.gz")
+        assert (await started_download.value).suggested_filename.endswith(".tar.gz")
         await page.click(".segments button:text('Beta')")
         await expect(page).to_have_url(re.compile(r"\?channel=beta$"))
         await assert_accessible(page, axe)
@@ -123,9 +123,9 @@ async def test_notes_are_marked_up_and_never_markup(browser: Browser, demo_store
 @pytest.mark.full
 async def test_pictures_are_seen_by_keyboard_alone(browser: Browser, demo_store: Running, axe: str) -> None:
     for alt in ("The first picture", "The second picture"):
-        about = {"kind": "screenshot", "filename": "shot.png", "size": len(PIXEL), "alt": alt}
-        announced = call(demo_store, "POST", "/products/awl/media", about)
-        assert httpx.put(announced["upload_url"], content=PIXEL, timeout=60).status_code == 201
+        media_body = {"kind": "screenshot", "filename": "shot.png", "size": len(PIXEL), "alt": alt}
+        announced_picture = call(demo_store, "POST", "/products/awl/media", media_body)
+        assert httpx.put(announced_picture["upload_url"], content=PIXEL, timeout=60).status_code == 201
     async with watched(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.focus(".thumbs button[aria-label='The first picture']")
@@ -162,8 +162,8 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
         await page.focus("summary:text('Channel signature')")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("dt:text('Key') + dd >> text=/[0-9a-f]{64}/")
-        about = page.locator("details:has-text('Channel signature')")
-        await expect(about).to_contain_text("--channel stable --verify")
+        signature_details = page.locator("details:has-text('Channel signature')")
+        await expect(signature_details).to_contain_text("--channel stable --verify")
         await assert_accessible(page, axe)
 
         await page.goto("/products/awl")
@@ -180,7 +180,7 @@ async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
     await asyncio.to_thread(publish)
     released = asyncio.Event()
 
-    async def late(route: Route) -> None:
+    async def answer_late(route: Route) -> None:
         if "channels/beta" not in (route.request.post_data or ""):
             await route.continue_()
             return
@@ -190,7 +190,7 @@ async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
         await route.fulfill(response=response, json={"results": results})
 
     async with watched(browser, demo_store.url) as page:
-        await page.route("**/api/v1/batch", late)
+        await page.route("**/api/v1/batch", answer_late)
         await page.goto(f"/products/{slug}")
         await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")
         await page.click(".segments button:text('Beta')")
@@ -213,12 +213,12 @@ async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_u
     async with watched(browser, demo_store.url) as page:
         await page.goto(f"/products/{slug}")
         cards = page.locator(".build li")
-        signed = cards.filter(has_text="Signed by Northwind Games")
-        await signed.wait_for()
+        signed_card = cards.filter(has_text="Signed by Northwind Games")
+        await signed_card.wait_for()
         checksum = cards.filter(has_text="SHA-256 of the file for Linux")
         update = cards.filter(has_text="Updates load only what changed")
 
-        await expect(signed).to_contain_text("Version 1.1.0, signed")
+        await expect(signed_card).to_contain_text("Version 1.1.0, signed")
         await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")
         latest = page.locator(".release.latest")
         await expect(latest).to_contain_text(re.compile(r"Update from 1\.0\.0: \d"))
@@ -229,8 +229,8 @@ async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_u
         bill = await page.get_attribute(".build a:text('Software bill of materials')", "href")
         await assert_accessible(page, axe)
 
-    listed = httpx.get(f"{demo_store.url}{bill}", timeout=60).json()
-    assert {component["name"] for component in listed["components"]} == {"SDL", "zlib"}
+    components = httpx.get(f"{demo_store.url}{bill}", timeout=60).json()
+    assert {component["name"] for component in components["components"]} == {"SDL", "zlib"}
 
 
 async def test_the_files_of_older_releases_are_shown_on_demand(browser: Browser, demo_store: Running) -> None:

@@ -25,10 +25,10 @@ WIDTHS = """[...document.querySelectorAll("progress")]
 
 def archive() -> bytes:
     """A small build."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
+    zip_bytes = io.BytesIO()
+    with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
-    return packed.getvalue()
+    return zip_bytes.getvalue()
 
 
 async def draft(page: Page, store: Running, title: str, *, notes_only: bool = False) -> str:
@@ -127,14 +127,14 @@ async def test_a_field_that_the_api_refuses_is_explained_in_german(browser: Brow
 @pytest.mark.full
 async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo_store: Running) -> None:
     content = secrets.token_bytes(LARGE)
-    sent: list[str] = []
+    sent_ranges: list[str] = []
 
     async def cut(route: Route) -> None:
         if route.request.method != "PUT":
             await route.continue_()
             return
-        sent.append(route.request.headers["content-range"])
-        if len(sent) == 2:
+        sent_ranges.append(route.request.headers["content-range"])
+        if len(sent_ranges) == 2:
             await route.abort()
         else:
             await route.continue_()
@@ -146,7 +146,7 @@ async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
     part_size = 4 << 20
-    starts = [int(header.split()[1].split("-")[0]) for header in sent]
+    starts = [int(header.split()[1].split("-")[0]) for header in sent_ranges]
     assert starts == [0, part_size, part_size, 2 * part_size]
 
 
@@ -257,9 +257,9 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
         await page.fill("#count", "7")
         await page.click("button:text('Issue codes')")
         await page.wait_for_selector("h3:text('7 codes')")
-        async with page.expect_download() as started:
+        async with page.expect_download() as started_download:
             await page.click("text=Download as CSV")
-        lines = (await asyncio.to_thread(Path(await (await started.value).path()).read_text)).split()
+        lines = (await asyncio.to_thread(Path(await (await started_download.value).path()).read_text)).split()
         assert lines[0] == "code"
         assert len(lines) == 8
         batch = page.locator("tr:has-text('0 of 7')")
@@ -355,15 +355,15 @@ async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_
 async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
     browser: Browser, demo_store: Running
 ) -> None:
-    sent: list[str] = []
-    held = asyncio.Event()
+    sent_ranges: list[str] = []
+    request_held = asyncio.Event()
 
     async def hold(route: Route) -> None:
         if route.request.method == "PUT":
-            sent.append(route.request.headers["content-range"])
-        if len(sent) == 3 and not held.is_set():
+            sent_ranges.append(route.request.headers["content-range"])
+        if len(sent_ranges) == 3 and not request_held.is_set():
             # The third part stays in transit until the upload is paused.
-            held.set()
+            request_held.set()
             return
         await route.continue_()
 
@@ -375,14 +375,14 @@ async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
         await expect(page.locator("label:has(progress)")).to_contain_text(" left")
         # An upload's line is as wide as the text above it.
         await until_equal(page, WIDTHS, [])
-        await held.wait()
+        await request_held.wait()
         await page.focus("button:text('Pause')")
         await page.keyboard.press("Enter")
         await page.click("button:text('Resume')")
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
-    assert len(sent) == 4
-    assert sent[2] == sent[3]
+    assert len(sent_ranges) == 4
+    assert sent_ranges[2] == sent_ranges[3]
 
 
 @pytest.mark.full
@@ -406,10 +406,10 @@ async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_st
     async with watched(browser, demo_store.url, permissions=["clipboard-read", "clipboard-write"]) as page:
         slug = await draft(page, demo_store, "Copied", notes_only=True)
 
-        async def copied(named: str) -> str:
-            await page.focus(f"button[aria-label^='Copy as curl: {named}']")
+        async def copied(command_name: str) -> str:
+            await page.focus(f"button[aria-label^='Copy as curl: {command_name}']")
             await page.keyboard.press("Enter")
-            await page.wait_for_selector(f"button[aria-label^='Copy as curl: {named}'] >> text=Copied")
+            await page.wait_for_selector(f"button[aria-label^='Copy as curl: {command_name}'] >> text=Copied")
             return await evaluated(page, "navigator.clipboard.readText()")
 
         line = await copied("POST")

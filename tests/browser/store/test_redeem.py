@@ -141,12 +141,12 @@ async def test_a_code_used_before_and_one_for_what_is_owned_are_told_apart(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(new, demo_store)
-    used, fresh = await asyncio.to_thread(issued, demo_store, slug, 2)
+    used_code, unused_code = await asyncio.to_thread(issued, demo_store, slug, 2)
     await asyncio.to_thread(published, demo_store, slug, "1.0.0")
-    await asyncio.to_thread(call, demo_store, "POST", "/redeem", {"code": used}, email=PLAYER)
+    await asyncio.to_thread(call, demo_store, "POST", "/redeem", {"code": used_code}, email=PLAYER)
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/redeem")
-        await page.fill("#code", f"{used}\n{fresh}")
+        await page.fill("#code", f"{used_code}\n{unused_code}")
         await page.click("button:text('Redeem 2 codes')")
 
         results = page.locator(".results li")

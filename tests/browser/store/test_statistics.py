@@ -25,15 +25,17 @@ async def test_analytics_compare_a_period_with_the_one_before(browser: Browser, 
     period, earlier_period = days(10, 39), days(40, 69)
     path = f"/org/stats?org={ORG}&metric=downloads"
     now = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}&by=product")
-    then = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}")
-    change = now["total"] / then["total"] - 1
+    earlier_figures = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}")
+    change = now["total"] / earlier_figures["total"] - 1
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
 
         tile = page.locator(".kpi:has-text('Downloads')")
         await expect(tile).to_contain_text(f"{now['total']:,}")
-        await expect(tile.locator("small")).to_have_attribute("title", f"{then['total']:,} in the 30 days before")
+        await expect(tile.locator("small")).to_have_attribute(
+            "title", f"{earlier_figures['total']:,} in the 30 days before"
+        )
         await expect(tile.locator("small")).to_have_class("up" if change >= 0 else "down")
         row = page.locator(f".stats-panel tr:has-text('{now['groups'][0]['label']}') >> nth=0")
         await expect(row).to_contain_text(f"{now['groups'][0]['total']:,}")
@@ -98,7 +100,7 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
         await places.first.wait_for()
         # The width of the chart says which marks share a place.
         await settle(page)
-        listed: list[str] = []
+        listed_releases: list[str] = []
         for place in await places.all():
             several = place.locator(".menu > button")
             if await several.count():
@@ -108,14 +110,14 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
                 await place.locator("[role=menuitem]:focus").wait_for()
                 entries = await place.locator("[role=menuitem]").all_inner_texts()
                 assert name.strip() == f"{len(entries)} releases"
-                listed += entries
+                listed_releases += entries
                 await page.keyboard.press("Escape")
                 await expect(several).to_be_focused()
             else:
-                listed += [(await place.locator("a > .hidden-text").inner_text()).removeprefix(": ")]
+                listed_releases += [(await place.locator("a > .hidden-text").inner_text()).removeprefix(": ")]
 
-        assert len(listed) == len(markers)
-        assert all(not entry[0].isdigit() for entry in listed), "each names its product before the version"
+        assert len(listed_releases) == len(markers)
+        assert all(not entry[0].isdigit() for entry in listed_releases), "each names its product before the version"
 
 
 async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_shown_on_request(
@@ -124,10 +126,10 @@ async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_s
     period, earlier_period = days(1, 90), days(91, 180)
     path = f"/org/stats?org={ORG}&metric=downloads&by=product"
     now = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}"))["groups"]
-    then = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}"))["groups"]
-    downloaded_before = {group["key"] for group in then if group["total"]}
-    fresh = [group["label"] for group in now[:20] if group["total"] and group["key"] not in downloaded_before]
-    assert fresh
+    earlier_groups = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}"))["groups"]
+    downloaded_before = {group["key"] for group in earlier_groups if group["total"]}
+    new_products = [group["label"] for group in now[:20] if group["total"] and group["key"] not in downloaded_before]
+    assert new_products
     async with watched(browser, demo_store.url, scheme="dark") as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
@@ -137,7 +139,7 @@ async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_s
         await page.keyboard.press("Enter")
 
         await expect(rows).to_have_count(min(len(now), 20))
-        row = rows.filter(has=page.get_by_role("link", name=fresh[0], exact=True))
+        row = rows.filter(has=page.get_by_role("link", name=new_products[0], exact=True))
         await expect(row.locator("small")).to_have_text("New")
         await expect(row.locator("small")).to_have_attribute("title", "0 in the 90 days before")
         await assert_accessible(page, axe)
@@ -177,9 +179,9 @@ async def test_dates_are_chosen_by_keyboard_and_exported(browser: Browser, demo_
         await page.fill("dialog #to", "2020-01-03")
         await page.click("dialog >> button.strong")
         await page.wait_for_selector("text=3 days, compared with the 3 before")
-        async with page.expect_download() as started:
+        async with page.expect_download() as started_download:
             await page.click(".stats-controls a.button")
-        download = await started.value
+        download = await started_download.value
         rows = (await asyncio.to_thread(Path(await download.path()).read_text)).split()
 
     assert download.suggested_filename == f"{ORG}-downloads-2020-01-01-2020-01-03.csv"

@@ -68,8 +68,8 @@ class Desk:
 
     def caller(self, name: str) -> Caller:
         """A person of the demonstration at the API."""
-        sent = {"username": name, "password": PASSWORD}
-        answer = httpx.post(f"{self.url}/api/auth/login", json=sent, timeout=ANSWER_S, verify=TLS)
+        credentials = {"username": name, "password": PASSWORD}
+        answer = httpx.post(f"{self.url}/api/auth/login", json=credentials, timeout=ANSWER_S, verify=TLS)
         return Caller(self.url, answer.json()["token"])
 
     def page(self, browser: Browser, **options: Any) -> Any:

@@ -19,8 +19,8 @@ async def refuse(route: Route) -> None:
 
 def tokens_of(caller: Caller, label: str) -> list[dict[str, str]]:
     """The tokens of agents with this label that the caller may see, the newest first."""
-    chosen = [{"field": "label", "op": "eq", "value": label}]
-    return caller.run("agent_token.list", filter=chosen, order=[{"field": "issued_at", "dir": "desc"}])
+    label_filter = [{"field": "label", "op": "eq", "value": label}]
+    return caller.run("agent_token.list", filter=label_filter, order=[{"field": "issued_at", "dir": "desc"}])
 
 
 async def test_a_token_is_made_shown_once_works_and_is_revoked(
@@ -175,12 +175,12 @@ async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_repla
         await page.click(".agent:has-text('replaced-bot')")
         await page.wait_for_selector("h2:text-is('replaced-bot')")
         await page.click("summary:text-is('Not allowed')")
-        denied = page.locator(".denied > li:has(strong:text-is('Leads'))")
-        await expect(denied.locator("summary")).to_contain_text("high risk")
+        denied_leads = page.locator(".denied > li:has(strong:text-is('Leads'))")
+        await expect(denied_leads.locator("summary")).to_contain_text("high risk")
         await expect(page.locator(".denied > li:has(strong:text-is('Activities'))")).to_have_count(0)
-        await denied.locator("summary").click()
-        await expect(denied.locator("li[title='lead.delete']")).to_contain_text("High risk")
-        await expect(denied.locator("li[title='lead.get']")).to_have_count(0)
+        await denied_leads.locator("summary").click()
+        await expect(denied_leads.locator("li[title='lead.delete']")).to_contain_text("High risk")
+        await expect(denied_leads.locator("li[title='lead.get']")).to_have_count(0)
         await assert_accessible(page, axe)
 
         await page.click(".widget-head a:text-is('Edit')")

@@ -56,16 +56,17 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         badge = page.locator(".side-link:has-text('Approvals') .badge")
         await expect(badge).to_have_text(f"{count_before} waiting")
         await expect(page).to_have_title(f"({count_before}) Approvals · Countersign")
-        sent: list[str] = []
+        sent_bodies: list[str] = []
         page.on(
-            "request", lambda request: sent.append(request.post_data or "") if "/api/approve/" in request.url else None
+            "request",
+            lambda request: sent_bodies.append(request.post_data or "") if "/api/approve/" in request.url else None,
         )
         await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
         await expect(page.locator(f".badge:text-is('{count_before} waiting')")).to_have_count(0)
         assert waiting(alice) == count_before - 1
-        assert '"digest":"sha256:' in sent[0]
+        assert '"digest":"sha256:' in sent_bodies[0]
         assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": ids[0]}])
         assert alice.run("lead.get", id=ids[1])
 
@@ -201,12 +202,12 @@ async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, ali
         times: list[float] = []
         for number, each in enumerate(ids, 1):
             runner.run("lead.delete", id=each)
-            answered = time.monotonic()
+            answered_at = time.monotonic()
             # The first one is open, so it remains alone.
             alike = f".plan:has-text('{number - 1} identical')"
             plan_selector = f".plans li:nth-child({number}) .plan" if number < 3 else alike
             await page.wait_for_selector(plan_selector)
-            times.append((time.monotonic() - answered) * 1000)
+            times.append((time.monotonic() - answered_at) * 1000)
 
     in_order = sorted(round(seconds) for seconds in times)
     figures |= {"proposals": len(times), "p50_ms": in_order[len(times) // 2], "p95_ms": in_order[-2]}
@@ -240,10 +241,10 @@ async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, d
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals?agent=hasty")
         await expect(page.locator(".plan")).to_have_count(4)
-        for left in (3, 2):
+        for remaining_count in (3, 2):
             await page.wait_for_selector("[data-seconds='0'] #approve:not(.is-busy)")
             await page.keyboard.press("a")
-            await expect(page.locator(".plan")).to_have_count(left)
+            await expect(page.locator(".plan")).to_have_count(remaining_count)
         await page.wait_for_selector(".notice:has-text('You approved 2 of 2 in under 4 seconds.')")
         await page.wait_for_selector("[data-seconds='0'] #approve:not(.is-busy)")
         await page.keyboard.press("a")
@@ -371,8 +372,8 @@ async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, 
         await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
-        left = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
-        assert [plan["id"] for plan in left] == ids[1:]
+        remaining_leads = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
+        assert [plan["id"] for plan in remaining_leads] == ids[1:]
 
 
 @pytest.mark.full
@@ -400,13 +401,13 @@ async def test_one_window_waits_at_the_api_for_all(browser: Browser, desk: Desk,
 
 @pytest.mark.full
 async def test_a_lost_connection_is_told_and_made_again(browser: Browser, desk: Desk, alice: Caller) -> None:
-    late = alice.agent("late", "lead.*")
+    late_agent = alice.agent("late", "lead.*")
     async with desk.page(browser, expected=("ERR_INTERNET_DISCONNECTED", "400", "404")) as page:
         await desk.sign_in(page, "alice", "/approvals")
         await page.wait_for_selector(".live[data-state=live]")
         await page.context.set_offline(True)
         await page.wait_for_selector(".live[data-state=reconnecting]")
-        late.run("lead.delete", id=lead(alice, "Missed"))
+        late_agent.run("lead.delete", id=lead(alice, "Missed"))
         await page.context.set_offline(False)
 
         await page.wait_for_selector(".plan:has-text('late')")
@@ -462,8 +463,8 @@ async def test_who_approves_a_payment_sees_the_invoice_that_it_pays(browser: Bro
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", f"/approvals?agent=payer-{mark}&plan={plan}")
         number = root.run("invoice.get", id=invoice)["number"]
-        about = page.locator(f".plan[aria-current=true]:has-text('{number}') .about")
-        await expect(about).to_have_text(f"New: Payment of 500.00 for Invoice {number}")
+        plan_summary = page.locator(f".plan[aria-current=true]:has-text('{number}') .about")
+        await expect(plan_summary).to_have_text(f"New: Payment of 500.00 for Invoice {number}")
         facts = page.locator(".plan-page .subject dl.facts")
         for expected_text in ("Pays in parts", "1,200.00", "200.00", "1,000.00"):
             await expect(facts).to_contain_text(expected_text)
@@ -516,12 +517,12 @@ async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_th
 async def test_what_ones_own_agents_proposed_is_listed_and_what_others_agents_did_is_not(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    own_lead, others = lead(alice, "Of her agent"), lead(alice, "Of his agent")
-    mine = alice.agent(f"hers-{mark}", "lead.*").run("lead.delete", id=own_lead)["plan_id"]
+    own_lead, other_lead = lead(alice, "Of her agent"), lead(alice, "Of his agent")
+    own_plan = alice.agent(f"hers-{mark}", "lead.*").run("lead.delete", id=own_lead)["plan_id"]
     bob = desk.caller("bob").agent(f"his-{mark}", "lead.*", "plan.*")
-    steps = [{"command": "lead.update", "input": {"id": others, "source": "fair"}}]
+    steps = [{"command": "lead.update", "input": {"id": other_lead, "source": "fair"}}]
     their_plan = bob.run("plan.propose", steps=steps)["plan_id"]
-    alice.run("plan.reject", id=mine, reason="Not now")
+    alice.run("plan.reject", id=own_plan, reason="Not now")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={their_plan}")
         await expect(page.locator(f".plan .plan-by:has-text('his-{mark}')")).to_have_count(1)

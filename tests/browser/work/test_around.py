@@ -27,8 +27,8 @@ async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, al
     ticket = alice.run("ticket.create", subject="Moved by its menu")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/ticket/board")
-        opened = [{"field": "state", "op": "eq", "value": "open"}]
-        total = int(alice.run("ticket.search", filter=opened, limit=1)["total"])
+        open_filter = [{"field": "state", "op": "eq", "value": "open"}]
+        total = int(alice.run("ticket.search", filter=open_filter, limit=1)["total"])
         await expect(page.locator("#lane-open .lane-count")).to_have_text(str(total))
         card = page.locator(".lane:has(#lane-new) .board-card").first
         # The key of a card opens its menu.

@@ -29,12 +29,12 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-async def copy_settings(page: Page, known: dict[str, str], name: str) -> None:
+async def copy_settings(page: Page, settings_by_name: dict[str, str], name: str) -> None:
     """Copy the settings of this client, and compare them with the documentation."""
     await page.click("[role=tabpanel] button")
 
     async def are_copied() -> None:
-        assert squeezed(await copied(page)) == squeezed(known[name]), name
+        assert squeezed(await copied(page)) == squeezed(settings_by_name[name]), name
 
     await eventually(are_copied)
 
@@ -45,12 +45,12 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
     agent = alice.agent(f"wired-{mark}", "lead.list", "lead.delete")
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         await desk.sign_in(page, "alice", "/connect")
-        known = in_document(desk.url)
+        settings_by_name = in_document(desk.url)
         tabs = page.locator("[role=tab]")
         await tabs.first.wait_for()
         for number in range(await tabs.count()):
             await expect(tabs.nth(number)).to_have_attribute("aria-selected", "true")
-            await copy_settings(page, known, await tabs.nth(number).inner_text())
+            await copy_settings(page, settings_by_name, await tabs.nth(number).inner_text())
             await tabs.nth(number).press("ArrowRight")
         await page.fill("#token", agent.token)
         await page.press("#token", "Enter")

@@ -57,13 +57,13 @@ async def test_the_win_rate_and_the_open_pipeline_are_those_of_the_leads(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/dashboard?board=crm&period=custom&from={first_day}&to={last}")
         rate = page.locator(".kpi[aria-label='Win rate'] .kpi-value")
-        won, lost = [count_of(alice, [stage], first_day, last) for stage in ("won", "lost")]
-        assert min(won, lost) > 0
+        won, lost_count = [count_of(alice, [stage], first_day, last) for stage in ("won", "lost")]
+        assert min(won, lost_count) > 0
 
         async def is_of_the_leads() -> None:
             percentages = re.findall(r"^\d+(?=%)", await rate.inner_text())
             assert len(percentages) == 1
-            assert abs(int(percentages[0]) - 100 * won / (won + lost)) <= 0.5
+            assert abs(int(percentages[0]) - 100 * won / (won + lost_count)) <= 0.5
 
         await eventually(is_of_the_leads)
         await expect(page.locator(".kpi[aria-label='Open pipeline'] .kpi-value")).to_contain_text("until")

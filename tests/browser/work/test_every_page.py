@@ -20,8 +20,8 @@ def busy_desk(desk: Desk) -> Desk:
     for lead in leads[:2]:
         agent.run("lead.delete", id=lead["id"])
     agent.run("lead.update", id=leads[2]["id"], title="Piloted and renamed", revision=leads[2]["revision"])
-    decided = agent.run("lead.delete", id=leads[3]["id"])["plan_id"]
-    alice.run("plan.reject", id=decided, reason="We still need this one.")
+    decided_plan = agent.run("lead.delete", id=leads[3]["id"])["plan_id"]
+    alice.run("plan.reject", id=decided_plan, reason="We still need this one.")
     tiles = [{"kind": "kpi", "model": "lead"}, {"kind": "bar", "model": "lead", "by": "stage", "w": 6}]
     alice.run("dashboard.create", name="Of the visits", tiles=json.dumps(tiles))
     return desk

@@ -138,8 +138,8 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
         tokens = page.locator(".filter-token")
         await expect(tokens).to_have_text(["Expected revenueis at least80,000.00", "Stageis one ofNew, Won"])
         conditions = [("expected_revenue_minor", "gte", 8_000_000), ("stage", "in", ["new", "won"])]
-        about = [{"field": field, "op": op, "value": value} for field, op, value in conditions]
-        few = f"{alice.run('lead.search', filter=about, limit=1)['total']} records"
+        lead_filter = [{"field": field, "op": op, "value": value} for field, op, value in conditions]
+        few = f"{alice.run('lead.search', filter=lead_filter, limit=1)['total']} records"
         await expect(page.locator(".count")).to_have_text(few)
         await page.reload()
         await expect(page.locator(".count")).to_have_text(few)
@@ -442,7 +442,7 @@ async def test_a_view_is_shared_removed_and_brought_back(
 async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    def moved() -> list[str]:
+    def moved_views() -> list[str]:
         return [view["query"] for view in alice.run("view.list", limit=200) if view["name"] == f"Kept here {mark}"]
 
     async with desk.page(browser) as page:
@@ -456,7 +456,7 @@ async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
         await page.click(f".views a:has-text('Kept here {mark}')")
 
         await expect(page).to_have_url(re.compile("&order=-city$"))
-        assert moved() == ['{"order":[{"field":"city","dir":"desc"}]}']
+        assert moved_views() == ['{"order":[{"field":"city","dir":"desc"}]}']
 
 
 async def test_favourites_are_marked_by_the_star_and_are_ones_own(browser: Browser, desk: Desk) -> None:
@@ -568,15 +568,15 @@ async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
         first_lead = alice.run("lead.list", filter=view["filter"], order=view["order"], limit=1)[0]
         await expect(page.locator("#cell-0-0")).to_have_text(first_lead["title"])
         await expect(page.locator(".filter-token")).to_have_count(2)
-        mine = page.locator(".views a", has_text="Mine")
-        await expect(mine.locator(".count-of")).to_have_text(re.compile(r"\d+"))
-        await mine.click()
+        own_tab = page.locator(".views a", has_text="Mine")
+        await expect(own_tab.locator(".count-of")).to_have_text(re.compile(r"\d+"))
+        await own_tab.click()
         await expect(page.locator(".filter-token").first).to_contain_text("Owneris")
         await page.click(".views a:has-text('All')")
         await expect(page.locator(".filter-token")).to_have_count(0)
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
         # A declared view is not changed: what one changes is saved as another view.
-        await mine.click()
+        await own_tab.click()
         await page.click("[role=columnheader]:has-text('Title')")
         await page.wait_for_selector(".view-changed")
         await expect(page.locator(".tool-bar button:text-is('Save')")).to_have_count(0)
@@ -587,8 +587,8 @@ async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
 ) -> None:
     ids = [str(alice.run("lead.create", title=f"Row of three {mark} {number}")["id"]) for number in range(3)]
     async with desk.page(browser) as page:
-        where = filtered(("title", "contains", f"Row of three {mark}"))
-        await desk.sign_in(page, "alice", f"/models/lead?order=-title&{where}")
+        lead_filter = filtered(("title", "contains", f"Row of three {mark}"))
+        await desk.sign_in(page, "alice", f"/models/lead?order=-title&{lead_filter}")
         await page.click("#cell-0-0 a")
         await page.wait_for_selector(f"h1:text-is('Row of three {mark} 2')")
         place = page.locator(".record-place")

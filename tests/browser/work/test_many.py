@@ -37,8 +37,8 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
     ids = several(alice, f"Bulky {mark}", 4)
     alice.run("lead.qualify", id=ids[3])
     async with desk.page(browser) as page:
-        where = filtered(("title", "contains", f"Bulky {mark}"))
-        await desk.sign_in(page, "alice", f"/models/lead?order=title&{where}")
+        lead_filter = filtered(("title", "contains", f"Bulky {mark}"))
+        await desk.sign_in(page, "alice", f"/models/lead?order=title&{lead_filter}")
         await page.wait_for_selector("#cell-3-0 a")
         await expect(page.locator(".count")).to_have_text("4 records")
         await settle(page)
@@ -105,8 +105,8 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
         await page.click("dialog[open] .button.strong")
         await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 130.", timeout=LONG_MS)
 
-        changed = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
-        assert {lead["source"] for lead in changed} == {"fair"}
+        changed_leads = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
+        assert {lead["source"] for lead in changed_leads} == {"fair"}
         await page.keyboard.press("Escape")
         await expect(page.locator(".bulk-bar")).to_have_count(0)
 
@@ -116,7 +116,7 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     ids = several(alice, f"Half way {mark}", 6)
-    about = [{"field": "id", "op": "in", "value": ids}]
+    lead_filter = [{"field": "id", "op": "in", "value": ids}]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", f"Half way {mark}")))
         await page.wait_for_selector("#cell-5-0 a")
@@ -125,19 +125,19 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
         await choose(page, "Delete")
         requested_urls: list[str] = []
 
-        async def third(route: Route) -> None:
+        async def answer_third(route: Route) -> None:
             requested_urls.append(route.request.url)
             if len(requested_urls) == 3:
                 await page.context.clear_cookies()
             await route.continue_()
 
-        await page.route("**/api/lead/delete", third)
+        await page.route("**/api/lead/delete", answer_third)
         await page.click("dialog[open] .risky")
 
         await expect(page.locator("p[role=status]:has-text('Refused')")).to_have_text(
             "Done: 2. Sent for approval: 0. Refused: 0. Not run: 4.", timeout=LONG_MS
         )
-        assert len(alice.run("lead.list", filter=about)) == 4
+        assert len(alice.run("lead.list", filter=lead_filter)) == 4
         assert len(requested_urls) == 3
         await page.fill("#session-password", "countersign-demo")
         await page.press("#session-password", "Enter")

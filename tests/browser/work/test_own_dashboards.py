@@ -17,9 +17,9 @@ TILES = (
 )
 
 
-def arranged(person: Caller, name: str, tiles: Sequence[object] = TILES, **more: object) -> str:
+def arranged(person: Caller, name: str, tiles: Sequence[object] = TILES, **options: object) -> str:
     """A dashboard of a person; its id."""
-    return str(person.run("dashboard.create", name=name, tiles=json.dumps(tiles), **more)["id"])
+    return str(person.run("dashboard.create", name=name, tiles=json.dumps(tiles), **options)["id"])
 
 
 def kept(person: Caller, dashboard: str) -> list[tuple[str, int]]:

@@ -208,8 +208,8 @@ async def test_a_page_does_nothing_for_whoever_signed_in_beside_it(browser: Brow
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/models/party")
         await page.wait_for_selector("#cell-0-0")
-        beside = await page.context.new_page()
-        await desk.sign_in(beside, "root")
+        second_page = await page.context.new_page()
+        await desk.sign_in(second_page, "root")
         await page.bring_to_front()
         await page.click("nav >> text=Approvals")
 
@@ -245,10 +245,12 @@ async def test_a_placeholder_is_no_text_to_edit_and_a_hidden_field_no_empty_one(
         await desk.sign_in(page, "bob", f"/models/party/records/{party['id']}")
         await page.wait_for_selector("main .masked")
         await expect(page.locator("main")).to_contain_text(party["name"])
-        hidden = page.locator(".fact:has-text('tax id')")
-        await expect(hidden).to_contain_text("You don’t have access")
-        typed = await page.eval_on_selector_all("main input, main textarea", "all => all.map(each => each.value)")
-        assert party["name"] not in typed
+        hidden_fact = page.locator(".fact:has-text('tax id')")
+        await expect(hidden_fact).to_contain_text("You don’t have access")
+        input_values = await page.eval_on_selector_all(
+            "main input, main textarea", "all => all.map(each => each.value)"
+        )
+        assert party["name"] not in input_values
 
 
 @pytest.mark.full
@@ -315,8 +317,8 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
-        others = page.locator(".timeline li", has_text="Bob knows them.")
-        await expect(others).to_contain_text("bob commented")
+        bobs_comment = page.locator(".timeline li", has_text="Bob knows them.")
+        await expect(bobs_comment).to_contain_text("bob commented")
         await page.fill("#new-comment", "Call back\non Monday.")
         await page.reload()
         await expect(page.locator("#new-comment")).to_have_value("Call back\non Monday.")
@@ -328,7 +330,7 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
         await expect(page.locator("#new-comment")).to_be_focused()
         await is_said("Bob knows them.", "Call back\non Monday.")
         # Another person's comment has no actions.
-        await expect(others.locator(".menu")).to_have_count(0)
+        await expect(bobs_comment.locator(".menu")).to_have_count(0)
         await assert_accessible(page, axe)
 
         await own_comment.locator(".menu > button").click()
@@ -438,9 +440,9 @@ async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_
         action = page.locator("[data-action='lead.qualify']")
 
         async def is_beside_the_title() -> None:
-            beside, title = await box(action), await box(page.locator("h1"))
-            assert beside["x"] >= title["x"] + title["width"]
-            assert beside["y"] < title["y"] + title["height"]
+            action_box, title = await box(action), await box(page.locator("h1"))
+            assert action_box["x"] >= title["x"] + title["width"]
+            assert action_box["y"] < title["y"] + title["height"]
 
         async def is_above_the_bar() -> None:
             above, bar = await box(action), await box(page.locator(".bottom-bar"))
@@ -521,19 +523,19 @@ async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approva
     agent.run("lead.delete", id=other_lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
-        waiting = page.locator(".timeline li:has(.chip:text-is('Waiting for approval'))")
-        await expect(waiting).to_have_count(1)
-        await expect(waiting).to_contain_text("timeline-bot for alice proposed “Delete lead”")
+        waiting_entry = page.locator(".timeline li:has(.chip:text-is('Waiting for approval'))")
+        await expect(waiting_entry).to_have_count(1)
+        await expect(waiting_entry).to_contain_text("timeline-bot for alice proposed “Delete lead”")
         await page.click(".timeline-filter button:text-is('People')")
-        await expect(waiting).to_have_count(0)
+        await expect(waiting_entry).to_have_count(0)
         await page.click(".timeline-filter button:text-is('Agents')")
-        await waiting.get_by_text("Review").click()
+        await waiting_entry.get_by_text("Review").click()
         await page.wait_for_url(f"**/approvals?plan={plan}")
 
         alice.run("plan.reject", id=plan, reason="Not this one")
         await page.goto(f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector(".timeline li")
-        await expect(waiting).to_have_count(0)
+        await expect(waiting_entry).to_have_count(0)
 
 
 async def test_comments_and_history_are_shown_without_proposals_and_a_comment_does_not_load_them_again(

@@ -12,8 +12,8 @@ CHOSEN = "a long password of dora"
 
 def sign_in_status(desk: Desk, name: str) -> int:
     """The status of a sign-in to the API as this person with the chosen password."""
-    sent = {"username": name, "password": CHOSEN}
-    return httpx.post(f"{desk.url}/api/auth/login", json=sent, timeout=60, verify=TLS).status_code
+    credentials = {"username": name, "password": CHOSEN}
+    return httpx.post(f"{desk.url}/api/auth/login", json=credentials, timeout=60, verify=TLS).status_code
 
 
 async def refuse(route: Route) -> None:
@@ -127,6 +127,6 @@ async def test_an_invitation_that_failed_continues_with_the_same_person_and_only
         await page.wait_for_selector(".signed .secret")
 
     (user,) = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": name}])
-    given = root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}])
-    titles = [root.run("role.get", id=grant["role"])["title"] for grant in given]
+    grants = root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}])
+    titles = [root.run("role.get", id=grant["role"])["title"] for grant in grants]
     assert titles == ["clerk"]

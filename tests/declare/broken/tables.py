@@ -16,9 +16,9 @@ def table_case(remedy: str, table: Table) -> BrokenModules:
     return models_case(tables.tables_are_named, "plant.table", remedy, adopted(table=table))
 
 
-def column_case(remedy: str, wrong: Field, rule: Rule = tables.columns_fit) -> BrokenModules:
+def column_case(remedy: str, wrong_field: Field, rule: Rule = tables.columns_fit) -> BrokenModules:
     """A case of one wrong field of a model with a table of its own."""
-    return models_case(rule, "plant.a", remedy, model("Plant", {"title": Text(), "a": wrong}))
+    return models_case(rule, "plant.a", remedy, model("Plant", {"title": Text(), "a": wrong_field}))
 
 
 def computed(title: str) -> str:

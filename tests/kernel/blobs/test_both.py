@@ -29,53 +29,53 @@ async def _stored(blobs: BlobStore, data: bytes, upload: str = "up") -> str:
 
 async def test_a_file_sent_in_one_piece_is_stored_under_its_digest(blobs: BlobStore) -> None:
     staged_part = await blobs.stage("up", 0, arriving(_DATA))
-    sealed = await blobs.seal("up", [staged_part], len(_DATA), _SHA)
+    sealed_digest = await blobs.seal("up", [staged_part], len(_DATA), _SHA)
 
     assert staged_part == Part(0, len(_DATA), _SHA)
-    assert sealed == _SHA
+    assert sealed_digest == _SHA
     assert await blobs.size(_SHA) == len(_DATA)
     assert await content(blobs, _SHA) == _DATA
 
 
-@pytest.mark.parametrize("announced", [None, digest_of(_LARGE)])
-async def test_parts_may_come_in_any_order(blobs: BlobStore, announced: str | None) -> None:
+@pytest.mark.parametrize("announced_digest", [None, digest_of(_LARGE)])
+async def test_parts_may_come_in_any_order(blobs: BlobStore, announced_digest: str | None) -> None:
     cuts = [0, 5 * PIECE_BYTES, 5 * PIECE_BYTES + 3, 17 * PIECE_BYTES, len(_LARGE)]
     pairs = list(itertools.pairwise(cuts))
 
     parts = [await blobs.stage("up", start, arriving(_LARGE[start:stop])) for start, stop in reversed(pairs)]
-    sealed = await blobs.seal("up", parts, len(_LARGE), announced)
+    sealed_digest = await blobs.seal("up", parts, len(_LARGE), announced_digest)
 
-    assert sealed == digest_of(_LARGE)
-    assert await content(blobs, sealed) == _LARGE
+    assert sealed_digest == digest_of(_LARGE)
+    assert await content(blobs, sealed_digest) == _LARGE
 
 
 async def test_bytes_sent_again_replace_the_bytes_they_overlap(blobs: BlobStore) -> None:
     first_part = await blobs.stage("up", 0, arriving(b"aaaaaaaa"))
     second_part = await blobs.stage("up", 4, arriving(b"BBBBBBBB"))
-    third = await blobs.stage("up", 2, arriving(b"cc"))
+    third_part = await blobs.stage("up", 2, arriving(b"cc"))
 
-    sealed = await blobs.seal("up", [first_part, second_part, third], 12, None)
+    sealed_digest = await blobs.seal("up", [first_part, second_part, third_part], 12, None)
 
-    assert await content(blobs, sealed) == b"aaccBBBBBBBB"
+    assert await content(blobs, sealed_digest) == b"aaccBBBBBBBB"
 
 
 @pytest.mark.parametrize("data", [b"", b"bytes", _DATA])
 async def test_bytes_at_hand_are_stored_under_their_digest(blobs: BlobStore, data: bytes) -> None:
-    sealed = await blobs.put(data)
+    stored_digest = await blobs.put(data)
 
-    assert sealed == digest_of(data)
-    assert await content(blobs, sealed) == data
+    assert stored_digest == digest_of(data)
+    assert await content(blobs, stored_digest) == data
     assert await staged_in(blobs) == []
 
 
 async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
     staged_part = await blobs.stage("up", 0, arriving(b""))
 
-    sealed = await blobs.seal("up", [staged_part], 0, digest_of(b""))
+    sealed_digest = await blobs.seal("up", [staged_part], 0, digest_of(b""))
 
     assert staged_part == Part(0, 0, digest_of(b""))
-    assert await blobs.size(sealed) == 0
-    assert await content(blobs, sealed) == b""
+    assert await blobs.size(sealed_digest) == 0
+    assert await content(blobs, sealed_digest) == b""
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -91,9 +91,9 @@ def test_the_digest_and_the_bytes_do_not_depend_on_the_pieces(
         upload = ids.new_uuid()
         parts = [await blobs.stage(upload, a, arriving(data[a:b], chunk=chunk)) for a, b in pairs]
         assert [staged_part.sha256 for staged_part in parts] == [digest_of(data[a:b]) for a, b in pairs]
-        sealed = await blobs.seal(upload, parts, len(data), None)
-        assert sealed == digest_of(data)
-        assert await content(blobs, sealed) == data
+        sealed_digest = await blobs.seal(upload, parts, len(data), None)
+        assert sealed_digest == digest_of(data)
+        assert await content(blobs, sealed_digest) == data
 
     asyncio.run(send())
 
@@ -168,9 +168,9 @@ async def test_bytes_that_are_not_the_announced_ones_are_not_kept(blobs: BlobSto
     step = -(-len(_DATA) // pieces)
     parts = [await blobs.stage("up", at, arriving(_DATA[at : at + step])) for at in range(0, len(_DATA), step)]
 
-    for announced in (digest_of(b"other"), _SHA.upper(), "../../escape"):
+    for announced_digest in (digest_of(b"other"), _SHA.upper(), "../../escape"):
         with pytest.raises(ChecksumMismatch):
-            await blobs.seal("up", parts, len(_DATA), announced)
+            await blobs.seal("up", parts, len(_DATA), announced_digest)
 
     assert await sealed_in(blobs) == []
     assert await blobs.seal("up", parts, len(_DATA), _SHA) == _SHA
@@ -192,24 +192,24 @@ async def test_parts_with_a_gap_or_an_overhang_are_refused(blobs: BlobStore, par
 
 
 async def test_the_same_bytes_from_two_uploads_at_once_are_stored_once(blobs: BlobStore) -> None:
-    whole = await blobs.stage("one", 0, arriving(_DATA))
+    whole_part = await blobs.stage("one", 0, arriving(_DATA))
     halves = [
         await blobs.stage("two", 0, arriving(_DATA[:1000])),
         await blobs.stage("two", 1000, arriving(_DATA[1000:])),
     ]
 
-    sealed = await asyncio.gather(
-        *(blobs.seal("one", [whole], len(_DATA), _SHA) for _ in range(3)),
+    sealed_digests = await asyncio.gather(
+        *(blobs.seal("one", [whole_part], len(_DATA), _SHA) for _ in range(3)),
         *(blobs.seal("two", halves, len(_DATA), None) for _ in range(3)),
     )
 
-    assert set(sealed) == {_SHA}
+    assert set(sealed_digests) == {_SHA}
     assert await sealed_in(blobs) == [_SHA]
     assert await content(blobs, _SHA) == _DATA
 
 
 async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobStore) -> None:
-    sealed = await _stored(blobs, _DATA, "one")
+    sealed_digest = await _stored(blobs, _DATA, "one")
     await blobs.stage("two", 0, arriving(b"x"))
 
     assert await staged_in(blobs) == ["one", "two"]
@@ -218,7 +218,7 @@ async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobSt
     await blobs.discard("never")
 
     assert await staged_in(blobs) == ["two"]
-    assert await content(blobs, sealed) == _DATA
+    assert await content(blobs, sealed_digest) == _DATA
 
 
 @pytest.mark.parametrize(
@@ -234,24 +234,24 @@ async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobSt
     ],
 )
 async def test_any_stretch_of_a_blob_can_be_read(blobs: BlobStore, start: int, stop: int) -> None:
-    sealed = await _stored(blobs, _DATA)
+    sealed_digest = await _stored(blobs, _DATA)
 
-    pieces = [piece async for piece in blobs.read(sealed, start, stop)]
+    pieces = [piece async for piece in blobs.read(sealed_digest, start, stop)]
 
     assert b"".join(pieces) == _DATA[start:stop]
     assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
 
 
 async def test_a_deleted_blob_is_missing_and_can_be_stored_again(blobs: BlobStore) -> None:
-    sealed = await _stored(blobs, _DATA)
+    sealed_digest = await _stored(blobs, _DATA)
 
-    await blobs.delete(sealed)
-    await blobs.delete(sealed)
+    await blobs.delete(sealed_digest)
+    await blobs.delete(sealed_digest)
 
-    assert await blobs.size(sealed) is None
+    assert await blobs.size(sealed_digest) is None
     assert await sealed_in(blobs) == []
     with pytest.raises(NotFound):
-        await content(blobs, sealed)
+        await content(blobs, sealed_digest)
     assert await content(blobs, await _stored(blobs, _DATA)) == _DATA
 
 
@@ -280,11 +280,11 @@ async def test_an_upload_id_cannot_walk_out_of_the_staging_folder(blobs: BlobSto
 
 async def test_the_listings_tell_when_something_last_changed(blobs: BlobStore) -> None:
     earliest = clock.now() - 2 * clock.SECOND
-    sealed = await _stored(blobs, b"x")
-    after = clock.now() + 2 * clock.SECOND
+    sealed_digest = await _stored(blobs, b"x")
+    latest = clock.now() + 2 * clock.SECOND
 
-    assert [(upload, earliest <= at <= after) async for upload, at in blobs.staged()] == [("up", True)]
-    assert [(sha, earliest <= at <= after) async for sha, at, _ in blobs.sealed()] == [(sealed, True)]
+    assert [(upload, earliest <= at <= latest) async for upload, at in blobs.staged()] == [("up", True)]
+    assert [(sha, earliest <= at <= latest) async for sha, at, _ in blobs.sealed()] == [(sealed_digest, True)]
 
 
 async def test_an_empty_store_lists_nothing(blobs: BlobStore) -> None:
@@ -300,17 +300,17 @@ async def test_the_check_leaves_nothing_behind(blobs: BlobStore) -> None:
 
 
 async def test_a_signed_address_gives_the_blob_and_ranges_of_it(s3_blobs: BlobStore) -> None:
-    sealed = await _stored(s3_blobs, _DATA)
+    sealed_digest = await _stored(s3_blobs, _DATA)
 
-    address = await s3_blobs.signed_url(sealed, "file.zip", 60)
+    address = await s3_blobs.signed_url(sealed_digest, "file.zip", 60)
 
     assert address is not None
     async with httpx.AsyncClient(trust_env=False) as client:
-        whole = await client.get(address)
+        whole_answer = await client.get(address)
         some = await client.get(address, headers={"Range": "bytes=10-19"})
-    assert whole.content == _DATA
-    assert whole.headers["Content-Type"] == "application/octet-stream"
-    assert whole.headers["Content-Disposition"] == "attachment"
+    assert whole_answer.content == _DATA
+    assert whole_answer.headers["Content-Type"] == "application/octet-stream"
+    assert whole_answer.headers["Content-Disposition"] == "attachment"
     assert (some.status_code, some.content) == (206, _DATA[10:20])
 
 

@@ -40,4 +40,4 @@ def test_the_later_part_counts_wherever_parts_overlap(size: int, stretches: list
         return
 
     assert _flat(part_ranges) == expected
-    assert all(earlier.part is not after.part for earlier, after in itertools.pairwise(part_ranges))
+    assert all(earlier.part is not later.part for earlier, later in itertools.pairwise(part_ranges))

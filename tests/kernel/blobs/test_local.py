@@ -113,14 +113,14 @@ async def test_a_writer_that_still_runs_cannot_reach_what_was_sealed(tmp_path: P
     staged_part = await blobs.stage("up", 0, arriving(data))
     attack = asyncio.create_task(blobs.stage("up", 0, slow()))
     await began.wait()
-    sealed = await blobs.seal("up", [staged_part], len(data), None)
+    sealed_digest = await blobs.seal("up", [staged_part], len(data), None)
     may_end.set()
     await attack
     await blobs.stage("up", 0, arriving(b"evil" * _MIB))
     await blobs.stage("up", 0, arriving(data))
     await blobs.stage("up", 5, arriving(b"evil"))
 
-    assert digest_of(await content(blobs, sealed)) == sealed == digest_of(data)
+    assert digest_of(await content(blobs, sealed_digest)) == sealed_digest == digest_of(data)
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -128,11 +128,11 @@ async def test_no_caller_may_write_to_a_sealed_file(tmp_path: Path, pieces: int)
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     parts = [await blobs.stage("up", at * 5, arriving(b"bytes")) for at in range(pieces)]
 
-    sealed = await blobs.seal("up", parts, 5 * pieces, None)
+    sealed_digest = await blobs.seal("up", parts, 5 * pieces, None)
     await blobs.discard("up")
 
     [path] = _files(tmp_path)
-    assert path == tmp_path / "sealed" / sealed[:2] / sealed[2:4] / sealed
+    assert path == tmp_path / "sealed" / sealed_digest[:2] / sealed_digest[2:4] / sealed_digest
     assert stat.S_IMODE(path.stat().st_mode) == 0o440
     assert path.stat().st_nlink == 1
 
@@ -140,14 +140,14 @@ async def test_no_caller_may_write_to_a_sealed_file(tmp_path: Path, pieces: int)
 async def test_a_blob_that_lost_bytes_is_healed_by_sealing_it_again(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     staged_part = await blobs.stage("one", 0, arriving(b"bytes"))
-    sealed = await blobs.seal("one", [staged_part], 5, None)
+    sealed_digest = await blobs.seal("one", [staged_part], 5, None)
     await blobs.discard("one")
-    os.truncate(tmp_path / "sealed" / sealed[:2] / sealed[2:4] / sealed, 0)
+    os.truncate(tmp_path / "sealed" / sealed_digest[:2] / sealed_digest[2:4] / sealed_digest, 0)
 
     staged_part = await blobs.stage("two", 0, arriving(b"bytes"))
     await blobs.seal("two", [staged_part], 5, None)
 
-    assert await content(blobs, sealed) == b"bytes"
+    assert await content(blobs, sealed_digest) == b"bytes"
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -166,11 +166,11 @@ async def test_a_reader_keeps_its_blob_while_it_is_deleted(tmp_path: Path) -> No
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     data = os.urandom(3 * _MIB)
     staged_part = await blobs.stage("up", 0, arriving(data))
-    sealed = await blobs.seal("up", [staged_part], len(data), None)
+    sealed_digest = await blobs.seal("up", [staged_part], len(data), None)
 
-    reading = blobs.read(sealed, 0, len(data))
+    reading = blobs.read(sealed_digest, 0, len(data))
     received = await anext(reading)
-    await blobs.delete(sealed)
+    await blobs.delete(sealed_digest)
     received += b"".join([piece async for piece in reading])
 
     assert received == data
@@ -179,10 +179,10 @@ async def test_a_reader_keeps_its_blob_while_it_is_deleted(tmp_path: Path) -> No
 async def test_a_reader_that_stops_early_leaves_no_file_open(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     staged_part = await blobs.stage("up", 0, arriving(bytes(3 * _MIB)))
-    sealed = await blobs.seal("up", [staged_part], 3 * _MIB, None)
+    sealed_digest = await blobs.seal("up", [staged_part], 3 * _MIB, None)
 
     for _ in range(20):
-        reading = blobs.read(sealed, 0, 3 * _MIB)
+        reading = blobs.read(sealed_digest, 0, 3 * _MIB)
         await anext(reading)
         del reading
 
@@ -299,5 +299,5 @@ async def _staged_parts_seal(blobs: BlobStore, reports: list[list[str]]) -> None
     for upload in [name for name in staged if int(name.removeprefix("up-")) % 3]:
         offset, length, sha = staged[upload]
         staged_part = Part(int(offset), int(length), sha)
-        sealed = await blobs.seal(upload, [staged_part], staged_part.length, sha)
-        assert digest_of(await content(blobs, sealed)) == sha
+        sealed_digest = await blobs.seal(upload, [staged_part], staged_part.length, sha)
+        assert digest_of(await content(blobs, sealed_digest)) == sha

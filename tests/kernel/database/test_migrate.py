@@ -140,7 +140,7 @@ CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;
 
 
 @pytest.mark.parametrize(
-    ("changed", "into"),
+    ("changed_sql", "into"),
     [
         ("", ""),
         ("note TEXT", "note BIGINT"),
@@ -154,16 +154,16 @@ CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;
     ],
 )
 async def test_a_description_shows_a_schema_that_differs(
-    database_url: str, write: Write, changed: str, into: str
+    database_url: str, write: Write, changed_sql: str, into: str
 ) -> None:
     migrated = await open_database(database_url, schema="shop")
     await upgrade(migrated, write(FIRST, SECOND, THIRD))
     schema_found = await describe_schema(migrated)
     await migrated.close()
-    written = await open_database(database_url.replace(".db", "2.db"), schema="shop2")
-    async with written.transaction() as transaction:
-        await transaction.run(in_dialect(WHOLE.replace(changed, into), written.dialect))
-    wanted = (await describe_schema(written)).replace("shop2.", "shop.")
-    await written.close()
+    changed_database = await open_database(database_url.replace(".db", "2.db"), schema="shop2")
+    async with changed_database.transaction() as transaction:
+        await transaction.run(in_dialect(WHOLE.replace(changed_sql, into), changed_database.dialect))
+    expected_schema = (await describe_schema(changed_database)).replace("shop2.", "shop.")
+    await changed_database.close()
 
-    assert (schema_found == wanted) == (changed == into)
+    assert (schema_found == expected_schema) == (changed_sql == into)

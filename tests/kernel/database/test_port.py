@@ -100,18 +100,18 @@ async def test_a_transaction_sees_its_own_writes_and_others_do_not(database: Dat
 
 
 async def test_a_savepoint_undoes_its_own_block(database: Database) -> None:
-    done: list[str] = []
+    actions_run: list[str] = []
 
     async with database.transaction() as transaction:
         await transaction.run(PUT, 1, "a")
-        transaction.after_commit(lambda: done.append("outer"))
+        transaction.after_commit(lambda: actions_run.append("outer"))
         with suppress(ConstraintViolation):
             async with transaction.savepoint():
-                transaction.after_commit(lambda: done.append("undone"))
+                transaction.after_commit(lambda: actions_run.append("undone"))
                 await transaction.run(PUT, 2, "b")
                 await transaction.run(PUT, 3, "a")
         async with transaction.savepoint():
-            transaction.after_commit(lambda: done.append("inner"))
+            transaction.after_commit(lambda: actions_run.append("inner"))
             await transaction.run(PUT, 4, "d")
             with suppress(Refusal):
                 async with transaction.savepoint():
@@ -119,7 +119,7 @@ async def test_a_savepoint_undoes_its_own_block(database: Database) -> None:
                     raise Refusal
 
     assert await things(database) == [1, 4]
-    assert done == ["outer", "inner"]
+    assert actions_run == ["outer", "inner"]
 
 
 async def test_actions_run_after_the_commit_and_before_the_caller_continues(database: Database) -> None:
@@ -172,9 +172,9 @@ async def test_a_broken_rule_of_the_schema_is_a_constraint_violation(database: D
 
 
 async def test_a_reader_cannot_write(database: Database) -> None:
-    for read in (database.fetch, database.fetch_one, database.scan):
+    for read_statement in (database.fetch, database.fetch_one, database.scan):
         with pytest.raises(WrittenOutsideTransaction):
-            await read("INSERT INTO thing (id, word) VALUES (1, 'a') RETURNING id")
+            await read_statement("INSERT INTO thing (id, word) VALUES (1, 'a') RETURNING id")
 
     assert await things(database) == []
 
@@ -202,8 +202,8 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(
         await asyncio.wait_for(put(database, first_number + 7), 60)
 
         written_numbers = [number - first_number for number in await things(database) if number >= first_number]
-        allowed = [[0, 1, 2, 5, 6, 7]] if outcome is None else [[0, 1, 2, 5, 6, 7], [5, 6, 7]]
-        assert written_numbers in allowed
+        allowed_numbers = [[0, 1, 2, 5, 6, 7]] if outcome is None else [[0, 1, 2, 5, 6, 7], [5, 6, 7]]
+        assert written_numbers in allowed_numbers
         is_finished = work.waited <= len(outcomes)
         outcomes.append(outcome)
 
@@ -219,12 +219,12 @@ async def _awaited(work: CancelAtWait) -> None:
 async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(database_url: str, is_late: bool) -> None:
     database = await open_database(database_url, schema="shop", pool=1, reserve_bytes=0)
 
-    async def read(number: int) -> None:
+    async def read_rows(number: int) -> None:
         # A statement that was never run before is prepared first, which is one more wait.
         await database.fetch(f"SELECT {number} + (SELECT count(*) FROM (SELECT 1) AS one)")
 
     for at in range(100):
-        work = CancelAtWait(read(at), at, is_late=is_late)
+        work = CancelAtWait(read_rows(at), at, is_late=is_late)
         await asyncio.gather(_awaited(work), return_exceptions=True)
         async with database.transaction() as transaction:
             assert len(await transaction.fetch("SELECT 1")) == 1
@@ -265,8 +265,8 @@ async def test_a_scan_ends_at_the_deadline(database: Database, database_url: str
 async def test_a_scan_that_no_caller_waits_for_any_more_ends_at_once(database_url: str) -> None:
     database = await open_database(database_url, schema="shop", pool=1, read_deadline_s=600)
     scan = asyncio.create_task(database.scan(ENDLESS))
-    done, _ = await asyncio.wait([scan], timeout=0.2)
-    assert not done
+    finished, _ = await asyncio.wait([scan], timeout=0.2)
+    assert not finished
 
     scan.cancel()
 
@@ -355,8 +355,8 @@ async def test_closing_waits_for_transactions_under_way(database_url: str) -> No
     writing = asyncio.create_task(write())
     await entered.wait()
     closing = asyncio.create_task(database.close())
-    done, _ = await asyncio.wait([closing], timeout=0.1)
-    assert not done
+    finished, _ = await asyncio.wait([closing], timeout=0.1)
+    assert not finished
     may_go.set()
     await asyncio.gather(writing, closing)
 

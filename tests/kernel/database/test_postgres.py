@@ -38,11 +38,11 @@ async def _end_connections(url: str) -> None:
 
 
 async def test_an_opened_database_holds_one_connection_until_more_work_at_once(shop: Database) -> None:
-    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-    assert await shop.fetch(others) == [(1,)]
+    count_connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    assert await shop.fetch(count_connections) == [(1,)]
 
     await asyncio.gather(*(shop.fetch("SELECT pg_sleep(0.05)") for _ in range(4)))
-    assert await shop.fetch(others) == [(4,)]
+    assert await shop.fetch(count_connections) == [(4,)]
 
 
 async def test_connections_that_died_idle_fail_no_request(shop: Database, postgres_url: str) -> None:
@@ -133,12 +133,14 @@ async def test_schemas_do_not_see_each_other(shop: Database, postgres_url: str) 
 
 
 async def test_of_several_that_open_at_once_one_creates_the_schema_and_all_use_it(postgres_url: str) -> None:
-    opened = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
+    opened_databases = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
 
-    schemas = {await each.fetch_one("SELECT oid, nspname FROM pg_namespace WHERE nspname = 'new'") for each in opened}
+    schemas = {
+        await each.fetch_one("SELECT oid, nspname FROM pg_namespace WHERE nspname = 'new'") for each in opened_databases
+    }
     assert len(schemas) == 1
-    assert [await each.fetch_one("SELECT current_schema()") for each in opened] == [("new",)] * 8
-    await asyncio.gather(*(database.close() for database in opened))
+    assert [await each.fetch_one("SELECT current_schema()") for each in opened_databases] == [("new",)] * 8
+    await asyncio.gather(*(database.close() for database in opened_databases))
 
 
 async def test_more_callers_than_connections_wait_for_their_turn(shop: Database) -> None:

@@ -65,13 +65,13 @@ async def test_each_missing_right_is_named_by_the_statement_that_gives_it(unpriv
         await unprivileged_role.upgraded()
     statement = tableless.value.remedy.partition("run: ")[2]
     await unprivileged_role.give(statement)
-    done = await unprivileged_role.upgraded()
+    migrations_run = await unprivileged_role.upgraded()
 
     assert "GRANT CREATE ON DATABASE test_" in schemaless.value.remedy
     assert schemaless.value.remedy.endswith(f' TO "{unprivileged_role.role}";')
     assert unusable.value.remedy.endswith(f'GRANT USAGE, CREATE ON SCHEMA shop TO "{unprivileged_role.role}";')
     assert statement == f'GRANT CREATE ON SCHEMA shop TO "{unprivileged_role.role}";'
-    assert done[0] == "0001_initial"
+    assert migrations_run[0] == "0001_initial"
 
 
 async def test_the_right_to_make_a_schema_is_enough(unprivileged_role: UnprivilegedRole) -> None:
@@ -80,11 +80,11 @@ async def test_the_right_to_make_a_schema_is_enough(unprivileged_role: Unprivile
     await unprivileged_role.give(refusal.value.remedy.partition("run: ")[2])
 
     (await unprivileged_role.rights()).require_new()
-    done = await unprivileged_role.upgraded()
+    migrations_run = await unprivileged_role.upgraded()
 
     rights = await unprivileged_role.rights()
     rights.require_upgrade()
-    assert done
+    assert migrations_run
     assert rights.has_tables
     with pytest.raises(NotEmpty):
         rights.require_new()
@@ -108,7 +108,7 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileg
         "CREATE TABLE shop.thing (id int)",
     )
     database = await open_database(unprivileged_role.url, schema="shop", pool=1)
-    with pytest.raises(Unavailable) as denied:
+    with pytest.raises(Unavailable) as denial:
         await database.fetch("SELECT id FROM thing")
     await database.close()
 
@@ -123,7 +123,7 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileg
     with pytest.raises(PrivilegeMissing) as unaltered:
         rights.require_upgrade()
 
-    assert "countersign doctor" in denied.value.detail
+    assert "countersign doctor" in denial.value.detail
     assert f"to the role {unprivileged_role.other}" in refusal.value.detail
     assert unprivileged_role.other in unaltered.value.detail
     assert f'OWNER TO "{unprivileged_role.role}"' in unaltered.value.remedy

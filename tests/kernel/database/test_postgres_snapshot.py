@@ -30,9 +30,9 @@ async def test_a_snapshot_includes_tables_that_an_upgrade_creates_while_it_waits
 
     async with upgrading.transaction():
         await upgrading.execute("ALTER TABLE kept.first ADD COLUMN more int; CREATE TABLE kept.second (id int)")
-        taking = asyncio.create_task(snapshot_count())
+        snapshot_task = asyncio.create_task(snapshot_count())
         await _waited_for(watcher)
-    count = await taking
+    count = await snapshot_task
     await upgrading.close()
     await watcher.close()
 
@@ -50,14 +50,14 @@ async def test_a_writer_in_another_lock_order_waits_and_is_not_refused(new_postg
 
     async with writing.transaction():
         await writing.execute("INSERT INTO kept.second VALUES (1)")
-        taking = asyncio.create_task(snapshot_rows())
+        snapshot_task = asyncio.create_task(snapshot_rows())
         async with asyncio.timeout(PATIENCE_S):
             while not await watcher.fetchval(WAITS.replace("first", "second")):
                 await asyncio.sleep(0.01)
         # The snapshot has locked `first` and waits for `second`. A transaction that does not give way now would cause a
         # deadlock.
         await writing.execute("INSERT INTO kept.first VALUES (1)")
-    counts = await taking
+    counts = await snapshot_task
     await writing.close()
     await watcher.close()
 

@@ -30,18 +30,20 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"sqlite:///{path}"
         return
     url: str = request.getfixturevalue("postgres_url")
-    with psycopg.connect(url, autocommit=True) as opened:
-        opened.execute(TABLE)
-        opened.execute(ROWS)
+    with psycopg.connect(url, autocommit=True) as opened_connection:
+        opened_connection.execute(TABLE)
+        opened_connection.execute(ROWS)
     yield url
 
 
 @pytest.fixture
 async def existing(address: str) -> AsyncIterator[ExistingDatabase]:
     """The database, opened for reading."""
-    opened = await open_existing(address, pool=2, read_deadline_s=1.0, new_cipher=MemoryCipher, search_path=("public",))
-    yield opened
-    await opened.close()
+    opened_database = await open_existing(
+        address, pool=2, read_deadline_s=1.0, new_cipher=MemoryCipher, search_path=("public",)
+    )
+    yield opened_database
+    await opened_database.close()
 
 
 def qualified(existing: ExistingDatabase) -> str:

@@ -80,7 +80,7 @@ async def test_a_start_after_a_crash_brings_the_log_into_the_file_and_begins_a_n
 def test_processes_that_start_at_once_all_open_a_new_file(tmp_path: Path) -> None:
     for round_ in range(3):
         path = tmp_path / f"{round_}.db"
-        started = [
+        writers_started = [
             subprocess.Popen(
                 _command("writing", path, 1 + number * 100, 3),
                 env=ENVIRONMENT,
@@ -90,7 +90,7 @@ def test_processes_that_start_at_once_all_open_a_new_file(tmp_path: Path) -> Non
             )
             for number in range(4)
         ]
-        outputs = [process.communicate(timeout=60)[0].splitlines() for process in started]
+        outputs = [process.communicate(timeout=60)[0].splitlines() for process in writers_started]
 
         assert [len(_acknowledged(lines)) for lines in outputs] == [3] * 4
         assert len(_kept(path)) == 12

@@ -32,9 +32,9 @@ async def test_a_bump_raises_its_own_counter(counter_database: Database) -> None
     for _ in range(3):
         async with counter_database.transaction() as transaction:
             await bump(transaction, "a")
-        same, higher = await versions.current()
+        unchanged, higher = await versions.current()
 
-        assert same == b
+        assert unchanged == b
         assert higher > a
         a = higher
 
@@ -78,7 +78,7 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
                 assert row is not None
             acknowledged = max(acknowledged, row[0])
 
-    async def read() -> None:
+    async def read_counter() -> None:
         nonlocal reads
         while not is_over:
             floor = acknowledged
@@ -86,7 +86,7 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
             reads += 1
             await asyncio.sleep(0)
 
-    reading = [asyncio.create_task(read()) for _ in range(12)]
+    reading = [asyncio.create_task(read_counter()) for _ in range(12)]
     await asyncio.gather(change(counter_database), change(other_database))
     is_over = True
     await asyncio.gather(*reading)
@@ -110,16 +110,16 @@ async def test_anyone_who_asks_while_a_read_is_under_way_gets_a_later_one(postgr
     async with database.transaction() as transaction:
         await transaction.run(SLOW_TABLE)
     versions = Versions(database, ["a"])
-    early = asyncio.create_task(versions.current())
+    early_read = asyncio.create_task(versions.current())
     while await database.fetch_one(READS_UNDER_WAY) != (1,):
         await asyncio.sleep(0)
 
     async with database.transaction() as transaction:
         await transaction.run("UPDATE counter SET number = 2")
-    late = await asyncio.gather(versions.current(), versions.current())
+    late_reads = await asyncio.gather(versions.current(), versions.current())
 
-    assert await early == (1,)
-    assert late == [(2,), (2,)]
+    assert await early_read == (1,)
+    assert late_reads == [(2,), (2,)]
     await database.close()
 
 

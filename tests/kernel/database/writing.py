@@ -31,8 +31,8 @@ async def put(database: SqliteDatabase, number: int, size: int) -> bool:
             await transaction.run(PUT, number, b"x" * size)
             await asyncio.sleep(0)
             await transaction.run(PUT, -number, b"x" * size)
-    except Refused as refused:
-        say(f"-{number} {type(refused).__name__}")
+    except Refused as refusal:
+        say(f"-{number} {type(refusal).__name__}")
         return False
     say(f"+{number}")
     return True

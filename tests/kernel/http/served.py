@@ -50,10 +50,10 @@ class ServedProcess(NamedTuple):
         return self.process.wait(timeout=PATIENCE_S)
 
 
-def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
+def start(log: Path, **options: object) -> "subprocess.Popen[str]":
     """Start a server process, which is killed if this process dies (Linux)."""
     setpriv = shutil.which("setpriv")
-    command = [sys.executable, "-m", "tests.kernel.http.serving", json.dumps(wanted)]
+    command = [sys.executable, "-m", "tests.kernel.http.serving", json.dumps(options)]
     with log.open("ab") as file:
         return subprocess.Popen(
             [setpriv, "--pdeathsig=KILL", "--", *command] if setpriv else command,
@@ -66,10 +66,10 @@ def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def run_server(folder: Path, **wanted: object) -> Iterator[ServedProcess]:
+def run_server(folder: Path, **options: object) -> Iterator[ServedProcess]:
     """Run a server with these options until the block ends."""
     log = folder / "log"
-    with start(log, **wanted) as process:
+    with start(log, **options) as process:
         assert process.stdout is not None
         try:
             line = process.stdout.readline()

@@ -143,19 +143,19 @@ def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
         hammer.kill()
         assert _end(hammer) == -signal.SIGKILL
 
-        left = counters.hit_now("one key", 4_000_000_000, 3_600)
-        assert left.allowed
-        assert left.remaining < remaining_before
-        assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == left.remaining - 1
+        quota = counters.hit_now("one key", 4_000_000_000, 3_600)
+        assert quota.allowed
+        assert quota.remaining < remaining_before
+        assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == quota.remaining - 1
 
 
 def test_a_stopped_worker_with_the_lock_does_not_stop_others(counters: SharedMemoryCounters, tmp_path: Path) -> None:
     holder = _run(_HOLDER, str(tmp_path / "counters.lock"))
     assert _line(holder) == "held"
 
-    started = clock.monotonic_s()
+    began_s = clock.monotonic_s()
     answers = [counters.hit_now("k", 100, 60) for _ in range(50)]
-    elapsed_s = clock.monotonic_s() - started
+    elapsed_s = clock.monotonic_s() - began_s
     _release(holder)
 
     assert answers[-1].remaining == 50
@@ -285,11 +285,11 @@ def _model(model: dict[str, tuple[int, int]], now: int, key: str, limit: int, wi
         start = now
     if now >= start + window_s * clock.SECOND:
         start, count = now, 0
-    allowed = count + cost <= limit
-    count += cost if allowed else 0
+    is_allowed = count + cost <= limit
+    count += cost if is_allowed else 0
     model[key] = (start, count)
-    left = start + window_s * clock.SECOND - now
-    return Quota(limit, max(0, limit - count), (left + clock.SECOND - 1) // clock.SECOND, allowed)
+    remaining_ns = start + window_s * clock.SECOND - now
+    return Quota(limit, max(0, limit - count), (remaining_ns + clock.SECOND - 1) // clock.SECOND, is_allowed)
 
 
 @pytest.mark.parametrize(

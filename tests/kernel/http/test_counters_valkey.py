@@ -33,9 +33,11 @@ def long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def counters(redis_url: str, tmp_path: Path, warnings: list[str]) -> AsyncIterator[ValkeyCounters]:
-    opened = ValkeyCounters(redis_url.replace("redis", "valkey", 1), SharedMemoryCounters(tmp_path), warnings.append)
-    yield opened
-    await opened.close()
+    counters_opened = ValkeyCounters(
+        redis_url.replace("redis", "valkey", 1), SharedMemoryCounters(tmp_path), warnings.append
+    )
+    yield counters_opened
+    await counters_opened.close()
 
 
 @pytest.mark.usefixtures("long_timeouts")
@@ -98,10 +100,10 @@ async def test_a_key_that_would_never_end_or_too_late_is_put_right(counters: Val
         await client.set("countersign:quota:late", 99, px=10**9)
 
         endless = await counters.hit("endless", 5, 60)
-        late = await counters.hit("late", 5, 60)
+        late_quota = await counters.hit("late", 5, 60)
 
         assert endless == Quota(5, 4, 60, True)
-        assert late == Quota(5, 0, 60, False)
+        assert late_quota == Quota(5, 0, 60, False)
         assert 0 < await client.pttl("countersign:quota:late") <= 60_000
 
 
@@ -121,11 +123,11 @@ async def test_without_the_server_the_node_counts_alone_and_warns_once_a_minute(
     url = f"redis://:the-password@127.0.0.1:{process.free_port()}/0"
     counters = ValkeyCounters(url, SharedMemoryCounters(tmp_path), warnings.append)
 
-    allowed: list[bool] = []
+    allowed_hits: list[bool] = []
     for _ in range(4):
-        allowed.append((await counters.hit("k", 3, _WINDOW_S)).allowed)
+        allowed_hits.append((await counters.hit("k", 3, _WINDOW_S)).allowed)
         now_s[0] += 10
-    assert allowed == [True, True, True, False]
+    assert allowed_hits == [True, True, True, False]
     assert not (await counters.peek("k", 3, _WINDOW_S)).allowed
     assert len(warnings) == 1
     now_s[0] += 30
@@ -149,17 +151,17 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
         log=log,
     ):
         # It responds before it has written its id.
-        while not (written := (tmp_path / "pid").read_text()):
+        while not (pid_text := (tmp_path / "pid").read_text()):
             await asyncio.sleep(0.01)
-        server = int(written)
+        server = int(pid_text)
         counters = ValkeyCounters(f"redis://127.0.0.1:{port}/0", SharedMemoryCounters(tmp_path), warnings.append)
         assert (await counters.hit("k", 1_000, _WINDOW_S)).remaining == 999
 
         os.kill(server, signal.SIGSTOP)
         try:
-            started = clock.monotonic_s()
+            began_s = clock.monotonic_s()
             hanging = [await counters.hit("k", 1_000, _WINDOW_S) for _ in range(50)]
-            elapsed_s = clock.monotonic_s() - started
+            elapsed_s = clock.monotonic_s() - began_s
         finally:
             os.kill(server, signal.SIGCONT)
 

@@ -194,10 +194,10 @@ async def test_a_dead_reader_of_a_stream_that_continues_is_cut_off() -> None:
                 await asyncio.sleep(0.01)
 
     accepting.close()
-    ended = [watcher, *state.tasks]
-    for task in ended:
+    ended_tasks = [watcher, *state.tasks]
+    for task in ended_tasks:
         task.cancel()
-    await asyncio.gather(*ended, return_exceptions=True)
+    await asyncio.gather(*ended_tasks, return_exceptions=True)
 
 
 async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> None:
@@ -306,16 +306,16 @@ def test_garbage_is_answered_400_and_closed(server: ServedProcess, garbage: byte
 
 
 @pytest.mark.parametrize(
-    "twice",
+    "ambiguous_request",
     [
         request("POST", "/size", "Content-Length: 3", "Content-Length: 4") + b"abcd",
         request("POST", "/size", "Content-Length: 3", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
     ],
     ids=["two lengths", "length and chunks"],
 )
-def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProcess, twice: bytes) -> None:
+def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProcess, ambiguous_request: bytes) -> None:
     with server.connect() as connection:
-        connection.sendall(twice)
+        connection.sendall(ambiguous_request)
         received = receive_all(connection)
 
     assert received.count(b"HTTP/1.1") == 1

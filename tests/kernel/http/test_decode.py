@@ -70,9 +70,9 @@ def test_a_choice_within_a_list_names_the_choices() -> None:
 
 
 def test_parameters_are_read_from_their_text() -> None:
-    read = decode.query(decode.parameters(b"limit=7&kind=app&streams=true"), Query)
+    query = decode.query(decode.parameters(b"limit=7&kind=app&streams=true"), Query)
 
-    assert read == Query(7, "app", True)
+    assert query == Query(7, "app", True)
 
 
 @pytest.mark.parametrize(

@@ -137,13 +137,13 @@ def test_nothing_is_written_when_uvicorn_has_more_to_do(connection: Connection) 
 
 
 def test_nothing_is_written_after_the_client_has_gone_or_a_response_has_started() -> None:
-    gone, started = Connection(), Connection()
-    gone.cycle.disconnected = True
-    started.cycle.response_started = True
+    gone_connection, started_connection = Connection(), Connection()
+    gone_connection.cycle.disconnected = True
+    started_connection.cycle.response_started = True
 
-    assert not gone.write(200, [], b"")
-    assert not started.write(200, [], b"")
-    assert gone.transport.data == started.transport.data == b""
+    assert not gone_connection.write(200, [], b"")
+    assert not started_connection.write(200, [], b"")
+    assert gone_connection.transport.data == started_connection.transport.data == b""
 
 
 async def test_an_application_around_this_one_sees_every_response() -> None:

@@ -69,8 +69,8 @@ def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: ServedP
 
 
 def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
-    without = len(request("GET", "/", "Connection: close", "X-Long: "))
-    head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - without)}")
+    bare_length = len(request("GET", "/", "Connection: close", "X-Long: "))
+    head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - bare_length)}")
     with server.connect() as connection:
         connection.sendall(head)
         received = receive_all(connection)

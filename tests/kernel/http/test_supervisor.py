@@ -22,7 +22,7 @@ class FakeWakeupPipe(_SignalPipe):
     def __init__(self) -> None:
         self.signals = b""
 
-    def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
+    def wait(self, other_pids: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
         """Let the time pass. A signal ends the wait at once."""
         signals, self.signals = self.signals, b""
         if not signals:
@@ -74,7 +74,7 @@ def supervisor(*programs: Program) -> _Supervisor:
     names = [program.name for program in programs for _ in range(program.workers)]
     return _Supervisor(
         SupervisorConfig(
-            work=lambda number, ready: None,
+            work=lambda number, report_ready: None,
             programs=programs,
             scoreboard=Scoreboard(names),
             on_ready=lambda: None,
@@ -88,9 +88,9 @@ def supervisor(*programs: Program) -> _Supervisor:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
-@pytest.mark.parametrize("refused", ["fork", "memfd_create"])
+@pytest.mark.parametrize("refused_call", ["fork", "memfd_create"])
 def test_a_worker_that_cannot_be_started_leaves_no_descriptor_open(
-    monkeypatch: pytest.MonkeyPatch, refused: str
+    monkeypatch: pytest.MonkeyPatch, refused_call: str
 ) -> None:
     def refuse(*_: object) -> int:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -100,7 +100,7 @@ def test_a_worker_that_cannot_be_started_leaves_no_descriptor_open(
     worker.was_ready = True
     descriptors_before = set(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patched:
-        patched.setattr(os, refused, refuse)
+        patched.setattr(os, refused_call, refuse)
         for _ in range(3):
             worker.due_s = 0.0
             failing_supervisor._start_due()

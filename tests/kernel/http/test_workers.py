@@ -45,11 +45,11 @@ def test_workers_share_one_port(folder: Path) -> None:
 
         def all_answered() -> bool:
             # Keep the connection open for a moment, so that another worker gets the next one.
-            held = [server.connect() for _ in range(12)]
-            for connection in held:
+            connections = [server.connect() for _ in range(12)]
+            for connection in connections:
                 connection.sendall(request("GET", "/", "Connection: close"))
-            pids_seen.update(int(parsed(receive_all(connection))[1]) for connection in held)
-            for connection in held:
+            pids_seen.update(int(parsed(receive_all(connection))[1]) for connection in connections)
+            for connection in connections:
                 connection.close()
             return len(pids_seen) == WORKERS
 
@@ -184,11 +184,11 @@ def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grac
     assert " in spin" in str(line["stack"])
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(folder: Path, whole: bool) -> None:
+@pytest.mark.parametrize("stops_all", [False, True])
+def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(folder: Path, stops_all: bool) -> None:
     with run_server(folder, watchdog_s=1) as server:
         worker_before = server.worker()
-        stopped = [worker_before, *([server.process.pid] if whole else [])]
+        stopped = [worker_before, *([server.process.pid] if stops_all else [])]
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         # There is nothing to wait for, because nothing happens in this time.

@@ -137,9 +137,9 @@ async def test_a_deferred_job_runs_after_its_commit(postgres_url: str) -> None:
             await calls.wait_for(at_rest + 1)
             woken_s = loop.time() - began_s
 
-        left = await database.fetch("SELECT id FROM procrastinate_jobs")
+        remaining_jobs = await database.fetch("SELECT id FROM procrastinate_jobs")
         assert woken_s < procrastinate.FETCH_EVERY_S, "it was called by NOTIFY"
-        assert left == []
+        assert remaining_jobs == []
 
 
 async def undone(engine: Engine, database: Database) -> None:

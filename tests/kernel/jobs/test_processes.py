@@ -30,19 +30,19 @@ async def lives(folder: Path, count: int) -> list[int]:
 
 async def test_each_process_gets_its_orders_and_ends_with_the_block(tmp_path: Path) -> None:
     async with processes.supervise((sys.executable, "-c", WAITING), str(tmp_path).encode(), 3, grace_s=5):
-        started = await lives(tmp_path, 3)
-        assert all(Path(f"/proc/{pid}").exists() for pid in started)
+        pids_started = await lives(tmp_path, 3)
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids_started)
 
-    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in pids_started if Path(f"/proc/{pid}").exists()]
 
 
 async def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
     async with processes.supervise((sys.executable, "-c", WAITING), str(tmp_path).encode(), 1, grace_s=5):
         (first_pid,) = await lives(tmp_path, 1)
         os.kill(first_pid, signal.SIGKILL)
-        both = await lives(tmp_path, 2)
+        both_pids = await lives(tmp_path, 2)
 
-    assert first_pid in both
+    assert first_pid in both_pids
 
 
 async def test_a_process_that_requests_it_is_restarted_at_once(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ async def test_a_process_that_requests_it_is_restarted_at_once(tmp_path: Path) -
 
 async def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     async with processes.supervise((sys.executable, "-c", DEAF), str(tmp_path).encode(), 1, grace_s=-2.5):
-        (started,) = await lives(tmp_path, 1)
+        (started_pid,) = await lives(tmp_path, 1)
 
-    assert not Path(f"/proc/{started}").exists()
+    assert not Path(f"/proc/{started_pid}").exists()
 
 
 async def test_a_command_that_is_not_there_does_not_end_the_server_and_is_tried_again(tmp_path: Path) -> None:

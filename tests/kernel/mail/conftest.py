@@ -107,7 +107,7 @@ def sink(certificate: Path) -> Served:
             )
 
     @asynccontextmanager
-    async def served(tls: str = "none", *, auth: bool = False) -> AsyncIterator[MailSink]:
+    async def serve_sink(tls: str = "none", *, auth: bool = False) -> AsyncIterator[MailSink]:
         mail_sink = MailSink()
         context = _context(certificate) if tls == "implicit" else None
         listening = await asyncio.get_running_loop().create_server(
@@ -120,7 +120,7 @@ def sink(certificate: Path) -> Served:
             listening.close()
             await listening.wait_closed()
 
-    return served
+    return serve_sink
 
 
 def _context(certificate: Path) -> ssl.SSLContext:

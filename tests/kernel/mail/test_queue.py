@@ -79,17 +79,17 @@ async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
 
 
 async def test_a_failed_email_is_sent_again_unchanged() -> None:
-    mail, lines, written = FlakyTransport(2), LineLog(), list[int]()
+    mail, lines, writes = FlakyTransport(2), LineLog(), list[int]()
     rooms = MailQueue(mail, lines)
 
     async def write() -> Email:
-        written.append(1)
+        writes.append(1)
         return LETTER
 
     rooms.enqueue(write)
     await rooms.drain()
 
-    assert (mail.taken, written) == ([LETTER], [1])
+    assert (mail.taken, writes) == ([LETTER], [1])
     assert [event for _, event, _ in lines.lines] == ["e-mail not sent"] * 2
 
 

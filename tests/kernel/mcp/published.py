@@ -64,5 +64,5 @@ def _drawn(schema: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _against(revision: str, names: tuple[str, ...], value: object) -> None:
     schema = _schema(revision)
-    known = schema.get("$defs") or schema["definitions"]
-    _validator(revision, next(name for name in names if name in known)).validate(value)
+    definitions = schema.get("$defs") or schema["definitions"]
+    _validator(revision, next(name for name in names if name in definitions)).validate(value)

@@ -45,18 +45,18 @@ def test_any_body_is_a_message_or_a_fault(body: bytes) -> None:
 
 
 @given(members, st.sampled_from([None, 2]))
-def test_a_parsed_message_equals_the_sent_message(sent: dict[str, Any], indent: int | None) -> None:
-    parsed = outcome(json.dumps(sent, indent=indent).encode())
+def test_a_parsed_message_equals_the_sent_message(message: dict[str, Any], indent: int | None) -> None:
+    parsed = outcome(json.dumps(message, indent=indent).encode())
 
     if isinstance(parsed, RpcRequest):
-        assert sent["jsonrpc"] == "2.0"
-        assert json.loads(parsed.id) == sent["id"]
-        assert type(json.loads(parsed.id)) is type(sent["id"])
-        assert parsed.method == sent["method"]
-        assert (None if parsed.params is None else json.loads(parsed.params)) == sent.get("params")
+        assert message["jsonrpc"] == "2.0"
+        assert json.loads(parsed.id) == message["id"]
+        assert type(json.loads(parsed.id)) is type(message["id"])
+        assert parsed.method == message["method"]
+        assert (None if parsed.params is None else json.loads(parsed.params)) == message.get("params")
     elif isinstance(parsed, OneWayMessage):
-        assert sent["jsonrpc"] == "2.0"
-        assert parsed.is_response == ("id" in sent)
+        assert message["jsonrpc"] == "2.0"
+        assert parsed.is_response == ("id" in message)
 
 
 @given(texts | st.integers(min_value=-(10**50), max_value=10**50))

@@ -52,8 +52,8 @@ def b64(data: bytes) -> str:
 
 
 def private_key() -> ec.EllipticCurvePrivateKey:
-    stored = json.loads(RING.to_json())["current"]["d"]
-    return ec.derive_private_key(int.from_bytes(base64.urlsafe_b64decode(stored + "==")), ec.SECP256R1())
+    stored_scalar = json.loads(RING.to_json())["current"]["d"]
+    return ec.derive_private_key(int.from_bytes(base64.urlsafe_b64decode(stored_scalar + "==")), ec.SECP256R1())
 
 
 def es256(message: bytes) -> bytes:

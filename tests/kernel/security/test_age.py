@@ -62,8 +62,8 @@ def test_decryption_reverses_encryption(size: int) -> None:
 
 @settings(max_examples=50)
 @given(st.binary(max_size=300), st.integers(1, 400), st.integers(1, 400))
-def test_pieces_of_any_size_make_the_same_content(content: bytes, written: int, read: int) -> None:
-    assert opened(encrypt(content, written), piece=read) == content
+def test_pieces_of_any_size_make_the_same_content(content: bytes, write_size: int, read_size: int) -> None:
+    assert opened(encrypt(content, write_size), piece=read_size) == content
 
 
 @pytest.mark.full
@@ -77,37 +77,46 @@ def test_another_passphrase_opens_nothing() -> None:
 
 
 def test_a_file_cut_anywhere_is_damaged() -> None:
-    whole = encrypt(random.Random(1).randbytes(2 * CHUNK_BYTES + 100))
-    start = len(whole) - 2 * SEALED_CHUNK - 116
+    encrypted = encrypt(random.Random(1).randbytes(2 * CHUNK_BYTES + 100))
+    start = len(encrypted) - 2 * SEALED_CHUNK - 116
 
-    for length in (0, 10, start - 20, start, start + 5, start + SEALED_CHUNK, start + 2 * SEALED_CHUNK, len(whole) - 1):
+    for length in (
+        0,
+        10,
+        start - 20,
+        start,
+        start + 5,
+        start + SEALED_CHUNK,
+        start + 2 * SEALED_CHUNK,
+        len(encrypted) - 1,
+    ):
         with pytest.raises(Damaged):
-            opened(whole[:length])
+            opened(encrypted[:length])
 
 
 def test_chunks_in_another_order_are_damaged() -> None:
-    whole = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
-    start = len(whole) - 3 * SEALED_CHUNK
+    encrypted = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
+    start = len(encrypted) - 3 * SEALED_CHUNK
     first_chunk, second_chunk = (
-        whole[start : start + SEALED_CHUNK],
-        whole[start + SEALED_CHUNK : start + 2 * SEALED_CHUNK],
+        encrypted[start : start + SEALED_CHUNK],
+        encrypted[start + SEALED_CHUNK : start + 2 * SEALED_CHUNK],
     )
 
     with pytest.raises(Damaged):
-        opened(whole[:start] + second_chunk + first_chunk + whole[start + 2 * SEALED_CHUNK :])
+        opened(encrypted[:start] + second_chunk + first_chunk + encrypted[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
-        opened(whole[:start] + second_chunk + whole[start + 2 * SEALED_CHUNK :])
+        opened(encrypted[:start] + second_chunk + encrypted[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
-        opened(whole + whole[-SEALED_CHUNK:])
+        opened(encrypted + encrypted[-SEALED_CHUNK:])
 
 
 def test_damage_names_each_place_and_no_other() -> None:
-    whole = bytearray(encrypt(random.Random(1).randbytes(5 * CHUNK_BYTES)))
-    start = len(whole) - 5 * SEALED_CHUNK
+    encrypted = bytearray(encrypt(random.Random(1).randbytes(5 * CHUNK_BYTES)))
+    start = len(encrypted) - 5 * SEALED_CHUNK
     for chunk in (0, 2, 3):
-        whole[start + chunk * SEALED_CHUNK + 77] ^= 1
+        encrypted[start + chunk * SEALED_CHUNK + 77] ^= 1
 
-    places = list(find_damage(io.BytesIO(whole).read, PASSPHRASE))
+    places = list(find_damage(io.BytesIO(encrypted).read, PASSPHRASE))
 
     assert places == [
         (start, start + SEALED_CHUNK, CHANGED),
@@ -116,8 +125,8 @@ def test_damage_names_each_place_and_no_other() -> None:
 
 
 def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> None:
-    whole = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
-    head = len(whole) - 3 * SEALED_CHUNK
+    encrypted = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
+    head = len(encrypted) - 3 * SEALED_CHUNK
     at = [0, 1, len("age-encryption.org/v1\n"), 100, head - 16, head, head + SEALED_CHUNK, head + 2 * SEALED_CHUNK]
 
     def fault(content: bytes) -> str:
@@ -128,20 +137,20 @@ def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> No
             assert [damage.fault for damage in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [error_text]
         return error_text
 
-    assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}
-    assert {fault(whole[:length]) for length in (head + 5, len(whole) - 1)} == {LAST_CHANGED}
+    assert {fault(encrypted[:length]) for length in at} == {ENDS_EARLY}
+    assert {fault(encrypted[:length]) for length in (head + 5, len(encrypted) - 1)} == {LAST_CHANGED}
     assert fault(b"no archive at all" * 20) == fault(b"short") == "the file is not encrypted with a passphrase"
     # Change one bit. Another letter at this position could be the same letter.
-    assert fault(whole[: head + 9] + bytes([whole[head + 9] ^ 1]) + whole[head + 10 :]) == CHANGED
+    assert fault(encrypted[: head + 9] + bytes([encrypted[head + 9] ^ 1]) + encrypted[head + 10 :]) == CHANGED
 
 
 def test_every_bit_of_the_header_counts() -> None:
-    whole = encrypt(b"content")
+    encrypted = encrypt(b"content")
     for bit in range(8 * 149):
-        changed = bytearray(whole)
-        changed[bit // 8] ^= 1 << bit % 8
+        changed_bytes = bytearray(encrypted)
+        changed_bytes[bit // 8] ^= 1 << bit % 8
         # Skip the digit of the cost, because a changed cost may need much more work.
         if bit // 8 in range(54, 58):
             continue
         with pytest.raises((Damaged, WrongPassphrase)):
-            opened(bytes(changed))
+            opened(bytes(changed_bytes))

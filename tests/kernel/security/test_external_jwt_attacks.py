@@ -39,15 +39,15 @@ def signed_token(key: SigningKey, payload: object = None, **changes: object) -> 
 
 def verified_claims(token: str, keys: bytes, typ: str = TYP) -> dict[str, object] | None:
     """Return the claims of a token, or None if it names no key of the set or the key did not sign it."""
-    read = external_jwt.read(token, typ)
-    key = external_jwt.select_key(external_jwt.public_keys(keys), read.algorithm, read.kid)
+    token_read = external_jwt.read(token, typ)
+    key = external_jwt.select_key(external_jwt.public_keys(keys), token_read.algorithm, token_read.kid)
     if key is None:
         return None
     try:
-        read.verify(key)
+        token_read.verify(key)
     except BadSignature:
         return None
-    return read.claims
+    return token_read.claims
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
@@ -100,8 +100,8 @@ def test_t2_a_mac_with_the_public_key_is_refused(algorithm: str) -> None:
         for name in ("HS256", algorithm):
             token = compact(header(key, alg=name), CLAIMS, lambda m, s=secret: hmac.digest(s, m, "sha256"))
             assert verified_claims(token, key_set(key)) is None
-            shared = {"kty": "oct", "k": b64(secret), "kid": key.kid, "alg": "HS256"}
-            assert verified_claims(token, key_set(shared)) is None
+            shared_jwk = {"kty": "oct", "k": b64(secret), "kid": key.kid, "alg": "HS256"}
+            assert verified_claims(token, key_set(shared_jwk)) is None
 
 
 def test_t3_an_algorithm_that_is_not_the_keys_is_refused() -> None:
@@ -112,14 +112,14 @@ def test_t3_an_algorithm_that_is_not_the_keys_is_refused() -> None:
                 assert verified_claims(signed_token(other_key, kid=key.kid), key_set(*KEYS.values())) is None
 
 
-@pytest.mark.parametrize(("signed", "claimed"), [("RS256", "PS256"), ("PS256", "RS256")])
-def test_t3_ps_and_rs_are_not_swapped(signed: str, claimed: str) -> None:
-    jwk = KEYS[signed].jwk()
+@pytest.mark.parametrize(("signing_algorithm", "claimed_algorithm"), [("RS256", "PS256"), ("PS256", "RS256")])
+def test_t3_ps_and_rs_are_not_swapped(signing_algorithm: str, claimed_algorithm: str) -> None:
+    jwk = KEYS[signing_algorithm].jwk()
     del jwk["alg"]
 
-    assert verified_claims(signed_token(KEYS[signed]), key_set(jwk)) == CLAIMS
-    assert verified_claims(signed_token(KEYS[signed], alg=claimed), key_set(jwk)) is None
-    assert verified_claims(signed_token(KEYS[signed]), key_set(jwk | {"alg": claimed})) is None
+    assert verified_claims(signed_token(KEYS[signing_algorithm]), key_set(jwk)) == CLAIMS
+    assert verified_claims(signed_token(KEYS[signing_algorithm], alg=claimed_algorithm), key_set(jwk)) is None
+    assert verified_claims(signed_token(KEYS[signing_algorithm]), key_set(jwk | {"alg": claimed_algorithm})) is None
 
 
 @pytest.mark.parametrize(
@@ -211,15 +211,15 @@ def test_t7_over_16_kib_is_refused_and_up_to_there_read() -> None:
 def test_t7_a_part_in_a_second_spelling_is_refused(position: int) -> None:
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     # With one byte more than a multiple of three, four bits of the last character have no meaning.
-    whole = [json.dumps(member).encode() for member in (header(KEYS["ES256"]), CLAIMS)]
-    parts = [*(b64(member + b" " * ((1 - len(member)) % 3)) for member in whole), b64(b"\1" * 64)]
+    encoded_members = [json.dumps(member).encode() for member in (header(KEYS["ES256"]), CLAIMS)]
+    parts = [*(b64(member + b" " * ((1 - len(member)) % 3)) for member in encoded_members), b64(b"\1" * 64)]
     external_jwt.read(".".join(parts), TYP)
 
     for end in (alphabet[alphabet.index(parts[position][-1]) + 1], parts[position][-1] + "=", "\n", "+", "/"):
-        changed = [*parts]
-        changed[position] = parts[position][:-1] + end
+        changed_parts = [*parts]
+        changed_parts[position] = parts[position][:-1] + end
         with pytest.raises(BadToken):
-            external_jwt.read(".".join(changed), TYP)
+            external_jwt.read(".".join(changed_parts), TYP)
 
 
 @pytest.mark.parametrize("typ", ["application/oauth-id-jag+jwt", "OAuth-ID-JAG+JWT", "APPLICATION/oauth-id-jag+jwt"])

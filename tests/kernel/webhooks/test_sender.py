@@ -77,14 +77,14 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Observ
     receiver.status = 500
     await post.emit("a")
 
-    started = clock.now()
-    tried: list[Instant] = []
-    at = started
-    while at < started + 6 * DAY and (await post.deliveries(webhook_id))[0].state == "waiting":
+    start_time = clock.now()
+    attempt_times: list[Instant] = []
+    at = start_time
+    while at < start_time + 6 * DAY and (await post.deliveries(webhook_id))[0].state == "waiting":
         with clock.fixed(at):
             count_before = len(receiver.messages)
             await post.deliver()
-            tried += [at] * (len(receiver.messages) - count_before)
+            attempt_times += [at] * (len(receiver.messages) - count_before)
         (delivery,) = await post.deliveries(webhook_id)
         at = Instant(max(delivery.due_at, at + 5 * clock.MINUTE))
 
@@ -92,7 +92,7 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Observ
     assert len(receiver.messages) == 10
     assert len(set(receiver.ids)) == 1
     assert len({message.headers["webhook-timestamp"] for message in receiver.messages}) == 10
-    assert 2.5 * DAY < tried[-1] - tried[0] < 4 * DAY
+    assert 2.5 * DAY < attempt_times[-1] - attempt_times[0] < 4 * DAY
     with clock.fixed(Instant(at + DAY)):
         await post.deliver()
     assert len(receiver.messages) == 10
@@ -223,8 +223,8 @@ async def test_an_address_nothing_could_be_sent_to_is_refused(post: ObservedOutb
 
 
 async def test_addresses_and_responses_are_not_logged(post: ObservedOutbox, receiver: Receiver) -> None:
-    written = io.StringIO()
-    handler = logging.StreamHandler(written)
+    log_text = io.StringIO()
+    handler = logging.StreamHandler(log_text)
     logging.getLogger().addHandler(handler)
     await post.add(receiver.url)
     receiver.status = 500
@@ -233,9 +233,9 @@ async def test_addresses_and_responses_are_not_logged(post: ObservedOutbox, rece
     await post.deliver()
     logging.getLogger().removeHandler(handler)
 
-    stored = "".join(await post.tables())
-    assert "Hostile" not in stored + written.getvalue()
-    assert "secret-of-the-path" not in written.getvalue()
+    stored_rows = "".join(await post.tables())
+    assert "Hostile" not in stored_rows + log_text.getvalue()
+    assert "secret-of-the-path" not in log_text.getvalue()
 
 
 async def test_secrets_are_stored_sealed(post: ObservedOutbox, receiver: Receiver) -> None:
@@ -257,8 +257,8 @@ async def test_both_secrets_sign_for_a_day_after_a_rotation(post: ObservedOutbox
     with clock.fixed(Instant(clock.now() + DAY + HOUR)):
         await post.emit("b")
         await post.deliver()
-    late = receiver.messages[1]
-    assert len(late.headers["webhook-signature"].split()) == 1
+    late_message = receiver.messages[1]
+    assert len(late_message.headers["webhook-signature"].split()) == 1
 
 
 async def test_a_replayed_event_keeps_its_id(post: ObservedOutbox, receiver: Receiver) -> None:
@@ -278,9 +278,9 @@ async def test_a_replayed_event_keeps_its_id(post: ObservedOutbox, receiver: Rec
 
     (_, second_delivery, _) = await post.deliveries(webhook_id)
     async with post.outbox.database.transaction() as transaction:
-        begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, second_delivery.at)
+        replay = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, second_delivery.at)
     await post.deliver()
-    assert begun == (2, None)
+    assert replay == (2, None)
     assert sorted(receiver.ids[4:]) == sorted(first_ids[1:])
 
 
@@ -292,10 +292,10 @@ async def test_a_new_receiver_can_get_earlier_events(post: ObservedOutbox, recei
     webhook_id, _ = await post.add(other.url, "thing.lost")
 
     async with post.outbox.database.transaction() as transaction:
-        begun = await outbox.replay_since(transaction, "north", webhook_id, " thing.lost ", Instant(0))
+        replay = await outbox.replay_since(transaction, "north", webhook_id, " thing.lost ", Instant(0))
     await post.deliver()
 
-    assert begun.deliveries == 1
+    assert replay.deliveries == 1
     assert [message.event["subject"] for message in other.messages] == ["b"]
 
 
@@ -304,19 +304,19 @@ async def test_a_replay_of_very_many_says_where_to_continue(
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_REPLAYED", 10)
     webhook_id, _ = await post.add(receiver.url)
-    started = clock.now()
+    start_time = clock.now()
     for number in range(25):
-        with clock.fixed(Instant(started + number * clock.SECOND)):
+        with clock.fixed(Instant(start_time + number * clock.SECOND)):
             await post.emit(f"things/{number}")
-    late_time = clock.later(started, seconds=60)
+    late_time = clock.later(start_time, seconds=60)
     with clock.fixed(late_time):
         await post.deliver()
         since: Instant | None = Instant(0)
         rounds = 0
         while since is not None:
             async with post.outbox.database.transaction() as transaction:
-                begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, since)
-            since, rounds = begun.through, rounds + 1
+                replay = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, since)
+            since, rounds = replay.through, rounds + 1
         await post.deliver()
 
     assert rounds == 3
@@ -328,11 +328,11 @@ async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(
     post: ObservedOutbox, receiver: Receiver
 ) -> None:
     webhook_id, _ = await post.add(receiver.url)
-    started = clock.now()
+    start_time = clock.now()
     await post.emit("a")
     await post.deliver()
     receiver.status = 500
-    with clock.fixed(Instant(started + 15 * DAY)):
+    with clock.fixed(Instant(start_time + 15 * DAY)):
         await post.emit("b")
         await post.deliver()
         async with post.outbox.database.transaction() as transaction:
@@ -341,11 +341,11 @@ async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(
         assert [delivery.subject for delivery in await post.deliveries(webhook_id)] == ["b"]
         assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == [("b",)]
 
-    for day, left in ((20, [("b", "given_up")]), (35, [])):
-        with clock.fixed(Instant(started + day * DAY)):
+    for day, remaining in ((20, [("b", "given_up")]), (35, [])):
+        with clock.fixed(Instant(start_time + day * DAY)):
             async with post.outbox.database.transaction() as transaction:
                 await outbox.forget_old(transaction, post.outbox.days)
-        assert [(delivery.subject, delivery.state) for delivery in await post.deliveries(webhook_id)] == left
+        assert [(delivery.subject, delivery.state) for delivery in await post.deliveries(webhook_id)] == remaining
     assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == []
 
 

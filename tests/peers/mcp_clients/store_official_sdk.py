@@ -16,8 +16,8 @@ async def main(url: str, mode: str) -> None:
         results: dict[str, object] = {"revision": client.protocol_version}
         results["tools"] = [tool.name for tool in (await client.list_tools()).tools]
         results["got"] = (await client.call_tool("list_products", {"limit": 2})).structured_content
-        refused = await client.call_tool("get_product", {"id": "nothing"})
-        results["refused"] = [refused.is_error, refused.content[0].model_dump()["text"]]
+        refused_call = await client.call_tool("get_product", {"id": "nothing"})
+        results["refused"] = [refused_call.is_error, refused_call.content[0].model_dump()["text"]]
         try:
             await client.call_tool("redeem_code", {"code": "A"})
         except MCPError as error:

@@ -30,8 +30,8 @@ def session(**options: Any) -> OAuth2Session:
 def ended(client: OAuth2Session) -> list[int]:
     """The library's answers before and after the token is revoked, and the answer to the revocation."""
     before_response = client.get(known["library"])
-    revoked = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
-    return [before_response.status_code, revoked.status_code, client.get(known["library"]).status_code]
+    revocation = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
+    return [before_response.status_code, revocation.status_code, client.get(known["library"]).status_code]
 
 
 for way in ("client_secret_basic", "client_secret_post"):

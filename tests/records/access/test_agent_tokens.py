@@ -157,7 +157,7 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
     rejected = await office.value("alice", "plan.reject", id=plans[0], reason="no")
     withdrawn_id = await office.proposed(agent, "lead.delete", id=lead["id"])
     withdrawn = await office.value(agent, "plan.withdraw", id=withdrawn_id)
-    ended = [
+    ended_records = [
         ("plan", rejected),
         ("agent_token", await office.value("alice", "agent_token.revoke", id=tokens["bot"])),
         ("agent_token", await office.value(own_token, "agent_token.revoke", id=tokens["own"])),
@@ -165,10 +165,10 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
         ("user", await office.value("root", "user.update", id=session["user"], is_active=False)),
     ]
 
-    for model, answer in ended:
+    for model, answer in ended_records:
         assert answer == await office.value("root", f"{model}.get", id=answer["id"])
     assert (rejected["state"], withdrawn["state"]) == ("rejected", "withdrawn")
-    assert [bool(each.get("ended_at")) for _, each in ended] == [False, True, True, True, False]
+    assert [bool(each.get("ended_at")) for _, each in ended_records] == [False, True, True, True, False]
 
 
 async def test_ending_what_has_ended_changes_nothing(office: Office) -> None:

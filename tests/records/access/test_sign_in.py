@@ -22,11 +22,11 @@ async def _sign_in(http: httpx.AsyncClient, username: str, password: str) -> htt
 async def test_a_session_is_valid_for_twelve_hours(office: Office) -> None:
     token = (await _sign_in(office.http, "alice", PASSWORD)).json()["token"]
     headers = {"Authorization": f"Bearer {token}"}
-    started = clock.now()
+    start_time = clock.now()
 
-    with clock.fixed(clock.later(started, seconds=12 * 3600 - 5)):
+    with clock.fixed(clock.later(start_time, seconds=12 * 3600 - 5)):
         assert (await office.http.get("/api/commands", headers=headers)).status_code == 200
-    with clock.fixed(clock.later(started, seconds=12 * 3600 + 5)):
+    with clock.fixed(clock.later(start_time, seconds=12 * 3600 + 5)):
         assert (await office.http.get("/api/commands", headers=headers)).status_code == 401
 
 
@@ -151,12 +151,12 @@ async def test_a_person_is_found_by_an_index_in_whatever_case(office: Office) ->
 
 async def test_a_person_ends_only_their_own_other_sessions(office: Office) -> None:
     sessions = await office.all("session", "root")
-    mine = await office.all("session", "alice")
-    assert len(mine) == 1
-    others = next(session["id"] for session in sessions if session["id"] != mine[0]["id"])
+    own_sessions = await office.all("session", "alice")
+    assert len(own_sessions) == 1
+    other_session = next(session["id"] for session in sessions if session["id"] != own_sessions[0]["id"])
 
-    assert await office.refusal_of("alice", "session.revoke", id=others) == "no such record"
-    await office.value("root", "session.revoke", id=mine[0]["id"])
+    assert await office.refusal_of("alice", "session.revoke", id=other_session) == "no such record"
+    await office.value("root", "session.revoke", id=own_sessions[0]["id"])
     assert (await office.call("alice", "lead.list", {"limit": 1})).status_code == 401
 
 
@@ -168,12 +168,12 @@ async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
         transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            elsewhere = Office(http, office.tokens, second_node)
+            second_office = Office(http, office.tokens, second_node)
             for who in ("bob", agent):
-                assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 200
+                assert (await second_office.call(who, "lead.list", {"limit": 1})).status_code == 200
             await office.value("root", "user.update", id=bob, is_active=False)
             for who in ("bob", agent):
-                assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 401
+                assert (await second_office.call(who, "lead.list", {"limit": 1})).status_code == 401
     assert (await _sign_in(office.http, "bob", PASSWORD)).status_code == 401
 
     await office.value("root", "user.update", id=bob, is_active=True)
@@ -188,8 +188,8 @@ async def test_tokens_are_stored_as_hashes_alone(office: Office) -> None:
     rows = await office.service.records.database.fetch("SELECT digest FROM credential")
 
     assert rows
-    stored = {bytes(row[0]) for row in rows}
-    assert not any(token.encode() in row for row in stored for token in office.tokens.values())
+    stored_hashes = {bytes(row[0]) for row in rows}
+    assert not any(token.encode() in row for row in stored_hashes for token in office.tokens.values())
 
 
 @pytest.mark.parametrize("username", ["\0", "\ud800", "x" * 5000, "ALICE", " alice"])

@@ -32,10 +32,10 @@ async def test_no_ref_to_a_model_that_is_not_read_is_shown_named_or_taken(office
     refs_by_model = refs(office)
     for model, names in refs_by_model:
         agent = await office.agent("root", f"{model.name}.*", name=f"agent for {model.name}")
-        denied = await office.denied(agent, f"{model.name}.list", limit=1)
+        denied_names = await office.denied(agent, f"{model.name}.list", limit=1)
         rows = await office.value(agent, f"{model.name}.list", limit=1)
         for name in names:
-            assert f"{model.name}.{name}" in denied
+            assert f"{model.name}.{name}" in denied_names
             assert all(name not in row for row in rows)
             await _is_unknown(office, agent, model, name, rows)
         await _is_not_described(office, agent, model, names)
@@ -60,16 +60,16 @@ async def _is_unknown(office: Office, agent: str, model: Declared, name: str, ro
 async def _is_not_described(office: Office, agent: str, model: Declared, names: list[str]) -> None:
     headers = office.headers(agent)
     meta = (await office.http.get("/api/meta", headers=headers)).json()
-    (described,) = [entry for entry in meta["models"] if entry["name"] == model.name]
-    assert not {field["name"] for field in described["fields"]} & set(names)
+    (described_model,) = [entry for entry in meta["models"] if entry["name"] == model.name]
+    assert not {field["name"] for field in described_model["fields"]} & set(names)
     is_asked = any(_is_asked(model, name) for name in names)
     for command in {"create", "import"} & set(model.commands):
-        assert (f"{model.name}.{command}" in described["commands"]) is not is_asked, (model.name, command)
+        assert (f"{model.name}.{command}" in described_model["commands"]) is not is_asked, (model.name, command)
         status = (await office.call(agent, f"{model.name}.{command}", {})).status_code
         assert (status == 404) is is_asked
     document = (await office.http.get("/api/openapi.json", headers=headers)).json()
-    listed = str(document["paths"][f"/api/{model.name}/list"])
-    assert not [name for name in names if f"'{name}'" in listed]
+    list_operation = str(document["paths"][f"/api/{model.name}/list"])
+    assert not [name for name in names if f"'{name}'" in list_operation]
 
 
 def _is_asked(model: Declared, name: str) -> bool:

@@ -23,16 +23,16 @@ STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
 
 
 def _count(kind: type, last: int) -> None:
-    left = [last]
+    countdown = [last]
 
-    def counting(real: Any) -> Any:
-        async def counted(*given: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
+    def counting(original: Any) -> Any:
+        async def run_counted(*arguments: Any) -> Any:
+            countdown[0] -= 1
+            if countdown[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return await real(*given)
+            return await original(*arguments)
 
-        return counted
+        return run_counted
 
     for name in STATEMENTS:
         if hasattr(kind, name):
@@ -42,11 +42,11 @@ def _count(kind: type, last: int) -> None:
 def _end_when_committed() -> None:
     answer = KeyedCalls.answer
 
-    async def answered(*given: Any) -> Any:
-        await answer(*given)
+    async def answer_and_end(*arguments: Any) -> Any:
+        await answer(*arguments)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    KeyedCalls.answer = answered
+    KeyedCalls.answer = answer_and_end
 
 
 async def _run(killed_request: dict[str, Any]) -> None:

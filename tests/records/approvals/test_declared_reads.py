@@ -75,8 +75,8 @@ class Order(Model):
 @pytest.fixture
 async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as service:
+        yield service
 
 
 async def create_record(yard: InProcessService, model: str, /, **values: object) -> str:
@@ -122,25 +122,25 @@ async def ends(yard: InProcessService, person: Any, plan_id: str) -> str:
     """Approve the plan, and return its state."""
     try:
         return (await decisions.approve(yard.run(person), yard.service.callers, plan_id)).state
-    except decisions.NotPending as ended:
-        return str(ended.members["state"])
+    except decisions.NotPending as not_pending:
+        return str(not_pending.members["state"])
 
 
 async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yard: InProcessService) -> None:
     root = yard.administrator()
     full, free = await create_record(yard, "depot", title="a", room=0), await create_record(yard, "depot", title="b")
-    refused = await create_record(yard, "order", title="o", depot=full)
+    refused_order = await create_record(yard, "order", title="o", depot=full)
     with pytest.raises(BadInput, match=r"order\.send is refused: it requires that depot\.room is greater than 0; make"):
-        await yard.value(root, "order", "send", id=refused)
+        await yard.value(root, "order", "send", id=refused_order)
     with pytest.raises(BadInput, match="place is not nowhere"):
         await yard.value(
             root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), place="nowhere"
         )
-    for given, place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
-        sent = await yard.value(
-            root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), **given
+    for inputs, place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
+        sent_order = await yard.value(
+            root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), **inputs
         )
-        assert (sent["place"], sent["state"]) == (place, "sent")
+        assert (sent_order["place"], sent_order["state"]) == (place, "sent")
 
 
 async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: InProcessService) -> None:

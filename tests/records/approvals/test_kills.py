@@ -141,11 +141,11 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
         assert last < MOST_STATEMENTS
     async with _opened(rooms) as office:
         posted_invoice = await office.value("carol", "invoice.get", id=first_invoice)
-        after = await office.value("carol", "invoice.post", id=second_invoice)
+        later_invoice = await office.value("carol", "invoice.post", id=second_invoice)
         await _sound(office)
     year = posted_invoice["number"][:4]
     count = len([number for number in numbers if number.startswith(year)])
-    assert [posted_invoice["number"], after["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
+    assert [posted_invoice["number"], later_invoice["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
     figures.update({"kills": kills, "gaps": 0, "doubles": 0})
 
 
@@ -172,8 +172,8 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
         died = _dies(rooms, KilledRequest("alice", "/api/lead/create", body, headers), last)
         kills += died
         async with _opened(rooms) as office:
-            sent = {**office.headers("alice"), **headers}
-            retried = await _retried(office.http, body, sent)
+            request_headers = {**office.headers("alice"), **headers}
+            retried = await _retried(office.http, body, request_headers)
             assert retried.status_code == 200, retried.text
             is_replayed = "idempotency-replayed" in retried.headers
             assert is_replayed or last > 0

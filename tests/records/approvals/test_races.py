@@ -68,10 +68,10 @@ async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order
     lead = (await office.value("alice", "lead.create", title="Two"))["id"]
     plan_id = await office.proposed(agent, "lead.delete", id=lead)
 
-    alone = await asyncio.gather(*(office.approve("alice", plan_id) for _ in range(8)))
+    single_approvals = await asyncio.gather(*(office.approve("alice", plan_id) for _ in range(8)))
 
-    assert {response.json()["value"]["state"] for response in alone} == {"pending"}
-    assert [approval["by"] for approval in alone[0].json()["value"]["approvals"]] == ["alice"]
+    assert {response.json()["value"]["state"] for response in single_approvals} == {"pending"}
+    assert [approval["by"] for approval in single_approvals[0].json()["value"]["approvals"]] == ["alice"]
     results = await asyncio.gather(*(office.approve(who, plan_id) for who in ("alice", "root", "alice", "root")))
     assert "executed" in {result.json()["value"]["state"] for result in results}
     assert await _audited(office, "lead.delete", plan_id) == 1
@@ -106,6 +106,6 @@ async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(
     assert Counter(answer.status_code for answer in answers) == {200: count, 400: count}
     numbers = sorted(invoice["number"] for invoice in await office.all("invoice") if invoice["number"])
     year = max(numbers)[:4]
-    mine = [number for number in numbers if number.startswith(year)]
-    assert mine == [f"{year}-{number:06d}" for number in range(1, len(mine) + 1)]
-    figures.update({"posts": 2 * count, "numbers": len(mine), "gaps": 0, "doubles": 0})
+    own_numbers = [number for number in numbers if number.startswith(year)]
+    assert own_numbers == [f"{year}-{number:06d}" for number in range(1, len(own_numbers) + 1)]
+    figures.update({"posts": 2 * count, "numbers": len(own_numbers), "gaps": 0, "doubles": 0})

@@ -175,7 +175,7 @@ async def test_watching_counts_the_waiting_plans_and_those_of_high_risk(office: 
     await office.proposed(agent, "lead.win", id=record_id)
     await office.proposed(agent, "lead.delete", id=await lead(office))
 
-    after = await office.value("alice", "plan.watch")
+    counts_after = await office.value("alice", "plan.watch")
 
-    assert (after["waiting"] - counts_before["waiting"], after["high"] - counts_before["high"]) == (2, 1)
+    assert (counts_after["waiting"] - counts_before["waiting"], counts_after["high"] - counts_before["high"]) == (2, 1)
     assert (await office.value("bob", "plan.watch"))["waiting"] == counts_before["waiting"]

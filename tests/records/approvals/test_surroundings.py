@@ -61,8 +61,8 @@ class RowCountingTransaction:
 @pytest.fixture
 async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Crate) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Crate) as service:
+        yield service
 
 
 async def create_record(yard: InProcessService, model: str, /, **values: object) -> str:
@@ -75,11 +75,11 @@ async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set
     statement."""
     several = [PreparedCommand("crate", "create", given={"depot": FieldInput(depot)}) for _ in range(count)]
     async with yard.service.records.database.transaction() as transaction:
-        counted = RowCountingTransaction(transaction)
-        run = yard.run(yard.administrator()).within(cast("Transaction", counted))
+        counting = RowCountingTransaction(transaction)
+        run = yard.run(yard.administrator()).within(cast("Transaction", counting))
         around = Dependencies(run, several, locks=True)
         assert all([await around.reads(item) == [("depot", depot, 1)] for item in several])
-        return {await around.fingerprint(item) for item in several}, counted.found
+        return {await around.fingerprint(item) for item in several}, counting.found
 
 
 async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:

@@ -31,9 +31,9 @@ async def cursor_of(office: Office, who: str) -> int:
     return int((await office.value(who, "plan.watch"))["cursor"])
 
 
-async def watch_plans(office: Office, who: str, since: int, wanted: set[str]) -> int:
+async def watch_plans(office: Office, who: str, since: int, expected_plans: set[str]) -> int:
     """Watch until all these plans were reported, and return the last cursor."""
-    missing = set(wanted)
+    missing = set(expected_plans)
     async with asyncio.timeout(30):
         while missing:
             answer = await office.value(who, "plan.watch", since=since, wait_s=5)
@@ -113,12 +113,12 @@ async def test_a_caller_whose_rights_change_during_the_wait_starts_again(office:
     plan_id = await office.proposed(agent, "lead.delete", id=await lead(office, "x"))
     since = await watch_plans(office, "alice", 0, {plan_id})
 
-    waiting = asyncio.create_task(office.value("alice", "plan.watch", since=since, wait_s=20))
-    while not waiting.done():
+    watch_task = asyncio.create_task(office.value("alice", "plan.watch", since=since, wait_s=20))
+    while not watch_task.done():
         await office.agent("bob", label="ended")
         token = (await office.value("bob", "agent_token.list"))[0]
         await office.value("bob", "agent_token.revoke", id=token["id"])
-        await asyncio.wait([waiting], timeout=0.5)
+        await asyncio.wait([watch_task], timeout=0.5)
 
-    assert await waiting == {"plans": [], "cursor": 0}
+    assert await watch_task == {"plans": [], "cursor": 0}
     assert [plan["id"] for plan in (await office.value("alice", "plan.watch"))["plans"]] == [plan_id]

@@ -37,22 +37,22 @@ async def delivered_messages(office: Office, receiver: Receiver) -> list[tuple[s
 async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
     ids = [lead["id"] for lead in (await office.all("lead"))[:4]]
-    first_plan, second_plan, third, last = [await office.proposed("agent", "lead.delete", id=id_) for id_ in ids]
+    first_plan, second_plan, third_plan, last = [await office.proposed("agent", "lead.delete", id=id_) for id_ in ids]
     assert await office.proposed("agent", "lead.delete", id=ids[0]) == first_plan, "the same one, so nothing new"
 
     assert (await office.approve("alice", first_plan)).status_code == 200
     await office.value("alice", "plan.reject", id=second_plan, reason="no")
-    await office.value("agent", "plan.withdraw", id=third)
+    await office.value("agent", "plan.withdraw", id=third_plan)
     with clock.fixed(clock.later(clock.now(), seconds=office.service.records.settings.plan_ttl_s + 1)):
         assert await decisions.expire_plans(office.service.engine) == 1
         messages = await delivered_messages(office, receiver)
 
     assert sorted(messages) == sorted(
         [
-            *(("plan.waiting", f"plan/{plan}") for plan in (first_plan, second_plan, third, last)),
+            *(("plan.waiting", f"plan/{plan}") for plan in (first_plan, second_plan, third_plan, last)),
             ("plan.executed", f"plan/{first_plan}"),
             ("plan.rejected", f"plan/{second_plan}"),
-            ("plan.withdrawn", f"plan/{third}"),
+            ("plan.withdrawn", f"plan/{third_plan}"),
             ("plan.expired", f"plan/{last}"),
         ]
     )

@@ -24,17 +24,17 @@ async def test_an_administrator_is_shown_what_was_read_and_what_is_wrong(office:
     report_before = await office.value("root", "audit_entry.verify")
     entries = await office.value("root", "audit_entry.search", limit=1)
 
-    changed = await _tampered(office)
-    after = await office.value("root", "audit_entry.verify")
+    changed_id = await _tampered(office)
+    report_after = await office.value("root", "audit_entry.verify")
 
     assert (report_before["is_intact"], report_before["entries"], report_before["faults"]) == (
         True,
         entries["total"],
         [],
     )
-    assert after["is_intact"] is False
-    assert [(fault["id"], fault["what"]) for fault in after["faults"]] == [(changed, "changed")]
-    assert report_before["checked_at"] < after["checked_at"]
+    assert report_after["is_intact"] is False
+    assert [(fault["id"], fault["what"]) for fault in report_after["faults"]] == [(changed_id, "changed")]
+    assert report_before["checked_at"] < report_after["checked_at"]
 
 
 async def test_an_auditor_learns_that_something_is_wrong_but_neither_how_much_nor_where(

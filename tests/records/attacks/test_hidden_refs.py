@@ -89,9 +89,9 @@ async def test_emptying_a_hidden_ref_changes_nothing(office: Office) -> None:
         response_texts: list[str] = []
         for lead in leads:
             lead_before = await office.value(who, "lead.get", id=lead)
-            after = await office.value(who, "lead.update", id=lead, party=None)
+            lead_after = await office.value(who, "lead.update", id=lead, party=None)
             response_texts.append(
-                without_lead_id([lead_before, after, len(await office.value(who, "lead.history", id=lead))], lead)
+                without_lead_id([lead_before, lead_after, len(await office.value(who, "lead.history", id=lead))], lead)
             )
         assert response_texts[0] == response_texts[1]
 

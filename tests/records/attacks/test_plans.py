@@ -17,7 +17,7 @@ from tests.servers.transaction_waits import TransactionWaits
 
 async def propose(office: Office, who: str, *steps: tuple[str, dict[str, object]]) -> str:
     """Propose a plan with these commands, and return its id."""
-    body = {"steps": [{"command": command, "input": given} for command, given in steps]}
+    body = {"steps": [{"command": command, "input": command_input} for command, command_input in steps]}
     answer = await office.call(who, "plan.propose", body)
     assert answer.status_code == 202, answer.text
     return str(answer.json()["plan_id"])
@@ -42,10 +42,10 @@ async def test_a_right_guess_is_another_proposal_than_the_token(office: Office) 
     agent = await office.agent("alice", "*")
     for model, field in (("lead", "contact_email"), ("address", "postcode")):
         guessed_record, other_record = await office.value(agent, f"{model}.list", limit=2)
-        clear = (await office.value("alice", f"{model}.get", id=guessed_record["id"]))[field]
+        clear_value = (await office.value("alice", f"{model}.get", id=guessed_record["id"]))[field]
         plans = [
             await propose(office, agent, (f"{model}.update", {"id": other_record["id"], field: guess}))
-            for guess in (guessed_record[field], clear, "wrong@guess.example", guessed_record[field], clear)
+            for guess in (guessed_record[field], clear_value, "wrong@guess.example", guessed_record[field], clear_value)
         ]
 
         assert len(set(plans)) == 3
@@ -244,15 +244,15 @@ async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(offi
     second_token = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
     doomed = await lead(office)
     cursor = (await office.value(first_token, "plan.watch"))["cursor"]
-    waiting = asyncio.create_task(office.call(first_token, "plan.watch", {"since": cursor, "wait_s": 20}))
-    done, _ = await asyncio.wait([waiting], timeout=0.1)
-    assert not done
+    watch_task = asyncio.create_task(office.call(first_token, "plan.watch", {"since": cursor, "wait_s": 20}))
+    finished, _ = await asyncio.wait([watch_task], timeout=0.1)
+    assert not finished
     tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
     watching = next(token["id"] for token in tokens if token["label"] == "watching" and "plan" in token["scopes"])
 
     await office.value("alice", "agent_token.revoke", id=watching)
     await office.proposed(second_token, "lead.delete", id=doomed)
-    answer = await waiting
+    answer = await watch_task
 
     assert answer.status_code == 401 or answer.json()["value"]["plans"] == []
     assert (await office.call(first_token, "plan.watch")).status_code == 401
@@ -266,16 +266,16 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     agent = await office.agent("alice", "*")
     new = await lead(office)
     plan = await office.proposed(agent, "lead.update", id=new, title="by plan")
-    looked, others = policy.policy_of, list[asyncio.Task[object]]()
+    looked, other_changes = policy.policy_of, list[asyncio.Task[object]]()
 
     async def after_the_look(run: Run, commands: Sequence[PlannedCommand]) -> policy.Policy:
-        others.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
-        await asyncio.wait(others, timeout=0.3)
+        other_changes.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
+        await asyncio.wait(other_changes, timeout=0.3)
         return await looked(run, commands)
 
     monkeypatch.setattr(policy, "policy_of", after_the_look)
     answer = await office.approve("alice", plan)
-    await asyncio.gather(*others)
+    await asyncio.gather(*other_changes)
 
     assert answer.status_code == 200
     # The other change waited, and was applied after the approved plan.

@@ -44,15 +44,15 @@ async def test_a_link_ends_when_its_maker_no_longer_has_all_that_the_person_has(
     await office.person("hr", USERS, ROLES)
     role = (await office.value("root", "role.create", title="wide"))["id"]
     for who, is_open in (("hr", False), ("root", True)):
-        for number, later in enumerate(("user_role", "grant", "role")):
+        for number, later_model in enumerate(("user_role", "grant", "role")):
             user = (await office.value("hr", "user.create", username=f"newcomer-{who}-{number}"))["id"]
-            if later != "user_role":
+            if later_model != "user_role":
                 await office.value("root", "user_role.create", user=user, role=role)
             link = (await office.value(who, "user.invite", id=user))["link"]
             assert await _opens(office, link)
-            if later == "user_role":
+            if later_model == "user_role":
                 await office.value("root", "user_role.create", user=user, role=role)
-            elif later == "grant":
+            elif later_model == "grant":
                 grant = await office.value("root", "grant.create", role=role, model="invoice", commands="get")
                 await office.value("root", "grant.delete", id=grant["id"])
             else:
@@ -157,8 +157,8 @@ async def test_records_are_neither_made_for_others_nor_given_away_beyond_the_row
         assert lead["owner"] == ann
         assert await office.refusal_of(who, "lead.create", title="x", owner=alice) == "no such record"
         assert await office.refusal_of(who, "lead.update", id=lead["id"], owner=alice) == "no such record"
-        moved = {"stage": "qualified", "owner": alice}
-        assert await office.refusal_of(who, "lead.update", id=lead["id"], **moved) == "no such record"
+        moved_values = {"stage": "qualified", "owner": alice}
+        assert await office.refusal_of(who, "lead.update", id=lead["id"], **moved_values) == "no such record"
         assert (await office.value(who, "lead.update", id=lead["id"], stage="qualified"))["stage"] == "qualified"
     csv = f"title,owner\nx,{alice}\n"
     assert (await office.value("ann", "lead.import", csv=csv))["errors"][0]["error"] == "no such record"

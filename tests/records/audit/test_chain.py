@@ -78,10 +78,10 @@ async def test_a_savepoint_rolled_back_leaves_no_gap(database: Database, chain: 
 
 
 async def test_another_process_may_append_to_the_same_lanes(database: Database, chain: Chain):
-    others = [chain, Chain(database.dialect, SECRET), Chain(database.dialect, SECRET)]
+    chains = [chain, Chain(database.dialect, SECRET), Chain(database.dialect, SECRET)]
 
     for turn in range(12):
-        await append_entries(database, others[turn % 3], 7)
+        await append_entries(database, chains[turn % 3], 7)
 
     report = await verify(database, SECRET)
     assert (report.entries, report.is_intact) == (84, True)

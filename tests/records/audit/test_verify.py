@@ -110,20 +110,20 @@ async def test_a_changed_hash_is_found(database: Database, chain: Chain):
 
 async def test_a_deleted_entry_is_found(database: Database, chain: Chain):
     lane = await one_lane(database, chain, 4)
-    after = await id_at(database, lane, 3)
+    next_id = await id_at(database, lane, 3)
 
     await change(database, "DELETE FROM audit_entry WHERE number = 2")
 
-    assert await faults(database) == (ChainDefect(lane, 2, after, "missing"),)
+    assert await faults(database) == (ChainDefect(lane, 2, next_id, "missing"),)
 
 
 async def test_swapped_entries_are_found(database: Database, chain: Chain):
     lane = await one_lane(database, chain, 4)
-    second_id, third = await id_at(database, lane, 2), await id_at(database, lane, 3)
+    second_id, third_id = await id_at(database, lane, 2), await id_at(database, lane, 3)
 
-    await change(database, "UPDATE audit_entry SET number = 5 - number WHERE id IN ($1, $2)", second_id, third)
+    await change(database, "UPDATE audit_entry SET number = 5 - number WHERE id IN ($1, $2)", second_id, third_id)
 
-    assert await faults(database) == (ChainDefect(lane, 2, third, "changed"),)
+    assert await faults(database) == (ChainDefect(lane, 2, third_id, "changed"),)
 
 
 async def test_an_added_entry_is_found(database: Database, chain: Chain):

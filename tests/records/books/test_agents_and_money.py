@@ -57,8 +57,8 @@ async def test_agents_only_propose_changes_to_the_value_and_the_state_of_a_won_l
 
     await office.value(agent, "lead.update", **amount, title="Renamed")
     await office.proposed(agent, "lead.update", **amount | {"expected_revenue_minor": 6})
-    for whose in ("party", "owner"):
-        await office.proposed(agent, "lead.update", **amount | {whose: None})
+    for ref_name in ("party", "owner"):
+        await office.proposed(agent, "lead.update", **amount | {ref_name: None})
     await office.proposed(agent, "lead.reopen", id=lead["id"])
     await office.proposed(agent, "lead.update", **amount | {"stage": "qualified", "expected_revenue_minor": 6})
     assert (await office.value("root", "lead.get", id=lead["id"]))["expected_revenue_minor"] == 5
@@ -106,12 +106,12 @@ async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(off
 async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None:
     agent = await office.agent("root", "*")
     party = await office.first_record("party", who=agent)
-    same = {name: party[name] for name in ("email", "phone", "is_active")}
-    changed_party = await office.value(agent, "party.update", id=party["id"], kind="person", **same)
+    same_values = {name: party[name] for name in ("email", "phone", "is_active")}
+    changed_party = await office.value(agent, "party.update", id=party["id"], kind="person", **same_values)
     assert changed_party["kind"] == "person"
     # An agent that writes a value in clear must not learn that it guessed the existing value.
-    clear = (await office.value("root", "party.get", id=party["id"]))["email"]
-    await office.proposed(agent, "party.update", id=party["id"], email=clear)
+    clear_email = (await office.value("root", "party.get", id=party["id"]))["email"]
+    await office.proposed(agent, "party.update", id=party["id"], email=clear_email)
     product = (await office.first_record("product"))["id"]
     assert (await office.value(agent, "product.update", id=product, name="Renamed"))["name"] == "Renamed"
     await office.value(agent, "party.create", name="Ada", email="ada@x.example")
@@ -152,21 +152,28 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
     agent = await office.agent("root", "*")
     headers = office.headers(agent)
     commands = (await office.http.get("/api/commands", headers=headers)).json()["commands"]
-    known: dict[str, Any] = {command["id"]: command for command in commands}
-    proposed = ("payment.create", "payment.update", "payment.delete", "invoice.settle", "product.create", "lead.win")
-    assert all(known[command]["needs_approval"] for command in proposed)
-    assert not known["party.update"]["needs_approval"]
+    commands_by_id: dict[str, Any] = {command["id"]: command for command in commands}
+    proposed_commands = (
+        "payment.create",
+        "payment.update",
+        "payment.delete",
+        "invoice.settle",
+        "product.create",
+        "lead.win",
+    )
+    assert all(commands_by_id[command]["needs_approval"] for command in proposed_commands)
+    assert not commands_by_id["party.update"]["needs_approval"]
     words = "An agent can only propose changes of name, email, phone, tax_id, website and is_active"
-    assert words in known["party.update"]["description"]
+    assert words in commands_by_id["party.update"]["description"]
     meta = (await office.http.get("/api/meta", headers=headers)).json()
     party = next(model for model in meta["models"] if model["name"] == "party")
     marked = [field["name"] for field in party["fields"] if field["needs_approval"]]
     assert marked == ["name", "email", "phone", "tax_id", "website", "is_active"]
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     tools = (await office.http.post("/mcp", json=body, headers=headers)).json()["result"]["tools"]
-    described = {tool["name"]: tool["description"] for tool in tools}
-    assert words in described["party__update"]
-    assert "An agent can only propose it" in described["invoice__settle"]
+    descriptions = {tool["name"]: tool["description"] for tool in tools}
+    assert words in descriptions["party__update"]
+    assert "An agent can only propose it" in descriptions["invoice__settle"]
 
 
 async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_proposed(office: Office) -> None:
@@ -199,8 +206,8 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
     for payment in await office.all("payment"):
         await office.value("root", "payment.delete", id=payment["id"])
     await office.value("root", "invoice_line.list")
-    alone = (await posted(office))["id"]
-    refusal = await office.refusal_of(agent, "invoice.delete", id=alone, cascade=True)
+    lone_invoice = (await posted(office))["id"]
+    refusal = await office.refusal_of(agent, "invoice.delete", id=lone_invoice, cascade=True)
     assert refusal == "invoice.delete is not allowed in this state: invoice is locked while state is not draft"
     assert await office.all("plan") == []
 
@@ -215,15 +222,15 @@ async def test_a_command_that_fails_for_hidden_reasons_is_proposed(office: Offic
     await office.person("eve", *grants)
     agent = await office.agent("eve", "*")
     draft = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
-    alone = (await posted(office))["id"]
+    lone_invoice = (await posted(office))["id"]
     await office.proposed(agent, "payment.create", invoice=draft, amount_minor=1)
-    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=1)
-    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=1, paid_on="2001-01-01")
+    await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=1)
+    await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=1, paid_on="2001-01-01")
     await office.proposed(agent, "invoice.delete", id=draft)
-    await office.proposed(agent, "invoice.delete", id=alone)
+    await office.proposed(agent, "invoice.delete", id=lone_invoice)
     await lift(office, "payment.create")
     await office.proposed(agent, "payment.create", invoice=draft, amount_minor=2)
-    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=2)
+    await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=2)
 
 
 async def test_a_plan_may_pay_and_settle(office: Office) -> None:

@@ -79,16 +79,16 @@ async def cancel_invoice(office: Office, invoice: str, _third: str, _back: str) 
     await office.value("carol", "invoice.cancel", id=invoice)
 
 
-async def change_payment_and_restore_it(office: Office, invoice: str, _third: str, back: str) -> None:
+async def change_payment_and_restore_it(office: Office, invoice: str, _third: str, refund: str) -> None:
     """Change the amount of another payment of the invoice, and change it back."""
-    amount = (await office.value("carol", "payment.get", id=back))["amount_minor"]
+    amount = (await office.value("carol", "payment.get", id=refund))["amount_minor"]
     for changed_minor in (amount - 1, amount):
-        await office.value("carol", "payment.update", id=back, amount_minor=changed_minor)
+        await office.value("carol", "payment.update", id=refund, amount_minor=changed_minor)
 
 
-async def pay_other_invoice(office: Office, _invoice: str, third: str, _back: str) -> None:
+async def pay_other_invoice(office: Office, _invoice: str, third_invoice: str, _back: str) -> None:
     """Create a payment for another invoice."""
-    await office.value("carol", "payment.create", invoice=third, amount_minor=1)
+    await office.value("carol", "payment.create", invoice=third_invoice, amount_minor=1)
 
 
 async def change_nothing(office: Office, *_: str) -> None:
@@ -113,10 +113,10 @@ CHANGES = {
 @pytest.mark.parametrize("change", list(CHANGES))
 async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, command: str, change: str) -> None:
     agent = await office.agent("root", "*")
-    invoice, other_invoice, third = [(await posted(office))["id"] for _ in range(3)]
+    invoice, other_invoice, third_invoice = [(await posted(office))["id"] for _ in range(3)]
     at = other_invoice if command == "move there" else invoice
     payment = (await office.value("carol", "payment.create", invoice=at, amount_minor=1000))["id"]
-    back = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=-300))["id"]
+    refund = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=-300))["id"]
     new: dict[str, Any] = {"invoice": invoice, "amount_minor": 3}
     body: dict[str, tuple[str, dict[str, Any]]] = {
         "create": ("payment.create", new),
@@ -129,7 +129,7 @@ async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, co
     }
     plan = await office.proposed(agent, body[command][0], **body[command][1])
 
-    await CHANGES[change](office, invoice, third, back)
+    await CHANGES[change](office, invoice, third_invoice, refund)
 
     assert await approve_and_get_state(office, plan) == (
         "executed" if change in ("change_nothing", "pay_other_invoice") else "stale"
@@ -178,11 +178,11 @@ async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_par
 
 
 async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
-    mine, other_agent = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
+    own_agent, other_agent = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
     invoice = (await posted(office))["id"]
     plans = [
         await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000)
-        for person in (mine, other_agent)
+        for person in (own_agent, other_agent)
     ]
 
     assert [await approve_and_get_state(office, plan) for plan in plans] == ["executed", "stale"]

@@ -28,20 +28,20 @@ async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
     await office.value("carol", "invoice.cancel", id=draft)
     assert "paid or cancelled" in await office.refusal_of("carol", "payment.create", invoice=draft, amount_minor=1)
 
-    paid = (await posted(office))["id"]
-    first_payment = await office.value("carol", "payment.create", invoice=paid, amount_minor=1000)
-    await office.value("carol", "invoice.settle", id=paid)
+    paid_invoice = (await posted(office))["id"]
+    first_payment = await office.value("carol", "payment.create", invoice=paid_invoice, amount_minor=1000)
+    await office.value("carol", "invoice.settle", id=paid_invoice)
     locked = "is not allowed in this state: payment is locked while invoice.state is paid or cancelled"
     for command, body in (
-        ("payment.create", {"invoice": paid, "amount_minor": 1}),
+        ("payment.create", {"invoice": paid_invoice, "amount_minor": 1}),
         ("payment.update", {"id": first_payment["id"], "amount_minor": 1}),
         ("payment.delete", {"id": first_payment["id"]}),
     ):
         assert await office.refusal_of("carol", command, **body) == f"{command} {locked}"
     other_invoice = (await posted(office))["id"]
     moved_payment = await office.value("carol", "payment.create", invoice=other_invoice, amount_minor=1)
-    assert locked in await office.refusal_of("carol", "payment.update", id=moved_payment["id"], invoice=paid)
-    imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor\n{paid},5\n{draft},5")
+    assert locked in await office.refusal_of("carol", "payment.update", id=moved_payment["id"], invoice=paid_invoice)
+    imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor\n{paid_invoice},5\n{draft},5")
     assert [error["row"] for error in imported["errors"]] == [1, 2]
 
 
@@ -89,8 +89,10 @@ async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
     invoice, other_invoice = first_invoice["id"], (await posted(office, party=first_invoice["party"]))["id"]
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF18 Straße")
     alike = ("\u200brf18 stra\u00adße", "\uff32\uff2618 strasse", "RF18\u00a0Straße", "RF18\u2028Straße")
-    for same in (" RF18  Straße", "rf18 STRASSE", "Rf18\tstrasse ", *alike):
-        reason = await office.refusal_of("carol", "payment.create", invoice=invoice, amount_minor=5, reference=same)
+    for same_reference in (" RF18  Straße", "rf18 STRASSE", "Rf18\tstrasse ", *alike):
+        reason = await office.refusal_of(
+            "carol", "payment.create", invoice=invoice, amount_minor=5, reference=same_reference
+        )
         assert reason.startswith("payment.reference must be unique among the records with the same invoice")
     # One transfer may pay several invoices of one party.
     second_payment = await office.value(
@@ -104,33 +106,35 @@ async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
 
 
 async def test_a_reference_is_of_one_party(office: Office) -> None:
-    mine, other_invoice = await posted(office), (await posted(office))["id"]
-    paid = await office.value("carol", "payment.create", invoice=mine["id"], amount_minor=5, reference="UE-1")
+    own_invoice, other_invoice = await posted(office), (await posted(office))["id"]
+    first_payment = await office.value(
+        "carol", "payment.create", invoice=own_invoice["id"], amount_minor=5, reference="UE-1"
+    )
     reason = await office.refusal_of(
         "carol", "payment.create", invoice=other_invoice, amount_minor=5, reference="ue\u20111"
     )
     assert reason == "payment.reference is already used by a payment of another party; correct it, or make it unique"
-    plain = await office.value("carol", "payment.create", invoice=other_invoice, amount_minor=5)
-    assert reason == await office.refusal_of("carol", "payment.update", id=plain["id"], reference="UE-1")
+    plain_payment = await office.value("carol", "payment.create", invoice=other_invoice, amount_minor=5)
+    assert reason == await office.refusal_of("carol", "payment.update", id=plain_payment["id"], reference="UE-1")
     imported = await office.value(
         "carol", "payment.import", csv=f"invoice,amount_minor,reference\n{other_invoice},5,Ue-1"
     )
     assert [error["error"] for error in imported["errors"]] == [reason]
     await office.value("carol", "payment.create", invoice=other_invoice, amount_minor=5, reference="UE-1/2")
-    await office.value("carol", "payment.delete", id=paid["id"])
-    await office.value("carol", "payment.update", id=plain["id"], reference="UE-1")
+    await office.value("carol", "payment.delete", id=first_payment["id"])
+    await office.value("carol", "payment.update", id=plain_payment["id"], reference="UE-1")
 
 
 async def test_a_restore_keeps_references_that_an_earlier_version_took(office: Office) -> None:
-    mine, other_invoice = [(await posted(office))["id"] for _ in range(2)]
-    stored_references = [(mine, "UE-1"), (other_invoice, "UE-1"), (mine, "ue-1")]
+    own_invoice, other_invoice = [(await posted(office))["id"] for _ in range(2)]
+    stored_references = [(own_invoice, "UE-1"), (other_invoice, "UE-1"), (own_invoice, "ue-1")]
     rows = [f"{number}{'f' * 23},{invoice},5,{text}" for number, (invoice, text) in enumerate(stored_references)]
     head = "id,invoice,amount_minor,reference"
 
     report = await office.value("root", "payment.import", csv="\n".join([head, *rows]), restore=True)
     assert (report["errors"], report["created"]) == ([], 3)
 
-    repeated_csv = f"{head}\n{'e' * 24},{mine},6,UE-1"
+    repeated_csv = f"{head}\n{'e' * 24},{own_invoice},6,UE-1"
     errors = (await office.value("root", "payment.import", csv=repeated_csv, restore=True))["errors"]
     assert "payment.reference must be unique among" in errors[0]["error"]
     unrestored = await office.value(
@@ -184,8 +188,8 @@ async def test_the_party_data_of_a_posted_invoice_does_not_change(office: Office
     await office.value("root", "party.update", id=party, name="Other", tax_id="FR1")
     (main,) = await office.value("root", "address.list", filter=[{"field": "party", "op": "eq", "value": party}])
     await office.value("root", "address.update", id=main["id"], street="Elsewhere 9")
-    after = await office.value("carol", "invoice.get", id=invoice)
-    assert {name: after[name] for name in invoice_before} == invoice_before
+    invoice_after = await office.value("carol", "invoice.get", id=invoice)
+    assert {name: invoice_after[name] for name in invoice_before} == invoice_before
     agent = await office.agent("carol", "invoice.*")
     seen_invoice = await office.value(agent, "invoice.get", id=invoice)
     assert seen_invoice["party_name"].startswith("PERSON_")

@@ -145,8 +145,8 @@ async def test_delete_answers_the_id(office: Office) -> None:
 async def test_delete_is_refused_while_another_record_refers_to_it(office: Office) -> None:
     invoice = await office.first_record("invoice")
 
-    for more in ({}, {"cascade": False}, {"cascade": True}):
-        reason = await office.refusal_of("root", "party.delete", id=invoice["party"], **more)
+    for options in ({}, {"cascade": False}, {"cascade": True}):
+        reason = await office.refusal_of("root", "party.delete", id=invoice["party"], **options)
         assert reason == "another record refers to this one"
     assert (await office.value("root", "party.get", id=invoice["party"]))["id"] == invoice["party"]
 
@@ -242,10 +242,10 @@ async def test_denied_lists_every_hidden_field_and_no_masked_one(office: Office)
 async def test_fields_the_caller_may_not_see_are_unknown_keys(office: Office) -> None:
     party = (await office.first_record("party"))["id"]
 
-    hidden = await office.refusal_of("alice", "party.update", id=party, tax_id="x")
+    hidden_refusal = await office.refusal_of("alice", "party.update", id=party, tax_id="x")
     unknown = await office.refusal_of("alice", "party.update", id=party, tax_ix="x")
 
-    assert hidden.replace("tax_id", "?") == unknown.replace("tax_ix", "?")
+    assert hidden_refusal.replace("tax_id", "?") == unknown.replace("tax_ix", "?")
 
 
 async def test_export_answers_text_or_streams_what_accept_names(office: Office) -> None:
@@ -261,16 +261,16 @@ async def test_export_answers_text_or_streams_what_accept_names(office: Office) 
 
 
 async def test_import_shows_errors_by_row_and_writes_all_or_nothing(office: Office) -> None:
-    good = "title,source\nOne,web\nTwo,\n"
-    bad = "title,source\nThree,web\n,fair\nFour,nowhere\n"
+    valid_csv = "title,source\nOne,web\nTwo,\n"
+    invalid_csv = "title,source\nThree,web\n,fair\nFour,nowhere\n"
 
-    dry_run_report = await office.value("alice", "lead.import", csv=good, dry_run=True)
+    dry_run_report = await office.value("alice", "lead.import", csv=valid_csv, dry_run=True)
     assert not dry_run_report["errors"]
     assert len(await office.all("lead", "alice")) == 500
-    refusal_report = await office.value("alice", "lead.import", csv=bad)
+    refusal_report = await office.value("alice", "lead.import", csv=invalid_csv)
     assert [error["row"] for error in refusal_report["errors"]] == [2, 3]
     assert len(await office.all("lead", "alice")) == 500
-    await office.value("alice", "lead.import", csv=good)
+    await office.value("alice", "lead.import", csv=valid_csv)
     assert len(await office.all("lead", "alice")) == 502
 
 

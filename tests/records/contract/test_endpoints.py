@@ -32,9 +32,9 @@ async def test_post_auth_login_answers_401_to_wrong_credentials(office: Office, 
 
 
 async def test_post_auth_login_answers_429_when_locked_out_whatever_the_password(office: Office) -> None:
-    wrong = {"username": "bob", "password": "wrong"}
+    wrong_login = {"username": "bob", "password": "wrong"}
     for _ in range(5):
-        assert (await office.http.post("/api/auth/login", json=wrong)).status_code == 401
+        assert (await office.http.post("/api/auth/login", json=wrong_login)).status_code == 401
 
     right = await office.http.post("/api/auth/login", json={"username": "BOB", "password": "countersign-demo"})
 
@@ -88,14 +88,14 @@ async def _listed(office: Office, who: str) -> set[str]:
 
 
 async def test_every_listed_command_is_there_and_every_other_is_not(office: Office) -> None:
-    listed = {who: await _listed(office, who) for who in ("alice", "bob", "carol", "root")}
-    every = listed["root"]
+    listed_by_caller = {who: await _listed(office, who) for who in ("alice", "bob", "carol", "root")}
+    every = listed_by_caller["root"]
 
     for who in ("alice", "bob", "carol"):
-        assert listed[who] < every
+        assert listed_by_caller[who] < every
         for command in sorted(every):
             answer = await office.call(who, command, {"no_such_key": 1})
-            assert (answer.status_code != 404) == (command in listed[who]), command
+            assert (answer.status_code != 404) == (command in listed_by_caller[who]), command
 
 
 async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
@@ -158,13 +158,13 @@ async def test_get_meta_says_what_dashboards_measure(office: Office) -> None:
 
 
 async def test_get_meta_has_the_views_of_a_list_as_search_takes_them(office: Office) -> None:
-    closing, mine = (await _models(office, "alice"))["lead"]["views"]
+    closing, mine_view = (await _models(office, "alice"))["lead"]["views"]
 
     assert (closing["name"], closing["label"]["de"]) == ("closing", "Abschluss im Quartal")
     assert closing["filter"][0]["value"] > clock.rfc3339(clock.now())[:10]
     assert closing["order"] == [{"field": "expected_close", "dir": "asc"}]
-    assert mine["filter"][0]["value"] == (await office.first_record("user", "alice", username="alice"))["id"]
-    for view in (closing, mine):
+    assert mine_view["filter"][0]["value"] == (await office.first_record("user", "alice", username="alice"))["id"]
+    for view in (closing, mine_view):
         leads = await office.value("alice", "lead.search", filter=view["filter"], order=view["order"])
         assert {row["stage"] for row in leads["rows"]} <= {"new", "qualified", "proposed"}
         assert leads["total"] > 0

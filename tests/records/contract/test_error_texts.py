@@ -31,7 +31,7 @@ def wrong_inputs(model: dict[str, Any]) -> Iterator[tuple[str, dict[str, object]
 
 async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office) -> None:
     met = (await office.http.get("/api/meta", headers=office.headers("root"))).json()
-    refused = set[str]()
+    refused_texts = set[str]()
     for model in met["models"]:
         commands = {*model["commands"], *(action["id"] for action in model["actions"])}
         for command, body in wrong_inputs(model):
@@ -40,9 +40,9 @@ async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office
             answer = await office.call("root", command, body)
             if answer.status_code == 400:
                 assert complaint(answer.json()["error"]) is None, (command, body, answer.text)
-                refused.add(answer.json()["error"])
+                refused_texts.add(answer.json()["error"])
 
-    assert len(refused) > 200
+    assert len(refused_texts) > 200
 
 
 async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requires(office: Office) -> None:

@@ -13,9 +13,9 @@ LEAD = {"title": "New", "source": "web", "expected_revenue_minor": 123450, "expe
 
 async def import_one(office: Office, who: str, model: str, csv: str, **body: object) -> dict[str, Any]:
     """Import the text, and return the only record that it creates."""
-    done = await office.value(who, f"{model}.import", csv=csv, **body)
-    assert done["errors"] == []
-    return await office.first_record(model, who, id=done["ids"][0])
+    report = await office.value(who, f"{model}.import", csv=csv, **body)
+    assert report["errors"] == []
+    return await office.first_record(model, who, id=report["ids"][0])
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ async def test_an_export_has_the_columns_and_the_form_that_were_asked_for(office
     assert text["text"] == "Customer since;Active\r\n31.01.2026;no\r\n"
     lines = await office.value("alice", "party.export", filter=only, fields=["id"], content_type="application/x-ndjson")
     assert lines["text"] == f'{{"id":"{party["id"]}"}}\n'
-    wrong: list[dict[str, object]] = [{"fields": ["tax_id"]}, {"fields": [{}]}, {"fields": []}, {"form": "nice"}]
-    for body in wrong:
+    wrong_bodies: list[dict[str, object]] = [{"fields": ["tax_id"]}, {"fields": [{}]}, {"fields": []}, {"form": "nice"}]
+    for body in wrong_bodies:
         assert await office.refusal_of("alice", "party.export", **body)
 
 

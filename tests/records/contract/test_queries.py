@@ -38,8 +38,8 @@ async def test_each_operator_works_where_it_fits_and_is_400_elsewhere(office: Of
     leads = await office.all("lead", "alice")
     value = _value(leads, field)
     for op in OPERATORS:
-        given = {"in": [value], "is_null": True}.get(op, value)
-        answer = await office.call("alice", "lead.list", {"filter": [_where(field, op, given)]})
+        operand = {"in": [value], "is_null": True}.get(op, value)
+        answer = await office.call("alice", "lead.list", {"filter": [_where(field, op, operand)]})
         assert answer.status_code == (200 if op in FITTING[field] else 400), op
         if answer.status_code == 200:
             ids = {lead["id"] for lead in answer.json()["value"]}
@@ -50,21 +50,21 @@ STAGES = ["new", "qualified", "proposed", "won", "lost"]
 SOURCES = ["web", "fair", "phone", "referral", "other"]
 
 
-def _matches(value: Any, op: str, wanted: Any, field: str) -> bool:
+def _matches(value: Any, op: str, operand: Any, field: str) -> bool:
     if value is None:
         return op in ("ne", "is_null")
     if field in ("stage", "source") and op in ("gt", "gte", "lt", "lte"):
         order = STAGES if field == "stage" else SOURCES
-        value, wanted = order.index(value), order.index(wanted)
+        value, operand = order.index(value), order.index(operand)
     return {
-        "eq": lambda: value == wanted,
-        "in": lambda: value == wanted,
-        "ne": lambda: value != wanted,
-        "contains": lambda: str(wanted).casefold() in str(value).casefold(),
-        "gt": lambda: value > wanted,
-        "gte": lambda: value >= wanted,
-        "lt": lambda: value < wanted,
-        "lte": lambda: value <= wanted,
+        "eq": lambda: value == operand,
+        "in": lambda: value == operand,
+        "ne": lambda: value != operand,
+        "contains": lambda: str(operand).casefold() in str(value).casefold(),
+        "gt": lambda: value > operand,
+        "gte": lambda: value >= operand,
+        "lt": lambda: value < operand,
+        "lte": lambda: value <= operand,
         "is_null": lambda: False,
     }[op]()
 
@@ -146,8 +146,8 @@ async def test_ties_and_the_default_order_are_by_id(office: Office) -> None:
 
 
 async def test_id_may_be_used_as_a_field(office: Office) -> None:
-    wanted = (await office.all("lead", "alice"))[3]["id"]
-    assert [lead["id"] for lead in await _filtered(office, _where("id", "eq", wanted))] == [wanted]
+    wanted_id = (await office.all("lead", "alice"))[3]["id"]
+    assert [lead["id"] for lead in await _filtered(office, _where("id", "eq", wanted_id))] == [wanted_id]
     down = await office.value("alice", "lead.list", order=[{"field": "id", "dir": "desc"}], limit=5)
     ids = [lead["id"] for lead in down]
     assert ids == sorted(ids, reverse=True)
@@ -283,9 +283,9 @@ async def test_count_by_groups_and_counts(office: Office) -> None:
 async def test_an_unknown_key_comes_with_the_known_ones(office: Office) -> None:
     order = await office.refusal_of("alice", "lead.list", order=[{"field": "title", "desc": True}])
     command = await office.refusal_of("alice", "lead.get", ident="x")
-    nothing = await office.refusal_of("root", "audit_entry.verify", since="2026-01-01")
+    refusal = await office.refusal_of("root", "audit_entry.verify", since="2026-01-01")
 
     assert order.startswith("unknown key desc in ")
     assert order.endswith("(known: field, dir)")
     assert command == "unknown key ident in lead.get (known: id)"
-    assert nothing == "unknown key since in audit_entry.verify (known: none)"
+    assert refusal == "unknown key since in audit_entry.verify (known: none)"

@@ -98,8 +98,10 @@ async def create_records(installation: ProcessInstallation) -> None:
         lead = await run("lead.create", title=text, party=parties[number]["id"], notes=text, source="web", owner=None)
         if number == 0:
             await run("lead.lose", id=lead["id"], lost_reason="=cost")
-            done = await run("activity.create", lead=lead["id"], subject="Call", due="2026-01-31", notes="")
-            await run("activity.finish", id=done["id"])
+            finished_activity = await run(
+                "activity.create", lead=lead["id"], subject="Call", due="2026-01-31", notes=""
+            )
+            await run("activity.finish", id=finished_activity["id"])
     await invoices(installation, parties[0]["id"], product["id"])
     ticket = await run("ticket.create", subject="Help", party=parties[1]["id"], priority="urgent", assignee=user["id"])
     await run("ticket.solve", id=ticket["id"], resolution="+done")
@@ -131,9 +133,9 @@ async def carry(source: ProcessInstallation, two: ProcessInstallation) -> None:
         is_not_administrator = [{"field": "username", "op": "ne", "value": "ada"}]
         without_administrator = {"filter": is_not_administrator} if model == "user" else {}
         text = await source.exported(model, **without_administrator, **({"form": "shown"} if refers_to_roles else {}))
-        done = await two.run(f"{model}.import", csv=text, restore=True)
-        assert not done["errors"], (model, done["errors"][:3], text[:500])
-        assert done["created"] + done["unchanged"] == done["rows"]
+        report = await two.run(f"{model}.import", csv=text, restore=True)
+        assert not report["errors"], (model, report["errors"][:3], text[:500])
+        assert report["created"] + report["unchanged"] == report["rows"]
 
 
 async def test_every_model_is_exported_and_imported_with_equal_values(both_settings: list[Settings]) -> None:
@@ -162,9 +164,11 @@ async def require_usable_after_restore(source: ProcessInstallation, two: Process
     text = await source.exported("invoice")
     repeated_import = await two.run("invoice.import", csv=text, restore=True)
     assert (repeated_import["created"], repeated_import["unchanged"]) == (0, 4)
-    changed = text.replace("2026-12-31", "2026-12-30", 1)
-    refused = await two.run("invoice.import", csv=changed, restore=True)
-    assert [error["error"] for error in refused["errors"]] == ["the invoice record with this id has other values"]
+    changed_csv = text.replace("2026-12-31", "2026-12-30", 1)
+    refused_report = await two.run("invoice.import", csv=changed_csv, restore=True)
+    assert [error["error"] for error in refused_report["errors"]] == [
+        "the invoice record with this id has other values"
+    ]
     draft = next(invoice for invoice in await two.values("invoice") if invoice["state"] == "draft")
     numbers = {invoice["number"] for invoice in await two.values("invoice")}
     posted = await two.run("invoice.post", id=draft["id"])
@@ -193,8 +197,8 @@ async def test_an_export_for_people_can_be_imported_with_equal_values(both_setti
         for model in MODELS[5:]:
             text = await source.exported(model, form="shown", **notation)
             saved_by_spreadsheet = "\ufeff" + text.replace("\r\n", "\r")
-            done = await two.run(f"{model}.import", csv=saved_by_spreadsheet, restore=True, **notation)
-            assert not done["errors"], (model, done["errors"][:3], text[:500])
+            report = await two.run(f"{model}.import", csv=saved_by_spreadsheet, restore=True, **notation)
+            assert not report["errors"], (model, report["errors"][:3], text[:500])
         for model in MODELS[5:]:
             exported_rows, imported_rows = await source.values(model), await two.values(model)
             if model == "ticket":

@@ -35,8 +35,8 @@ class Part(Model, locked=(where("title", eq="closed"),)):
 @pytest.fixture
 async def graph(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without nodes, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Node, Part) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Node, Part) as service:
+        yield service
 
 
 async def node(graph: InProcessService, title: str, **refs: object) -> str:
@@ -44,9 +44,9 @@ async def node(graph: InProcessService, title: str, **refs: object) -> str:
     return str((await graph.value(graph.administrator(), "node", "create", title=title, **refs))["id"])
 
 
-async def delete(graph: InProcessService, record_id: str, **more: object) -> Any:
+async def delete(graph: InProcessService, record_id: str, **options: object) -> Any:
     """Delete a node."""
-    return await graph.value(graph.administrator(), "node", "delete", id=record_id, **more)
+    return await graph.value(graph.administrator(), "node", "delete", id=record_id, **options)
 
 
 async def titles(graph: InProcessService) -> list[str]:
@@ -67,23 +67,23 @@ async def test_a_chain_of_any_length_is_deleted_as_a_whole(graph: InProcessServi
 async def test_records_that_refer_to_each_other_in_a_circle_are_deleted_together(graph: InProcessService) -> None:
     first_node = await node(graph, "first")
     second_node = await node(graph, "second", parent=first_node)
-    third = await node(graph, "third", parent=second_node, friend=first_node, boss=first_node)
-    await graph.value(graph.administrator(), "node", "update", id=first_node, parent=third)
+    third_node = await node(graph, "third", parent=second_node, friend=first_node, boss=first_node)
+    await graph.value(graph.administrator(), "node", "update", id=first_node, parent=third_node)
 
     with pytest.raises(BadInput, match=f"^{dependents.REFUSAL}$"):
         await delete(graph, first_node)
     await delete(graph, first_node, cascade=True)
 
     assert await titles(graph) == []
-    entries = await graph.rows("SELECT changes FROM audit_entry WHERE record_id = $1 ORDER BY number", third)
+    entries = await graph.rows("SELECT changes FROM audit_entry WHERE record_id = $1 ORDER BY number", third_node)
     assert f'"parent":["{second_node}",null]' in entries[-1][0], "the audit has the refs as they were"
 
 
 async def test_a_record_that_refers_to_itself_alone_is_free(graph: InProcessService) -> None:
-    alone = await node(graph, "alone")
-    await graph.value(graph.administrator(), "node", "update", id=alone, parent=alone, boss=alone)
+    lone_node = await node(graph, "alone")
+    await graph.value(graph.administrator(), "node", "update", id=lone_node, parent=lone_node, boss=lone_node)
 
-    await delete(graph, alone)
+    await delete(graph, lone_node)
 
     assert await titles(graph) == []
 
@@ -152,8 +152,13 @@ async def test_a_reference_created_during_a_deletion_never_dangles(graph: InProc
         child = asyncio.create_task(node(graph, f"child {turn}", boss=target))
         removed_task = asyncio.create_task(delete(graph, target, cascade=bool(turn % 2)))
 
-        child_result, deleted = await asyncio.gather(child, removed_task, return_exceptions=True)
+        child_result, deletion_result = await asyncio.gather(child, removed_task, return_exceptions=True)
 
-        assert isinstance(child_result, BadInput) != isinstance(deleted, BadInput), (child_result, deleted)
-    left = await graph.rows("SELECT count(*) FROM node WHERE boss IS NOT NULL AND boss NOT IN (SELECT id FROM node)")
-    assert left == [(0,)]
+        assert isinstance(child_result, BadInput) != isinstance(deletion_result, BadInput), (
+            child_result,
+            deletion_result,
+        )
+    dangling_count = await graph.rows(
+        "SELECT count(*) FROM node WHERE boss IS NOT NULL AND boss NOT IN (SELECT id FROM node)"
+    )
+    assert dangling_count == [(0,)]

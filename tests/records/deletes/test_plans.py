@@ -114,7 +114,7 @@ async def test_a_person_takes_back_what_it_could_only_propose(office: Office) ->
     assert await office.proposed("eve", "lead.delete", id=doomed, cascade=True) == plan
     assert (await office.value("alice", "plan.get", id=plan))["proposed_by"] == {"agent": None, "person": "eve"}
 
-    ended = await office.value("eve", "plan.withdraw", id=plan)
+    withdrawn_plan = await office.value("eve", "plan.withdraw", id=plan)
 
-    assert ended["state"] == "withdrawn"
+    assert withdrawn_plan["state"] == "withdrawn"
     assert (await office.value("alice", "lead.get", id=doomed))["id"] == doomed

@@ -37,12 +37,12 @@ async def test_a_cascading_deletion_does_what_each_reference_declares(office: Of
         if number % 2:
             await office.value("root", f"{target.name}.delete", **body)
         else:
-            done = await McpDesk(office).result(tool(f"{target.name}__delete", **body), "root")
-            assert done["isError"] is False, done
+            result = await McpDesk(office).result(tool(f"{target.name}__delete", **body), "root")
+            assert result["isError"] is False, result
 
-        left = {"cascade": [], "clear": [None]}[referrer.ref.on_delete]
+        expected_values = {"cascade": [], "clear": [None]}[referrer.ref.on_delete]
         assert await stored_value(office, target, record_id) == [], _named(target, referrer)
-        assert await stored_value(office, referrer.model, referring_id, referrer.ref.name) == left, _named(
+        assert await stored_value(office, referrer.model, referring_id, referrer.ref.name) == expected_values, _named(
             target, referrer
         )
         await _is_audited(office, target, referrer, referring_id)

@@ -63,14 +63,14 @@ def assert_same_response(*answers: httpx.Response) -> None:
     assert len(responses) == 1, "\n".join(answer.text[:300] for answer in answers)
 
 
-def replace_defence(patch: pytest.MonkeyPatch, where: Any, name: str, value: object) -> None:
+def replace_defence(patch: pytest.MonkeyPatch, owner: Any, name: str, value: object) -> None:
     """Replace a defence for the test."""
-    patch.setattr(where, name, value)
+    patch.setattr(owner, name, value)
 
 
-async def create_dan(office: Office, *more: Mapping[str, object]) -> str:
+async def create_dan(office: Office, *other_grants: Mapping[str, object]) -> str:
     """Create dan, who sees some of the leads, some of their fields, and whatever else is granted."""
-    await office.person("dan", DAN_GRANT, *more)
+    await office.person("dan", DAN_GRANT, *other_grants)
     return "dan"
 
 

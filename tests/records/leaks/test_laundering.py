@@ -28,19 +28,20 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
     if not is_full:
         tries = random.Random(1).sample(tries, SAMPLE)
 
-    answered = {200: 0, 202: 0, 400: 0, 404: 0}
+    status_counts = {200: 0, 202: 0, 400: 0, 404: 0}
     for command, body in tries:
         answer = await office.call(agent, command, body)
-        answered[answer.status_code] += 1
+        status_counts[answer.status_code] += 1
         _hold(answer.text, canaries)
         if answer.status_code == 429:
             raise AssertionError("tokens it was given are known")
 
     await _hold_everything(office, agent, canaries)
     await _hold_everything(office, "bob", canaries)
-    assert answered[400] > len(tries) / 10
-    assert answered[200] + answered[202] > 0
-    figures.update({"combinations": len(tries), "clear_values": 0, **{f"answered_{k}": n for k, n in answered.items()}})
+    assert status_counts[400] > len(tries) / 10
+    assert status_counts[200] + status_counts[202] > 0
+    answered = {f"answered_{status}": count for status, count in status_counts.items()}
+    figures.update({"combinations": len(tries), "clear_values": 0, **answered})
 
 
 def _hold(text: str, canaries: list[str]) -> None:
@@ -58,8 +59,8 @@ async def _personal_values(office: Office) -> list[str]:
             rows = await office.service.records.database.fetch(f'SELECT DISTINCT "{name}" FROM "{model}"')
             values |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
     # A value that the caller may read in clear elsewhere proves nothing.
-    clear = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
-    return [name for name in sorted(values) if name not in clear]
+    clear_text = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
+    return [name for name in sorted(values) if name not in clear_text]
 
 
 async def _tokens(office: Office, agent: str) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
@@ -88,10 +89,10 @@ def _commands(
     model: Declared, record: str, field: str, text: str, records: list[dict[str, Any]]
 ) -> Iterator[Try]:
     name = model.name
-    given = {field.name: _sample(records, field.name) for field in model.fields.values() if field.required}
+    required_values = {field.name: _sample(records, field.name) for field in model.fields.values() if field.required}
     condition = {"field": field, "op": "contains", "value": text}
     yield f"{name}.update", {"id": record, field: text}
-    yield f"{name}.create", {**{key: value for key, value in given.items() if value is not None}, field: text}
+    yield f"{name}.create", {**{key: value for key, value in required_values.items() if value is not None}, field: text}
     yield f"{name}.import", {"csv": f'{field}\n"{text}"\n', "dry_run": True}
     for reading in ("list", "search", "export", "count_by"):
         yield f"{name}.{reading}", {"filter": [condition], **({"field": field} if reading == "count_by" else {})}

@@ -30,10 +30,10 @@ async def test_a_second_token_of_the_label_takes_up_the_domain(book: InProcessSe
 
     second_token_id = await book.issue_agent_token(person)
     await revoke_token(book, first_token_id)
-    rotated = await book.caller_of(second_token_id)
+    rotated_caller = await book.caller_of(second_token_id)
 
-    assert await token_of(book, rotated, contact_id) == token
-    assert (await book.value(rotated, "contact", "create", email=token))["email"] == token
+    assert await token_of(book, rotated_caller, contact_id) == token
+    assert (await book.value(rotated_caller, "contact", "create", email=token))["email"] == token
     assert await book.service.callers.agent(book.service.records.database, first_token_id) is None
 
 
@@ -65,10 +65,10 @@ async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: I
 
     rows = await book.rows("SELECT salt FROM token_domain WHERE closed_at IS NOT NULL")
     assert [bytes(row[0]) for row in rows] == [b""]
-    later = await book.caller_of(await book.issue_agent_token(person))
-    assert await token_of(book, later, contact_id) != old
+    later_caller = await book.caller_of(await book.issue_agent_token(person))
+    assert await token_of(book, later_caller, contact_id) != old
     with pytest.raises(BadInput, match=f"unknown token {old}"):
-        await book.value(later, "contact", "create", email=old)
+        await book.value(later_caller, "contact", "create", email=old)
 
 
 async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: InProcessService) -> None:
@@ -79,9 +79,9 @@ async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: In
     async with book.service.records.database.transaction() as transaction:
         await transaction.run('UPDATE "agent_token" SET expires_at = 1 WHERE id = $1', first_token_id)
 
-    later = await book.caller_of(await book.issue_agent_token(person))
+    later_caller = await book.caller_of(await book.issue_agent_token(person))
 
-    assert await token_of(book, later, contact_id) != old
+    assert await token_of(book, later_caller, contact_id) != old
 
 
 async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: InProcessService) -> None:
@@ -90,19 +90,19 @@ async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: InProce
     first_token_id = await book.issue_agent_token(person)
     caller = await book.caller_of(first_token_id)
     old = await token_of(book, caller, contact_id)
-    proposed = await book.service.dispatch.run(
+    proposal = await book.service.dispatch.run(
         caller, caller.view.models["contact"], "delete", {"id": contact_id}, "request"
     )
-    assert isinstance(proposed.value, Proposal)
+    assert isinstance(proposal.value, Proposal)
     await revoke_token(book, first_token_id)
 
     second_token_id = await book.issue_agent_token(person)
     assert await token_of(book, await book.caller_of(second_token_id), contact_id) == old
-    await book.value(await book.caller_of(second_token_id), "plan", "withdraw", id=proposed.value.plan_id)
+    await book.value(await book.caller_of(second_token_id), "plan", "withdraw", id=proposal.value.plan_id)
     await revoke_token(book, second_token_id)
 
-    third = await book.issue_agent_token(person)
-    assert await token_of(book, await book.caller_of(third), contact_id) != old
+    third_token_id = await book.issue_agent_token(person)
+    assert await token_of(book, await book.caller_of(third_token_id), contact_id) != old
 
 
 async def test_only_unused_domains_are_closed(book: InProcessService) -> None:

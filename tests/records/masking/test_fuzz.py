@@ -84,21 +84,23 @@ MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (
 )
 
 
-def attempts(rng: random.Random, vault: MemoryVault, mine: Permutation, foreign: Permutation) -> Iterator[list[str]]:
+def attempts(
+    rng: random.Random, vault: MemoryVault, own_permutation: Permutation, foreign: Permutation
+) -> Iterator[list[str]]:
     """Yield batches of tokens that are invalid for the caller whose permutation is `mine`."""
     live, erased = list(vault.live.items()), list(vault.erased.items())
     while True:
-        chosen, gone = rng.choices(live, k=BATCH), rng.choices(erased, k=BATCH)
-        own_numbers = mine.encode([each for each, _ in chosen])
-        others = foreign.encode([each for each, _ in chosen])
-        stale = mine.encode([each for each, _ in gone])
+        live_values, erased_values = rng.choices(live, k=BATCH), rng.choices(erased, k=BATCH)
+        own_numbers = own_permutation.encode([each for each, _ in live_values])
+        foreign_numbers = foreign.encode([each for each, _ in live_values])
+        stale = own_permutation.encode([each for each, _ in erased_values])
         batch: list[str] = []
-        for place, (_, label) in enumerate(chosen):
+        for place, (_, label) in enumerate(live_values):
             kind = rng.randrange(8)
             if kind == 0:
-                batch.append(f"{label}_{others[place]}")
+                batch.append(f"{label}_{foreign_numbers[place]}")
             elif kind == 1:
-                batch.append(f"{gone[place][1]}_{stale[place]}")
+                batch.append(f"{erased_values[place][1]}_{stale[place]}")
             else:
                 token = f"{label}_{own_numbers[place]}"
                 mutated = rng.choice(MUTATIONS)(rng, token)
@@ -106,10 +108,10 @@ def attempts(rng: random.Random, vault: MemoryVault, mine: Permutation, foreign:
         yield batch
 
 
-def count_resolved(vault: MemoryVault, mine: Permutation, tokens: list[str]) -> int:
+def count_resolved(vault: MemoryVault, own_permutation: Permutation, tokens: list[str]) -> int:
     """Return how many of the tokens mean a person if a masked field with their label reads them."""
     valid_tokens = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
-    value_ids = mine.decode([token.number for token in valid_tokens])
+    value_ids = own_permutation.decode([token.number for token in valid_tokens])
     return sum(vault.live.get(each) == token.label for each, token in zip(value_ids, valid_tokens, strict=True))
 
 
@@ -122,25 +124,30 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
     """
     rng = random.Random(48)
     vault = MemoryVault(rng)
-    mine, foreign = Permutation(rng.randbytes(32)), Permutation(rng.randbytes(32))
-    wanted = 1_000_000 if is_full else 10_000
+    own_permutation, foreign = Permutation(rng.randbytes(32)), Permutation(rng.randbytes(32))
+    token_count = 1_000_000 if is_full else 10_000
     began = time.monotonic()
-    tried = wrong = 0
+    tried_count = wrong_count = 0
 
-    for batch in attempts(rng, vault, mine, foreign):
-        wrong += count_resolved(vault, mine, batch)
-        tried += len(batch)
-        if tried >= wanted:
+    for batch in attempts(rng, vault, own_permutation, foreign):
+        wrong_count += count_resolved(vault, own_permutation, batch)
+        tried_count += len(batch)
+        if tried_count >= token_count:
             break
 
-    figures |= {"tokens": tried, "live_values": LIVE, "wrong_person": wrong, "expected": tried * LIVE / SIZE}
+    figures |= {
+        "tokens": tried_count,
+        "live_values": LIVE,
+        "wrong_person": wrong_count,
+        "expected": tried_count * LIVE / SIZE,
+    }
     figures["took_s"] = round(time.monotonic() - began, 1)
-    assert wrong == 0
+    assert wrong_count == 0
     # The same function finds every person whose token is valid.
     right = list(vault.live.items())[:BATCH]
-    numbers = mine.encode([each for each, _ in right])
+    numbers = own_permutation.encode([each for each, _ in right])
     tokens = [f"{label}_{number}" for (_, label), number in zip(right, numbers, strict=True)]
-    assert count_resolved(vault, mine, tokens) == BATCH
+    assert count_resolved(vault, own_permutation, tokens) == BATCH
 
 
 @pytest.fixture
@@ -176,15 +183,15 @@ async def test_the_commands_refuse_every_unknown_token(
     """The test sends 500 tokens against the 300 values of a database. The probability that one of them is valid is
     5e-10."""
     rng = random.Random(7)
-    gone, there = crowd[:50], crowd[50:]
+    deleted_ids, existing_ids = crowd[:50], crowd[50:]
     own_contacts = await seen_by(book, agent)
-    foreign = tokens_of(await seen_by(book, await book.agent("clerk")), there)
-    for each in gone:
+    foreign = tokens_of(await seen_by(book, await book.agent("clerk")), existing_ids)
+    for each in deleted_ids:
         await book.value(root, "contact", "delete", id=each)
     # This test is not about the limit on unknown tokens, but about what the limit protects.
     engine = dataclasses.replace(book.service.engine, token_guesses=UnlimitedGuesses())
     run = dataclasses.replace(book.run(agent), engine=engine)
-    alive, stale = tokens_of(own_contacts, there), tokens_of(own_contacts, gone)
+    alive, stale = tokens_of(own_contacts, existing_ids), tokens_of(own_contacts, deleted_ids)
     mutated = {rng.choice(MUTATIONS)(rng, rng.choice(alive)) for _ in range(200)} - set(alive)
 
     for token in engine.grammar.tokens(" ".join([*stale, *foreign, *sorted(mutated)])):

@@ -57,8 +57,8 @@ async def test_writing_back_what_was_read_changes_nothing(office: Office) -> Non
 
 async def _same_after(office: Office, who: str, model: str, record: dict[str, Any], names: list[str]) -> None:
     entries_before = await _entries(office)
-    given = {name: record[name] for name in names}
-    answer = await office.call(who, f"{model}.update", {"id": record["id"], **given})
+    values = {name: record[name] for name in names}
+    answer = await office.call(who, f"{model}.update", {"id": record["id"], **values})
     if answer.status_code == 202:
         # A change that an agent may only propose also changes nothing when it is approved.
         plan_id = answer.json()["plan_id"]
@@ -69,7 +69,7 @@ async def _same_after(office: Office, who: str, model: str, record: dict[str, An
         stored_record = await office.value("root", f"{model}.get", id=record["id"])
         assert stored_record["revision"] == record["revision"]
         return
-    assert answer.status_code == 200, f"{who} {model} {given}: {answer.text}"
+    assert answer.status_code == 200, f"{who} {model} {values}: {answer.text}"
     assert answer.json()["value"] == record
     assert await _entries(office) == entries_before
 

@@ -48,13 +48,13 @@ async def test_every_text_comes_back_exactly(
     contact_id = await make(book, root, title=title, remark=notes, email=email, notes=notes)
 
     shown_contact = await seen(book, agent, contact_id)
-    given = {name: shown_contact[name] for name in ("title", "remark", "email", "notes")}
-    copied = await book.value(agent, "contact", "create", **given)
+    copied_values = {name: shown_contact[name] for name in ("title", "remark", "email", "notes")}
+    copied = await book.value(agent, "contact", "create", **copied_values)
 
     assert re.fullmatch("EMAIL_(0|[1-9][0-9]*)", shown_contact["email"])
     assert re.fullmatch("NOTES_(0|[1-9][0-9]*)", shown_contact["notes"])
-    real = book.service.engine.grammar.tokens(shown_contact["title"] + " " + shown_contact["remark"])
-    assert {token.label for token in real} <= {"LITERAL"}
+    real_tokens = book.service.engine.grammar.tokens(shown_contact["title"] + " " + shown_contact["remark"])
+    assert {token.label for token in real_tokens} <= {"LITERAL"}
     copy = await seen(book, root, copied["id"])
     assert (copy["title"], copy["remark"], copy["email"], copy["notes"]) == (title, notes, email, notes)
 
@@ -65,12 +65,12 @@ async def test_a_value_with_tokens_inside_stays_as_it_is(book: InProcessService,
     second_contact = await make(book, root, email=f"{token}", notes=f"not {token}, nor EMAIL_1")
 
     shown_contact = await seen(book, agent, second_contact)
-    third = (await book.value(agent, "contact", "create", email=shown_contact["email"], notes=shown_contact["notes"]))[
-        "id"
-    ]
+    third_contact = (
+        await book.value(agent, "contact", "create", email=shown_contact["email"], notes=shown_contact["notes"])
+    )["id"]
 
     assert shown_contact["email"] != token
-    stored_contact = await seen(book, root, third)
+    stored_contact = await seen(book, root, third_contact)
     assert (stored_contact["email"], stored_contact["notes"]) == (token, f"not {token}, nor EMAIL_1")
 
 
@@ -80,8 +80,8 @@ async def test_five_hundred_tokens_in_one_note_are_swapped(book: InProcessServic
         await make(book, root, email=mails[pair_start], other_email=mails[pair_start + 1])
     rows = await book.value(agent, "contact", "list", order=[{"field": "id"}])
     tokens = [row[name] for row in rows for name in ("email", "other_email")]
-    clear = {row["id"]: row for row in await book.value(root, "contact", "list")}
-    meant = [clear[row["id"]][name] for row in rows for name in ("email", "other_email")]
+    clear_by_id = {row["id"]: row for row in await book.value(root, "contact", "list")}
+    meant = [clear_by_id[row["id"]][name] for row in rows for name in ("email", "other_email")]
 
     created_contact = await book.value(agent, "contact", "create", notes=", ".join(tokens + tokens))
 
@@ -97,8 +97,8 @@ async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
     assert await refusal_of(book, agent, phone=shown_contact["email"]) == "token not allowed in contact.phone"
     assert await refusal_of(book, agent, email=shown_contact["phone"]) == "token not allowed in contact.email"
     assert await refusal_of(book, agent, email=shown_contact["notes"]) == "token not allowed in contact.email"
-    wrong = shown_contact["email"].replace("EMAIL", "PHONE")
-    assert await refusal_of(book, agent, phone=wrong) == f"unknown token {wrong}"
+    wrong_token = shown_contact["email"].replace("EMAIL", "PHONE")
+    assert await refusal_of(book, agent, phone=wrong_token) == f"unknown token {wrong_token}"
 
 
 async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(

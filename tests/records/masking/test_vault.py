@@ -72,10 +72,10 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
     (value_id,) = (await book.rows("SELECT id FROM pii_value"))[0]
     database = book.service.records.database
     key = (await vault.keys(database, [value_id]))[value_id]
-    sealed = vault.seal(key, "ada@example.com")
+    sealed_text = vault.seal(key, "ada@example.com")
 
     await book.value(root, "contact", "delete", id=ids[0])
-    assert vault.unseal((await vault.keys(database, [value_id]))[value_id], sealed) == "ada@example.com"
+    assert vault.unseal((await vault.keys(database, [value_id]))[value_id], sealed_text) == "ada@example.com"
     assert (await book.value(agent, "contact", "create", email=token))["email"] == token
 
     for row in await book.value(root, "contact", "list"):
@@ -91,7 +91,7 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
     assert (await book.value(agent, "contact", "get", id=second_contact["id"]))["email"] == token
     (other_id, other_key) = (await book.rows("SELECT id, key FROM pii_value"))[0]
     assert other_id == value_id
-    assert vault.unseal(bytes(other_key), sealed) is None
+    assert vault.unseal(bytes(other_key), sealed_text) is None
 
 
 @pytest.mark.parametrize("is_held_elsewhere", [False, True])
@@ -155,12 +155,12 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
 
 async def test_values_held_in_one_batch_are_counted_once_each(book: InProcessService) -> None:
     vault = book.service.engine.vault
-    wanted = [PersonalValue("EMAIL", "a", True), PersonalValue("EMAIL", "b", True), PersonalValue("EMAIL", "a", True)]
-    wanted += [PersonalValue("NOTES", "a", False), PersonalValue("NOTES", "a", False)]
+    values = [PersonalValue("EMAIL", "a", True), PersonalValue("EMAIL", "b", True), PersonalValue("EMAIL", "a", True)]
+    values += [PersonalValue("NOTES", "a", False), PersonalValue("NOTES", "a", False)]
 
     async with book.service.records.database.transaction() as transaction:
-        held_batch = await vault.hold(transaction, wanted)
-        held_later = await vault.hold(transaction, wanted[:1])
+        held_batch = await vault.hold(transaction, values)
+        held_later = await vault.hold(transaction, values[:1])
         assert await vault.hold(transaction, []) == []
 
     assert held_batch[0] == held_batch[2] == held_later[0]
@@ -187,12 +187,12 @@ async def test_releasing_twice_as_often_as_held_leaves_nothing(book: InProcessSe
 def test_a_sealed_copy_opens_with_its_key_alone(text: str) -> None:
     vault, stranger = Vault(b"1" * 32), Vault(b"2" * 32)
 
-    sealed = vault.seal(b"k" * 16, text)
+    sealed_text = vault.seal(b"k" * 16, text)
 
-    assert vault.unseal(b"k" * 16, sealed) == text
-    assert vault.unseal(b"K" * 16, sealed) is None
-    assert stranger.unseal(b"k" * 16, sealed) is None
-    assert vault.seal(b"k" * 16, text) != sealed
+    assert vault.unseal(b"k" * 16, sealed_text) == text
+    assert vault.unseal(b"K" * 16, sealed_text) is None
+    assert stranger.unseal(b"k" * 16, sealed_text) is None
+    assert vault.seal(b"k" * 16, text) != sealed_text
 
 
 def test_keyed_hashes_tell_equal_from_other_and_differ_between_databases() -> None:

@@ -82,10 +82,12 @@ async def _records(scene: MatrixScene, row_kind: str, word: str) -> None:
     await create("invoice", party=record_ids["party"], notes=HIDDEN_FIELD)
     line = {"invoice": record_ids["invoice"], "product": record_ids["product"]}
     await create("invoice_line", **line, description=word, unit_price_minor=5)
-    paid = (await scene.office.value("root", "invoice.create", party=record_ids["party"], notes=HIDDEN_FIELD))["id"]
-    await scene.office.value("root", "invoice_line.create", invoice=paid, description=word, unit_price_minor=5)
-    await scene.office.value("root", "invoice.post", id=paid)
-    await create("payment", invoice=paid, amount_minor=1, reference=f"{PERSONAL} {word}")
+    paid_invoice = (await scene.office.value("root", "invoice.create", party=record_ids["party"], notes=HIDDEN_FIELD))[
+        "id"
+    ]
+    await scene.office.value("root", "invoice_line.create", invoice=paid_invoice, description=word, unit_price_minor=5)
+    await scene.office.value("root", "invoice.post", id=paid_invoice)
+    await create("payment", invoice=paid_invoice, amount_minor=1, reference=f"{PERSONAL} {word}")
     await create("role", title=f"{word} role", description=HIDDEN_FIELD)
     await create(
         "user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=record_ids["role"]
@@ -100,13 +102,17 @@ def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, o
     """Create the grants of the keeper: one record of each model, with one hidden field and masked personal fields."""
     grants: list[dict[str, object]] = []
     for model, words in table.ROLES["keeper"].items():
-        hidden, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
-        clear = [field for field in registry[model].fields if field != hidden and field not in masked]
-        given: dict[str, object] = {"model": model, "commands": words.replace(" ", ","), "clear": ",".join(clear)}
+        hidden_field, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
+        clear_fields = [field for field in registry[model].fields if field != hidden_field and field not in masked]
+        grant_fields: dict[str, object] = {
+            "model": model,
+            "commands": words.replace(" ", ","),
+            "clear": ",".join(clear_fields),
+        }
         if masked:
-            given["masked"] = ",".join(masked)
+            grant_fields["masked"] = ",".join(masked)
         rows = [{"field": "id", "op": "eq", "value": scene.records[model, "ours"]}]
-        grants.append({**given, "write": "*", "rows": json.dumps(rows)})
+        grants.append({**grant_fields, "write": "*", "rows": json.dumps(rows)})
     return grants
 
 
@@ -164,8 +170,8 @@ async def _outsiders(scene: MatrixScene) -> None:
     office.tokens["ended session"] = await sessions.sign_in(office.service.records, "alice", demo.PASSWORD)
     await office.value("ended session", "session.revoke")
     await office.agent("alice", "*", name="ended agent")
-    ended = await office.first_record("agent_token", label="ended agent")
-    await office.value("root", "agent_token.revoke", id=ended["id"])
+    ended_token = await office.first_record("agent_token", label="ended agent")
+    await office.value("root", "agent_token.revoke", id=ended_token["id"])
     manager = (await office.first_record("role", title="sales_manager"))["id"]
     off = await office.person("off")
     await office.value("root", "user_role.create", user=off, role=manager)

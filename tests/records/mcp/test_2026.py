@@ -15,8 +15,8 @@ META = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientInfo": CLIENT, f"{PR
 
 def with_meta(message: dict[str, Any], **meta: object) -> dict[str, Any]:
     """Return the request with its metadata. A member of `meta` that is None is omitted."""
-    whole = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
-    set_members = {name: value for name, value in whole.items() if value is not None}
+    all_members = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
+    set_members = {name: value for name, value in all_members.items() if value is not None}
     return {**message, "params": {**message.get("params", {}), "_meta": set_members}}
 
 
@@ -52,11 +52,11 @@ async def test_a_tool_is_called(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "*")
     lead = await modern.office.first_record("lead")
 
-    good = await send(modern, with_meta(tool("lead__get", id=lead["id"])), agent)
-    proposed = await send(modern, with_meta(tool("lead__delete", id=lead["id"])), agent)
-    refused = await send(modern, with_meta(tool("lead__get", id="x")), agent)
+    good_answer = await send(modern, with_meta(tool("lead__get", id=lead["id"])), agent)
+    proposed_answer = await send(modern, with_meta(tool("lead__delete", id=lead["id"])), agent)
+    refused_answer = await send(modern, with_meta(tool("lead__get", id="x")), agent)
 
-    results = [response.json()["result"] for response in (good, proposed, refused)]
+    results = [response.json()["result"] for response in (good_answer, proposed_answer, refused_answer)]
     assert [result["resultType"] for result in results] == ["complete"] * 3
     assert [result["isError"] for result in results] == [False, False, True]
     assert results[0]["structuredContent"]["value"]["id"] == lead["id"]

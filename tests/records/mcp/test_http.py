@@ -136,10 +136,10 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDes
 
 @every_revision
 async def test_h12_no_session_is_opened_and_a_stray_one_is_ignored(desk: McpDesk, revision: str) -> None:
-    opened = await desk.send(initialize(revision), revision=None)
+    initialized = await desk.send(initialize(revision), revision=None)
     answer = await desk.send(PING, revision=revision, mcp_session_id="made-up")
 
-    assert "mcp-session-id" not in {*opened.headers, *answer.headers}
+    assert "mcp-session-id" not in {*initialized.headers, *answer.headers}
     assert answer.status_code == 200
 
 

@@ -35,28 +35,28 @@ async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
 async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: McpDesk) -> None:
     key = new_key()
     await desk.result(tool_call("lead__create", key, **LEAD))
-    for wrong in ("x", 5, True, [], {}, "", None, False, 0):
-        result = await desk.result(tool_call("lead__create", wrong, **LEAD))
+    for wrong_key in ("x", 5, True, [], {}, "", None, False, 0):
+        result = await desk.result(tool_call("lead__create", wrong_key, **LEAD))
         assert (result["isError"], result["content"][0]["text"]) == (
             True,
             "Idempotency-Key: must be one UUID, bare or in double quotes",
         )
     other_result = await desk.result(tool_call("lead__create", key, title="Another"))
     assert (other_result["isError"], other_result["content"][0]["text"]) == (True, REUSED)
-    refused = [await desk.result(tool_call("lead__qualify", key, id="x")) for key in [new_key()] * 2]
-    assert refused[0]["isError"]
-    assert refused[1] == {**refused[0], "_meta": {"idempotency-replayed": True}}
+    refused_results = [await desk.result(tool_call("lead__qualify", key, id="x")) for key in [new_key()] * 2]
+    assert refused_results[0]["isError"]
+    assert refused_results[1] == {**refused_results[0], "_meta": {"idempotency-replayed": True}}
     assert await leads(desk.office) == 1
 
 
 async def test_in_the_newest_revision_a_result_has_one_meta(modern: McpDesk) -> None:
     key = new_key()
-    described = {
+    call_meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "idempotency-key": key,
     }
-    params = {"name": "lead__create", "arguments": LEAD, "_meta": described}
+    params = {"name": "lead__create", "arguments": LEAD, "_meta": call_meta}
     headers = {"mcp_method": "tools/call", "mcp_name": "lead__create"}
 
     answers = [await modern.send(request("tools/call", params), revision="2026-07-28", **headers) for _ in range(2)]

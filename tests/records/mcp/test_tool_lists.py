@@ -127,9 +127,9 @@ async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(
         "second": {"id", "revision", "title"},
         "third": {"id", "revision", "title", "source"},
     }
-    listed = {name: json.dumps(await both.tools(name)) for name in SIGHTS}
-    assert "source" in listed["first"]
-    assert "source" not in listed["second"]
+    tools_by_person = {name: json.dumps(await both.tools(name)) for name in SIGHTS}
+    assert "source" in tools_by_person["first"]
+    assert "source" not in tools_by_person["second"]
 
 
 async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: McpDesk) -> None:
@@ -139,8 +139,8 @@ async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_nex
     setting = {"title": "approval:lead.qualify", "value": json.dumps({"n": 1})}
     await both.office.value("root", "setting.create", **setting)
 
-    after = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
-    assert after["lead__qualify"] == f"{descriptions_before['lead__qualify']} {APPROVAL}"
+    descriptions_after = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
+    assert descriptions_after["lead__qualify"] == f"{descriptions_before['lead__qualify']} {APPROVAL}"
     assert APPROVAL in descriptions_before["lead__delete"]
     assert (
         "approve"
@@ -187,7 +187,7 @@ async def test_o17_all_tools_are_on_one_page_and_a_foreign_cursor_is_refused(des
 async def test_o17_following_the_pages_leads_to_every_tool_once(
     desk: McpDesk, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = await desk.tools("root")
+    all_tools = await desk.tools("root")
     agent = await desk.office.agent("root", "*")
     monkeypatch.setattr(ToolList.__init__, "__defaults__", (size,))
 
@@ -203,7 +203,7 @@ async def test_o17_following_the_pages_leads_to_every_tool_once(
 
     names = [tool["name"] for tool in tools]
     assert len(set(names)) == len(names)
-    assert set(names) <= {tool["name"] for tool in whole}
+    assert set(names) <= {tool["name"] for tool in all_tools}
     assert len(names) > 60
 
 

@@ -216,17 +216,17 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDe
     assert all(
         lead["contact_email"].startswith("EMAIL_") for lead in answer.json()["result"]["structuredContent"]["value"]
     )
-    denied = (await both.call_tool(agent, "party__list", limit=1))["denied"]
-    assert denied == ["party.tax_id"]
+    denied_names = (await both.call_tool(agent, "party__list", limit=1))["denied"]
+    assert denied_names == ["party.tax_id"]
 
 
 async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
     desk: McpDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*given: object, **named: object) -> object:
+    async def run_unavailable(*arguments: object, **options: object) -> object:
         raise Unavailable("the database cannot be reached")
 
-    monkeypatch.setattr(Dispatch, "run", away)
+    monkeypatch.setattr(Dispatch, "run", run_unavailable)
 
     assert await desk.error(tool("lead__get", id="x")) == (-32603, "the database cannot be reached")
 
@@ -235,16 +235,16 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
 async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals(
     desk: McpDesk, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(*given: object, **named: object) -> object:
+    async def broken(*arguments: object, **options: object) -> object:
         raise RuntimeError("the secret of the house")
 
     monkeypatch.setattr(Dispatch, "run", broken)
-    written = io.StringIO()
-    with redirect_stderr(written):
+    log_text = io.StringIO()
+    with redirect_stderr(log_text):
         telemetry.configure()
         answer = await desk.send(tool("lead__get", id="x"), revision=revision)
 
-    (line,) = [json.loads(line) for line in written.getvalue().splitlines()]
+    (line,) = [json.loads(line) for line in log_text.getvalue().splitlines()]
     assert line["request_id"] == answer.headers["x-request-id"]
     assert answer.status_code == 200
     assert answer.json()["error"] == {"code": -32603, "message": "the service failed; the fault was logged"}

@@ -112,9 +112,9 @@ async def test_calls_of_an_agent_are_logged_without_their_content(office: Office
     assert "no such stage" not in str(page)
     next_page = await office.value("alice", "agent_token.calls", id=token["id"], after=page["cursor"])
     assert next_page == {"calls": [], "cursor": page["cursor"]}
-    used = await office.first_record("agent_token", "alice", label="mailbot")
-    assert used["last_used_at"] is not None
-    assert (used["calls_24h"], used["refused_24h"], used["proposals_open"]) == (4, 1, 1)
+    used_token = await office.first_record("agent_token", "alice", label="mailbot")
+    assert used_token["last_used_at"] is not None
+    assert (used_token["calls_24h"], used_token["refused_24h"], used_token["proposals_open"]) == (4, 1, 1)
 
 
 async def test_the_calls_of_others_agents_are_hidden(office: Office) -> None:

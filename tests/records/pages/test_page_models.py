@@ -96,11 +96,13 @@ async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: 
 async def test_a_comment_is_seen_by_anyone_who_sees_its_record(office: Office) -> None:
     record_id = await lead(office)
     comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Call them")
-    about = [{"field": "record", "op": "eq", "value": record_id}]
+    record_filter = [{"field": "record", "op": "eq", "value": record_id}]
 
     assert comment["written_at"]
-    assert [comment["text"] for comment in await office.value("bob", "comment.list", filter=about)] == ["Call them"]
-    assert await office.value("carol", "comment.list", filter=about) == []
+    assert [comment["text"] for comment in await office.value("bob", "comment.list", filter=record_filter)] == [
+        "Call them"
+    ]
+    assert await office.value("carol", "comment.list", filter=record_filter) == []
     assert await office.refusal_of("carol", "comment.get", id=comment["id"]) == "no such record"
 
 

@@ -22,9 +22,9 @@ RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
 def operators(model: Declared, name: str) -> tuple[Operator, ...]:
     """Return the operators of a field (API document, Filter 2)."""
     kind = "text" if name == "id" else model.fields[name].kind
-    odd = {"contains"} if kind not in TEXTS else set[str]()
-    odd |= set(RANGES) if kind in ("bool", "ref") else set()
-    return tuple(operator for operator in OPERATORS if operator not in odd)
+    unfit_operators = {"contains"} if kind not in TEXTS else set[str]()
+    unfit_operators |= set(RANGES) if kind in ("bool", "ref") else set()
+    return tuple(operator for operator in OPERATORS if operator not in unfit_operators)
 
 
 def folded(text: str) -> str:

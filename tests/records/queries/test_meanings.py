@@ -25,8 +25,8 @@ class Item(Model):
 @pytest.fixture
 async def items(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without items, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Item) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Item) as service:
+        yield service
 
 
 async def put(items: InProcessService, name: str, *values: Any) -> None:

@@ -129,9 +129,9 @@ async def test_refs_in_a_circle_are_installed_and_removed(database: Database) ->
 
     await upgrade(database, lead(), destroy=True)
 
-    left = await shape(database)
-    assert "egg" not in left
-    assert "hen" not in left
+    remaining_shape = await shape(database)
+    assert "egg" not in remaining_shape
+    assert "hen" not in remaining_shape
 
 
 async def test_the_engine_alone_is_a_registry(database: Database) -> None:

@@ -53,13 +53,13 @@ async def in_the_way(database: Database, *models: type[Model], destroy: bool = F
 
 
 async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Database) -> None:
-    remaining_model, whole = model("lead", title=Text()), model("lead", title=Text(), size=Text(index=True))
-    await upgrade(database, whole)
+    remaining_model, full_model = model("lead", title=Text()), model("lead", title=Text(), size=Text(index=True))
+    await upgrade(database, full_model)
     await put(database, "lead", title="One", size="Big")
 
     errors = await upgrade_errors(database, remaining_model)
     await upgrade(database, remaining_model, destroy=True)
-    await upgrade(database, whole)
+    await upgrade(database, full_model)
 
     assert "drop lead.size with its values" in errors
     assert await all_of(database, "lead", "title", "size") == [("One", None)]
@@ -231,10 +231,10 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
         email = PersonalValue("EMAIL", "a", True)
-        held = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
+        held_values = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
         alias = await vault.create_alias_id(transaction, "EMAIL", "domain")
-    first_lead = await put(database, "lead", mail="a", mail__value=held[0].id)
-    await put(database, "lead", mail="a", mail__value=held[1].id, notes="a", notes__value=held[3].id)
+    first_lead = await put(database, "lead", mail="a", mail__value=held_values[0].id)
+    await put(database, "lead", mail="a", mail__value=held_values[1].id, notes="a", notes__value=held_values[3].id)
     async with database.transaction() as transaction:
         await vault.add_alias(transaction, "lead", first_lead, "mail", "domain", alias.id)
 
@@ -251,8 +251,8 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
-        (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
-    await put(database, "lead", mail="a", mail__value=held.id)
+        (held_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
+    await put(database, "lead", mail="a", mail__value=held_value.id)
 
     await upgrade_errors(database, model("lead", mail=Text(personal="CONTACT")))
     await upgrade(database, model("lead", mail=Text(personal="CONTACT")), destroy=True)
@@ -260,4 +260,4 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
     (value,) = await column_of(database, "lead", "mail__value")
     rows = [tuple(row) for row in await database.fetch("SELECT id, label, hash, refs FROM pii_value")]
     assert rows == [(value, "CONTACT", None, 1)]
-    assert value != held.id
+    assert value != held_value.id

@@ -64,9 +64,9 @@ async def test_a_field_that_becomes_required_is_filled_where_it_is_empty(databas
 
     await upgrade(database, model("lead", source=Text(personal="PERSON", required=True, default="Hand")))
 
-    (given,) = [row[0] for row in await database.fetch("SELECT id FROM pii_value")]
+    (value_id,) = [row[0] for row in await database.fetch("SELECT id FROM pii_value")]
     columns = ("source", "source__folded", "source__value")
-    assert await all_of(database, "lead", *columns) == [("Web", "web", 7), ("Hand", "hand", given)]
+    assert await all_of(database, "lead", *columns) == [("Web", "web", 7), ("Hand", "hand", value_id)]
 
 
 async def test_records_begin_where_a_new_workflow_begins(database: Database) -> None:
@@ -159,11 +159,11 @@ async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the
         first_end = await rows.batch(transaction, work, "")
         filled = await transaction.fetch_one("SELECT count(*) FROM lead WHERE size = 1")
         second_end = await rows.batch(transaction, work, first_end or "")
-        third = await rows.batch(transaction, work, second_end or "")
+        third_end = await rows.batch(transaction, work, second_end or "")
 
     assert filled is not None
     assert filled[0] == BATCH
-    assert (first_end, second_end, third) == (ids[-2], ids[-1], None)
+    assert (first_end, second_end, third_end) == (ids[-2], ids[-1], None)
 
 
 async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database: Database) -> None:
@@ -174,8 +174,8 @@ async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database:
 
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
-        (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "ada@example.com", True)])
-    assert await column_of(database, "lead", "mail__value") == [held.id]
+        (held_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "ada@example.com", True)])
+    assert await column_of(database, "lead", "mail__value") == [held_value.id]
 
 
 async def test_indexes_are_created_and_dropped_without_confirmation(database: Database) -> None:

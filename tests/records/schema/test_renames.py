@@ -22,27 +22,27 @@ async def test_a_renamed_field_keeps_its_values_and_its_bit(database: Database) 
     await upgrade(database, model("card", first=Text(), old=Text(personal="PERSON", index=True)))
     await put(database, "card", old="Ada", old__folded="ada", old__value=7)
     bit = (await install.bits(database))["card"]["old"]
-    renamed = model("card", first=Text(), new=Text(personal="PERSON", index=True, former_name="old"))
+    renamed_model = model("card", first=Text(), new=Text(personal="PERSON", index=True, former_name="old"))
 
-    plan = await planned(database, renamed)
-    sentences = await upgrade(database, renamed)
+    plan = await planned(database, renamed_model)
+    sentences = await upgrade(database, renamed_model)
 
     assert plan.losses == ()
     assert sentences == [step.sentence for step in plan.steps]
     assert {"rename card.old to card.new", "rename card.old__value to card.new__value"} <= set(sentences)
     assert await all_of(database, "card", "new", "new__folded", "new__value") == [("Ada", "ada", 7)]
     assert (await install.bits(database))["card"]["new"] == bit
-    assert await upgrade(database, renamed) == []
+    assert await upgrade(database, renamed_model) == []
 
 
 async def test_a_renamed_database_has_the_shape_of_a_new_one(database: Database) -> None:
     await upgrade(database, model("card", old=Text(unique=True)))
-    renamed = model("card", new=Text(unique=True, former_name="old"))
-    await upgrade(database, renamed)
+    renamed_model = model("card", new=Text(unique=True, former_name="old"))
+    await upgrade(database, renamed_model)
     table_before = (await install.installed(database)).tables["card"]
 
     await upgrade(database, destroy=True)
-    await upgrade(database, renamed)
+    await upgrade(database, renamed_model)
 
     assert (await install.installed(database)).tables["card"] == table_before
 
@@ -102,7 +102,7 @@ async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms
         assert await office.value("dora", "agent_token.list") == [
             agent_token for agent_token in agent_tokens if agent_token["label"] != "hidden"
         ]
-        about = [{"field": "record_id", "op": "eq", "value": token_id}]
-        entries = await office.value("root", "audit_entry.list", filter=about)
+        entry_filter = [{"field": "record_id", "op": "eq", "value": token_id}]
+        entries = await office.value("root", "audit_entry.list", filter=entry_filter)
         assert sorted(entry["changes"]["label"][1] for entry in entries) == ["bot", "made then"]
         assert "title" not in await office.first_record("agent_token", label="bot")

@@ -39,8 +39,8 @@ IN_OTHER_WORDS = {
 
 def validate(value: object, schema: dict[str, Any]) -> None:
     """Require that the value is valid by JSON Schema 2020-12, including formats."""
-    whole = {**schema, "components": DESCRIPTION["components"]}
-    jsonschema.Draft202012Validator(whole, format_checker=jsonschema.FormatChecker()).validate(value)
+    full_schema = {**schema, "components": DESCRIPTION["components"]}
+    jsonschema.Draft202012Validator(full_schema, format_checker=jsonschema.FormatChecker()).validate(value)
 
 
 def contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -256,17 +256,17 @@ def test_every_parameter_of_a_path_is_explained() -> None:
 
 
 def test_every_header_that_the_code_looks_at_is_described() -> None:
-    described = {
+    described_headers = {
         parameter["name"].lower()
         for operation in OPERATIONS
         for parameter in operation.values[2]["parameters"]
         if parameter["in"] == "header"
     }
     folder = Path(next(iter(store.__path__)))
-    read = {name for file in folder.rglob("*.py") for name in _headers_read(ast.parse(file.read_text()))}
+    headers_read = {name for file in folder.rglob("*.py") for name in _headers_read(ast.parse(file.read_text()))}
 
-    assert {"prefer", "if-match", "content-range", "range"} <= read
-    assert read - IN_OTHER_WORDS <= described
+    assert {"prefer", "if-match", "content-range", "range"} <= headers_read
+    assert headers_read - IN_OTHER_WORDS <= described_headers
 
 
 def _headers_read(tree: ast.Module) -> Iterator[str]:
@@ -285,7 +285,7 @@ def _headers_read(tree: ast.Module) -> Iterator[str]:
 
 
 def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
-    def named(member: str) -> type[msgspec.Struct]:
+    def struct_named(member: str) -> type[msgspec.Struct]:
         struct = msgspec.defstruct("Health", [(member, str | None, None)], omit_defaults=True)
         struct.__module__ = struct.__qualname__ = member
         return struct
@@ -294,7 +294,7 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
         """Show one item."""
         return Response(204)
 
-    same_named_routes = (route("GET", f"/{name}", show, answers={200: named(name)}) for name in ("one", "two"))
+    same_named_routes = (route("GET", f"/{name}", show, answers={200: struct_named(name)}) for name in ("one", "two"))
     paths = openapi.document((*EVERY_ROUTE, *same_named_routes), "http://store.example", "countersign")
 
     content = paths["paths"]["/api/v1/one"]["get"]["responses"]["200"]["content"]
@@ -319,19 +319,19 @@ def test_a_deprecated_parameter_is_marked_with_its_end() -> None:
         route("GET", "/old", old, answers={204: None}, deprecation=notice),
         route("GET", "/other", old, answers={204: None}, query=DeprecatedParameter),
     )
-    described = openapi.document((*EVERY_ROUTE, *deprecated_routes), "http://store.example", "countersign")
-    paths = described["paths"]
+    description = openapi.document((*EVERY_ROUTE, *deprecated_routes), "http://store.example", "countersign")
+    paths = description["paths"]
 
-    gone, other_operation = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
-    assert (gone["deprecated"], gone["x-sunset"]) == (True, "2026-04-01")
-    assert "endpoint_gone" in gone["responses"]["410"]["x-codes"]
+    old_operation, other_operation = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
+    assert (old_operation["deprecated"], old_operation["x-sunset"]) == (True, "2026-04-01")
+    assert "endpoint_gone" in old_operation["responses"]["410"]["x-codes"]
     assert "deprecated" not in other_operation
     parameter = other_operation["parameters"][0]
     assert (parameter["deprecated"], parameter["schema"]["x-sunset"]) == (True, "2026-04-01")
     assert other_operation["responses"]["410"]["x-codes"] == ["parameter_gone"]
-    for answer in (gone["responses"]["204"], other_operation["responses"]["204"]):
-        named = described["components"]["responses"][answer["$ref"].rpartition("/")[2]]
-        assert {"Deprecation", "Sunset", "Link"} <= set(named["headers"])
+    for answer in (old_operation["responses"]["204"], other_operation["responses"]["204"]):
+        named_answer = description["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+        assert {"Deprecation", "Sunset", "Link"} <= set(named_answer["headers"])
 
 
 def test_operations_at_the_root_and_in_the_api_have_ids_of_their_own() -> None:

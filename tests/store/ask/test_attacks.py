@@ -53,9 +53,9 @@ async def test_fields_are_those_of_the_products_that_the_filter_finds(shelf: Sto
 
 def test_a_filter_looks_for_a_bounded_number_of_words() -> None:
     text = " ".join("abcdefghijklmnopqrstuvwxyz")
-    wanted = Filter(where=Where(text=Values(any=(text,))))
+    question_filter = Filter(where=Where(text=Values(any=(text,))))
 
-    assert error_in(wanted) == f"title and text must have at most {MAX_TERMS} words together"
+    assert error_in(question_filter) == f"title and text must have at most {MAX_TERMS} words together"
 
 
 async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shelf: Store) -> None:
@@ -90,11 +90,11 @@ async def test_one_license_is_looked_up_once_however_often_it_is_named(
     asked_for: list[str] = []
     scan = shelf.database.scan
 
-    async def counted(text: str, *values: Value) -> list[Row]:
+    async def scan_counted(text: str, *values: Value) -> list[Row]:
         asked_for.append(text)
         return await scan(text, *values)
 
-    monkeypatch.setattr(shelf.database, "scan", counted)
+    monkeypatch.setattr(shelf.database, "scan", scan_counted)
 
     await asked(shelf, "gpl " * 400)
 

@@ -122,8 +122,12 @@ async def test_a_follow_up_changes_the_question_before_it(shop: World) -> None:
     for answer in (posted, get_answer):
         assert answer.json()["query"] == {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["macos"]}}}
 
-    alone = {"query": "And on macOS?", "decontextualized_query": "Which tools run on macOS?", "prev": ["Which games?"]}
-    assert (await shop.call("POST", "/ask", json=alone)).json()["query"]["where"]["kind"] == {"any": ["tool"]}
+    standalone = {
+        "query": "And on macOS?",
+        "decontextualized_query": "Which tools run on macOS?",
+        "prev": ["Which games?"],
+    }
+    assert (await shop.call("POST", "/ask", json=standalone)).json()["query"]["where"]["kind"] == {"any": ["tool"]}
     nested = {"query": {"text": "And on macOS?"}, "context": {"prev": ["Which games run on Windows?"]}}
     assert len((await shop.call("POST", f"{ROOT_URL}/ask", json=nested)).json()["results"]) == 2
 

@@ -147,7 +147,7 @@ async def test_names_from_the_model_are_looked_up_among_public_products(ask: Ask
 
 
 @pytest.mark.parametrize(
-    "where",
+    "conditions",
     [
         Where(product=Values(any=("Hidden Garden",))),
         Where(product=Values(any=("hidden-garden",))),
@@ -157,8 +157,8 @@ async def test_names_from_the_model_are_looked_up_among_public_products(ask: Ask
         Where(tag=Values(any=("secret-tag",))),
     ],
 )
-async def test_names_that_the_catalog_does_not_have_make_no_answer(ask: Asking, stub: Stub, where: Where) -> None:
-    stub.says = saying(Filter(where=where))
+async def test_names_that_the_catalog_does_not_have_make_no_answer(ask: Asking, stub: Stub, conditions: Where) -> None:
+    stub.says = saying(Filter(where=conditions))
 
     answer = await ask(STRANGE)
 
@@ -231,9 +231,9 @@ async def test_a_failing_or_slow_model_leaves_the_rules_answer(ask: Asking, stub
 
 
 async def test_no_model_at_the_address_is_no_fault(shelf: Store) -> None:
-    alone = replace(shelf, settings=replace(shelf.settings, ask_model_url="http://127.0.0.1:9/v1"))
+    modelless = replace(shelf, settings=replace(shelf.settings, ask_model_url="http://127.0.0.1:9/v1"))
 
-    assert (await answers.answer(alone, STRANGE, NOW)).status == "refused"
+    assert (await answers.answer(modelless, STRANGE, NOW)).status == "refused"
 
 
 async def test_in_the_mode_generate_the_model_reads_every_question(ask: Asking, stub: Stub) -> None:
@@ -248,9 +248,9 @@ async def test_no_more_requests_wait_for_the_model_than_its_bound(shelf: Store, 
     helped = replace(shelf, settings=settings)
     answer_tasks = {asyncio.create_task(answers.answer(helped, STRANGE, NOW)) for _ in range(3 * model.MAX_AT_ONCE)}
 
-    waiting = answer_tasks
-    while len(waiting) > model.MAX_AT_ONCE:
-        _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    waiting_tasks = answer_tasks
+    while len(waiting_tasks) > model.MAX_AT_ONCE:
+        _, waiting_tasks = await asyncio.wait(waiting_tasks, return_when=asyncio.FIRST_COMPLETED)
     stub.gate.set()
 
     question_answers = [await each for each in answer_tasks]

@@ -66,8 +66,8 @@ def is_released(question_filter: Filter, item: Item) -> bool:
 
 def is_in_channel(question_filter: Filter, channel: str) -> bool:
     """Return whether the filter requires a release in the channel."""
-    wanted = (*question_filter.channel.any, *question_filter.channel.all) or (channel,)
-    return channel in wanted and channel not in question_filter.channel.none
+    channels = (*question_filter.channel.any, *question_filter.channel.all) or (channel,)
+    return channel in channels and channel not in question_filter.channel.none
 
 
 def as_text(question_filter: Filter) -> str:
@@ -92,7 +92,7 @@ def made(chance: random.Random) -> Filter:
     """Return a random filter of products."""
     item = chance.choice(PUBLIC)
     values = {
-        **{name: chance.sample(known, min(2, len(known))) for name, known in KNOWN.items()},
+        **{name: chance.sample(known_values, min(2, len(known_values))) for name, known_values in KNOWN.items()},
         "tag": [chance.choice(item.tags), "cozy"],
         "org": [item.org, "orrery"],
         "license": [item.license or "MIT", "Apache-2.0"],
@@ -109,44 +109,44 @@ def made(chance: random.Random) -> Filter:
     filled_filter = with_slots(Filter(), **slots)
     first_day, last = sorted(chance.sample(range(len(DAYS)), 2))
     ends = {"since": f"{DAYS[first_day]}T00:00:00Z", "until": f"{DAYS[last]}T00:00:00Z"}
-    given = {name: ends[name] for name in chance.choice(((), (), ("since",), ("until",), ("since", "until")))}
-    when = chance.choice(("any", "any", "first", "last", "none")) if given else "any"
-    return replace(filled_filter, **given, when=when)  # pyright: ignore
+    bounds = {name: ends[name] for name in chance.choice(((), (), ("since",), ("until",), ("since", "until")))}
+    when = chance.choice(("any", "any", "first", "last", "none")) if bounds else "any"
+    return replace(filled_filter, **bounds, when=when)  # pyright: ignore
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_sql_finds_what_plain_python_finds(shelf: Store, size: int) -> None:
     chance = random.Random(7)
     for _ in range(size):
-        wanted = made(chance)
-        expected = [item.slug for item in PUBLIC if is_true(wanted, item)]
+        question_filter = made(chance)
+        expected = [item.slug for item in PUBLIC if is_true(question_filter, item)]
 
-        answer = await answers.of_filter(shelf, wanted)
-        counted = await answers.of_filter(shelf, replace(wanted, answer="count"))
+        answer = await answers.of_filter(shelf, question_filter)
+        counted_answer = await answers.of_filter(shelf, replace(question_filter, answer="count"))
 
-        assert [each.product for each in answer.sources] == expected, wanted
-        assert (answer.total, counted.total) == (len(expected), len(expected)), wanted
+        assert [each.product for each in answer.sources] == expected, question_filter
+        assert (answer.total, counted_answer.total) == (len(expected), len(expected)), question_filter
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_filter_as_text_is_a_question_with_the_same_meaning(shelf: Store, size: int) -> None:
     chance = random.Random(11)
     for _ in range(size):
-        wanted = made(chance)
+        question_filter = made(chance)
         members = {"order": chance.choice(("title", "newest", "oldest")), "limit": chance.choice((None, 3))}
         members["answer"] = chance.choice(("list", "list", "count"))
-        wanted = replace(wanted, **members)  # pyright: ignore
+        question_filter = replace(question_filter, **members)  # pyright: ignore
 
-        answer = await asked(shelf, as_text(wanted))
+        answer = await asked(shelf, as_text(question_filter))
 
-        assert answer.filter == wanted, as_text(wanted)
+        assert answer.filter == question_filter, as_text(question_filter)
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_any_words_have_an_answer_whose_filter_is_valid(shelf: Store, size: int) -> None:
     chance = random.Random(13)
     phrases = [" ".join(phrase) for phrase in {**lexicon.WORDS, **lexicon.KEYS}]
-    others = [
+    other_words = [
         *sorted(lexicon.IGNORED),
         *(each.title for each in PUBLIC),
         "2026",
@@ -161,7 +161,7 @@ async def test_any_words_have_an_answer_whose_filter_is_valid(shelf: Store, size
     ]
     for _ in range(size):
         question = " ".join(
-            chance.choice(chance.choice((phrases, phrases, others))) for _ in range(chance.randint(1, 12))
+            chance.choice(chance.choice((phrases, phrases, other_words))) for _ in range(chance.randint(1, 12))
         )
 
         answer = await answers.answer(shelf, question, NOW, [chance.choice(phrases)] * chance.randint(0, 1))

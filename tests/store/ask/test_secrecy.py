@@ -143,9 +143,9 @@ async def test_hostile_texts_in_the_catalog_change_no_answer(shelf: Store, other
         for item in ITEMS
     )
     await stocked(other_store, hostile)
-    plain = {question: (await asked(shelf, question)).sources for question in ASKED}
+    sources_by_question = {question: (await asked(shelf, question)).sources for question in ASKED}
 
-    for question, sources in plain.items():
+    for question, sources in sources_by_question.items():
         other_sources = (await asked(other_store, question)).sources
         assert [each.product for each in other_sources] == [each.product for each in sources]
 

@@ -17,7 +17,7 @@ def statements(shelf: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the statements that run from now on."""
     statement_texts: list[str] = []
 
-    def counted(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def count_calls(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def ran(text: str, *values: Any) -> Any:
             statement_texts.append(text)
             return await run(text, *values)
@@ -25,7 +25,7 @@ def statements(shelf: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return ran
 
     for name in ("fetch", "fetch_one", "scan"):
-        monkeypatch.setattr(shelf.database, name, counted(getattr(shelf.database, name)))
+        monkeypatch.setattr(shelf.database, name, count_calls(getattr(shelf.database, name)))
     return statement_texts
 
 

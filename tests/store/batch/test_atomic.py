@@ -66,9 +66,9 @@ async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batche
 
 
 async def test_an_anonymous_atomic_batch_that_writes_is_refused(batches: Batches) -> None:
-    sent = [get("/info"), post("/products", product("one")), get("/info")]
+    operations = [get("/info"), post("/products", product("one")), get("/info")]
 
-    results = (await batches.send(sent, mode="atomic")).json()["results"]
+    results = (await batches.send(operations, mode="atomic")).json()["results"]
 
     assert statuses(results) == [424, 401, 424]
 
@@ -87,17 +87,17 @@ async def test_no_route_writes_for_an_anonymous_caller() -> None:
 @pytest.fixture
 async def paused_batch(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
     """Two events: the batch has run all its operations, and it may commit."""
-    done, may_commit = asyncio.Event(), asyncio.Event()
+    batch_begun, may_commit = asyncio.Event(), asyncio.Event()
     run_in_order = batch.run_in_order
 
-    async def paused(*given: Any) -> Any:
-        answer = await run_in_order(*given)
-        done.set()
+    async def paused(*arguments: Any) -> Any:
+        answer = await run_in_order(*arguments)
+        batch_begun.set()
         await may_commit.wait()
         return answer
 
     monkeypatch.setattr(batch, "run_in_order", paused)
-    yield done, may_commit
+    yield batch_begun, may_commit
     may_commit.set()
 
 
@@ -110,37 +110,37 @@ async def test_no_other_request_sees_anything_before_the_commit(
 ) -> None:
     """Responses to anonymous callers are cached. The cache must never contain data that was not committed."""
     transaction_waits.allow("store/batch.py:atomic")
-    done, may_commit = paused_batch
+    batch_begun, may_commit = paused_batch
     world = batches.world
     reads = ("/products/saga", "/products/saga/releases", "/products", "/catalog")
     reads_before = [(await world.call("GET", path)).content for path in reads]
     operations = STORY[:8] if is_good else [*STORY[:8], get("/products/nothing")]
 
     running = asyncio.create_task(batches.results(operations, mode="atomic"))
-    await done.wait()
+    await batch_begun.wait()
     meanwhile = [(await world.call("GET", path)).content for path in reads for _ in range(3)][::3]
     may_commit.set()
     results = await running
-    after = [(await world.call("GET", path)).status_code for path in reads]
+    statuses_after = [(await world.call("GET", path)).status_code for path in reads]
     items = (await world.call("GET", "/products")).json()["items"]
 
     assert meanwhile == reads_before
     assert (results[0]["status"] == 201) == is_good
-    assert after == ([200] * 4 if is_good else [404, 404, 200, 200])
+    assert statuses_after == ([200] * 4 if is_good else [404, 404, 200, 200])
     assert [item["slug"] for item in items] == (["saga"] if is_good else [])
 
 
 async def test_a_batch_of_reads_opens_no_write_transaction(
     batches: Batches, paused_batch: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
-    done, may_commit = paused_batch
+    batch_begun, may_commit = paused_batch
     reading = asyncio.create_task(batches.results([get("/products"), get("/library")], mode="atomic"))
-    await done.wait()
+    await batch_begun.wait()
 
-    written = await batches.world.call("POST", "/products", batches.owner, json=product("meanwhile"))
+    created = await batches.world.call("POST", "/products", batches.owner, json=product("meanwhile"))
     may_commit.set()
 
-    assert written.status_code == 201
+    assert created.status_code == 201
     assert statuses(await reading) == [200, 200]
 
 
@@ -151,10 +151,10 @@ async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
     rows_before = await batches.all_rows()
 
     failed = await batches.results([job, get("/products/nothing")], shop.token, mode="atomic")
-    after = await batches.all_rows()
+    rows_after = await batches.all_rows()
     (kept_result,) = await batches.results([job], shop.token, mode="atomic")
 
-    assert (statuses(failed), after) == ([424, 404], rows_before)
+    assert (statuses(failed), rows_after) == ([424, 404], rows_before)
     # No worker can run a job before the batch ends, so the batch does not wait for it.
     assert (kept_result["status"], kept_result["body"]["status"]) == (202, "queued")
     assert kept_result["headers"]["Location"].endswith(kept_result["body"]["job_id"])
@@ -182,12 +182,12 @@ async def test_a_batch_that_takes_too_long_is_undone(
 
 async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatch: pytest.MonkeyPatch) -> None:
     rows_before = await batches.all_rows()
-    answered = App._read  # pyright: ignore[reportPrivateUsage]
+    original_read = App._read  # pyright: ignore[reportPrivateUsage]
 
     async def broken(app: Any, route: Any, call: Any, exchange: Any) -> Any:
         if route.path == "/library":
             raise RuntimeError("the secret of the house")
-        return await answered(app, route, call, exchange)
+        return await original_read(app, route, call, exchange)
 
     monkeypatch.setattr(App, "_read", broken)
 
@@ -201,12 +201,12 @@ async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatc
 async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches: Batches) -> None:
     world = batches.world
     for number in range(10):
-        both = [
+        both_batches = [
             [post("/products", product(f"{side}-{number}")), post("/products", product(f"same-{number}")),
              post(f"/products/{side}-{number}/releases", RELEASE)]
             for side in ("left", "right")
         ]  # fmt: skip
-        results = await asyncio.gather(*(batches.results(batch, mode="atomic") for batch in both))
+        results = await asyncio.gather(*(batches.results(batch, mode="atomic") for batch in both_batches))
 
         statuses_by_batch = [statuses(result) for result in results]
         assert sorted(statuses_by_batch) == [[201, 201, 201], [424, 409, 424]]
@@ -222,25 +222,25 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
         await world.product("north", slug)
 
     async def batch(number: int, *order: str) -> list[dict[str, Any]]:
-        written = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
-        return await batches.results([*written, get("/products/one"), get("/catalog")], mode="atomic")
+        operations = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
+        return await batches.results([*operations, get("/products/one"), get("/catalog")], mode="atomic")
 
-    async def alone(number: int, slug: str) -> httpx.Response:
+    async def write_alone(number: int, slug: str) -> httpx.Response:
         body = product(slug, title=f"Alone {number}")
         return await world.call("PUT", f"/products/{slug}", batches.owner, json=body)
 
     orders = [("one", "two"), ("two", "one")]
     async with asyncio.timeout(30):
-        batch_results, others = await asyncio.gather(
+        batch_results, other_responses = await asyncio.gather(
             asyncio.gather(*(batch(number, *order) for number, order in enumerate(orders * 12))),
-            asyncio.gather(*(alone(number, slug) for number, slug in enumerate(orders[0] * 6))),
+            asyncio.gather(*(write_alone(number, slug) for number, slug in enumerate(orders[0] * 6))),
         )
 
     kinds = Counter(tuple(sorted(statuses(results))) for results in batch_results)
     # If two transactions wait for each other, PostgreSQL ends one of them, which may be retried.
     assert kinds.keys() <= {(200, 200, 200, 200), (424, 424, 424, 503)}
     assert kinds[200, 200, 200, 200]
-    assert {response.status_code for response in others} <= {200, 503}
+    assert {response.status_code for response in other_responses} <= {200, 503}
 
 
 async def create_products(batches: Batches) -> tuple[str, str]:
@@ -338,10 +338,10 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
 ) -> None:
     artifact_id, code = await create_products(batches)
     rows_before = await batches.all_rows()
-    wanted = FULL if is_full else SAMPLE
+    seed_count = FULL if is_full else SAMPLE
     ran = 0
 
-    for seed in range(wanted):
+    for seed in range(seed_count):
         mix = RandomBatch(seed, artifact_id, code)
         place = mix.rng.randrange(8)
         operations = [mix.good() for _ in range(place)]
@@ -357,7 +357,7 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
         assert results[place]["body"]["code"] != "batch_rolled_back"
         assert await batches.all_rows() == rows_before, (seed, operations)
         ran += place
-    figures |= {"batches": wanted, "operations_undone": ran, "differences": 0}
+    figures |= {"batches": seed_count, "operations_undone": ran, "differences": 0}
 
 
 async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(batches: Batches) -> None:
@@ -378,9 +378,9 @@ async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(b
 async def test_a_nested_database_is_no_longer_used_when_its_time_is_over(batches: Batches) -> None:
     async with batches.world.store.database.transaction() as transaction:
         nested = NestedTransaction(batches.world.store.database.dialect, transaction, until_s=clock.monotonic_s() - 1)
-        for read in (nested.fetch("SELECT 1"), nested.fetch_one("SELECT 1"), nested.scan("SELECT 1")):
+        for nested_read in (nested.fetch("SELECT 1"), nested.fetch_one("SELECT 1"), nested.scan("SELECT 1")):
             with pytest.raises(Unavailable):
-                await read
+                await nested_read
         with pytest.raises(Unavailable):
             async with nested.transaction():
                 raise AssertionError("the block was entered")

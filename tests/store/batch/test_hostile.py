@@ -109,13 +109,13 @@ async def test_answers_may_not_be_longer_than_their_share(
     many = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
     rows_before = await batches.all_rows()
 
-    alone = await batches.results([get("/catalog")], mode=mode)
+    lone_results = await batches.results([get("/catalog")], mode=mode)
     catalogs = await batches.results([get("/catalog")] * 50, mode=mode)
-    issued = await batches.results([many] * 50, mode=mode)
+    issued_results = await batches.results([many] * 50, mode=mode)
 
-    assert statuses(alone) == [200]
-    refused = {("not_batchable" if mode == "parallel" else "batch_rolled_back"), "not_batchable"}
-    assert {*codes(catalogs)} == {*codes(issued)} == refused
+    assert statuses(lone_results) == [200]
+    refusal_codes = {("not_batchable" if mode == "parallel" else "batch_rolled_back"), "not_batchable"}
+    assert {*codes(catalogs)} == {*codes(issued_results)} == refusal_codes
     if mode == "atomic":
         assert await batches.all_rows() == rows_before
     # Codes whose response could not be sent are not valid.
@@ -125,11 +125,13 @@ async def test_answers_may_not_be_longer_than_their_share(
 async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches) -> None:
     await batches.world.product("north", "one")
     etag = (await batches.world.call("GET", "/products/one")).headers["etag"]
-    sent: dict[str, Any] = {
+    request_options: dict[str, Any] = {
         "headers": {"If-None-Match": etag, "If-Match": '"x"', "Prefer": "respond-async", "Accept": "*/*"}
     }
 
-    results = await batches.results([get("/products/one"), post("/products/one", product("one"), "PUT")], **sent)
+    results = await batches.results(
+        [get("/products/one"), post("/products/one", product("one"), "PUT")], **request_options
+    )
 
     assert statuses(results) == [200, 200]
 
@@ -138,9 +140,9 @@ async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches)
 async def test_texts_that_no_database_keeps_do_not_get_in(batches: Batches, mode: str) -> None:
     rows_before = await batches.all_rows()
     product_json = '{"slug":"x","title":"%s","kind":"game","platforms":["linux"]}'
-    whole = '{"mode":"%s","operations":[{"method":"POST","path":"/products","body":%s}]}'
+    batch_json = '{"mode":"%s","operations":[{"method":"POST","path":"/products","body":%s}]}'
     for title in ("a\\u0000b", "a\\ud800b"):
-        content = whole % (mode, product_json % title)
+        content = batch_json % (mode, product_json % title)
         answer = await batches.world.call(
             "POST", "/batch", batches.owner, content=content.encode(), headers={"Content-Type": "application/json"}
         )

@@ -38,15 +38,15 @@ async def test_a_new_product_has_a_whole_card(world: World) -> None:
 
     card = await item(world)
 
-    described = placeholder.describe("one", "game", ["cozy"])
+    described_cover = placeholder.describe("one", "game", ["cozy"])
     assert set(card) == MEMBERS
     assert card["summary"] == "Play this."
     assert card["publisher"] == {"slug": "north", "name": "North", "verified": False}
     assert card["cover"] == {
-        "url": f"/api/v1/products/one/cover.svg?v={described.version}",
+        "url": f"/api/v1/products/one/cover.svg?v={described_cover.version}",
         "srcset": [],
-        "color": described.color,
-        "focus": described.focus,
+        "color": described_cover.color,
+        "focus": described_cover.focus,
         "placeholder": True,
         "alt": "",
     }
@@ -104,18 +104,18 @@ async def test_an_own_summary_is_shown_and_found_and_other_members_are_kept(worl
     await world.product("north", "one", description="A game.")
     owner = await world.person("owner@north.example", north="owner")
     body = {"slug": "one", "title": "One", "kind": "game", "platforms": ["web"], "description": "A game."}
-    more = {"summary": "Sail a zeppelin.", "buy_url": "https://buy.example/one", "languages": ["en", "pt-BR"]}
+    new_members = {"summary": "Sail a zeppelin.", "buy_url": "https://buy.example/one", "languages": ["en", "pt-BR"]}
 
-    changed_response = await world.call("PUT", "/products/one", owner, json={**body, **more})
+    changed_response = await world.call("PUT", "/products/one", owner, json={**body, **new_members})
     items = (await world.call("GET", "/products?q=zeppelin")).json()["items"]
 
     detail = (await world.call("GET", "/products/one")).json()
     assert changed_response.status_code == 200
     assert [item["summary"] for item in items] == ["Sail a zeppelin."]
-    assert {name: detail[name] for name in more} == more
+    assert {name: detail[name] for name in new_members} == new_members
     assert (await world.call("PUT", "/products/one", owner, json=body)).is_success
-    replaced = (await world.call("GET", "/products/one")).json()
-    assert (replaced["summary"], replaced["buy_url"], replaced["languages"]) == ("A game.", None, [])
+    product_after = (await world.call("GET", "/products/one")).json()
+    assert (product_after["summary"], product_after["buy_url"], product_after["languages"]) == ("A game.", None, [])
 
 
 async def test_wrong_members_are_refused(world: World) -> None:

@@ -65,21 +65,21 @@ async def test_a_list_without_facets_has_no_counts(world: World) -> None:
 )
 async def test_each_count_is_the_length_of_the_list_with_that_value(world: World, query: str) -> None:
     await shelf(world, 60)
-    given = dict(parameter.split("=") for parameter in query.split("&") if parameter)
+    filters = dict(parameter.split("=") for parameter in query.split("&") if parameter)
 
     counts = await count_facets(world, query)
 
-    assert counts["total"] == len(await walk(world, **given))
+    assert counts["total"] == len(await walk(world, **filters))
     for name, values in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS)):
         for value in values:
-            assert counts[name].get(value, 0) == len(await walk(world, **{**given, name: value})), (name, value)
-    assert counts["access"]["free"] == len(await walk(world, **given, access="free")) == 0
+            assert counts[name].get(value, 0) == len(await walk(world, **{**filters, name: value})), (name, value)
+    assert counts["access"]["free"] == len(await walk(world, **filters, access="free")) == 0
     assert counts["since"]["7d"] == counts["total"]
 
 
-@pytest.mark.parametrize("bad", ["", "kinds", "kind,", "kind tag", "kind," * 11 + "tag", "org"])
-async def test_only_known_facets_are_counted(world: World, bad: str) -> None:
-    answer = await world.call("GET", f"/products?facets={bad}")
+@pytest.mark.parametrize("facet_name", ["", "kinds", "kind,", "kind tag", "kind," * 11 + "tag", "org"])
+async def test_only_known_facets_are_counted(world: World, facet_name: str) -> None:
+    answer = await world.call("GET", f"/products?facets={facet_name}")
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["parameter"] == "facets"
@@ -94,16 +94,16 @@ async def test_counts_follow_every_change(world: World) -> None:
     two = await count_facets(world)
     change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "access": "free", "tags": ["c"]}
     assert (await world.call("PUT", "/products/two", token, json=change)).is_success
-    moved = await count_facets(world)
+    counts_after = await count_facets(world)
     assert (await world.call("PUT", "/products/two", token, json={**change, "status": "draft"})).is_success
 
     assert (two["total"], two["kind"], two["tag"]) == (2, {"game": 1, "app": 0, "tool": 1}, {"a": 2, "b": 1})
-    assert (moved["kind"], moved["tag"]) == ({"game": 1, "app": 1, "tool": 0}, {"a": 1, "c": 1})
-    assert moved["access"] == {"free": 1, "entitled": 1}
-    assert moved["platform"]["web"] == 1
+    assert (counts_after["kind"], counts_after["tag"]) == ({"game": 1, "app": 1, "tool": 0}, {"a": 1, "c": 1})
+    assert counts_after["access"] == {"free": 1, "entitled": 1}
+    assert counts_after["platform"]["web"] == 1
     assert (await count_facets(world))["total"] == 1
-    mine = await count_facets(world, token=token)
-    assert (mine["total"], mine["tag"]) == (2, {"a": 1, "c": 1})
+    members_counts = await count_facets(world, token=token)
+    assert (members_counts["total"], members_counts["tag"]) == (2, {"a": 1, "c": 1})
     assert len((await world.call("GET", "/products", token)).json()["items"]) == 2
 
 

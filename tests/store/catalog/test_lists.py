@@ -42,17 +42,17 @@ async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]
     return products
 
 
-def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
+def expected(products: list[dict[str, Any]], **filters: str) -> list[str]:
     """Return the slugs that a list must contain: the products that meet the filter, by the code points of the title and
     then by id."""
     matching = [
         product
         for product in products
         if product["status"] == "public"
-        and wanted.get("kind") in (None, product["kind"])
-        and wanted.get("org") in (None, product["org"])
-        and (wanted.get("platform") is None or wanted["platform"] in product["platforms"])
-        and (wanted.get("tag") is None or wanted["tag"] in product["tags"])
+        and filters.get("kind") in (None, product["kind"])
+        and filters.get("org") in (None, product["org"])
+        and (filters.get("platform") is None or filters["platform"] in product["platforms"])
+        and (filters.get("tag") is None or filters["tag"] in product["tags"])
     ]
     return [each["slug"] for each in sorted(matching, key=lambda each: (each["title"], each["id"]))]
 
@@ -77,13 +77,13 @@ async def test_every_filter_and_combination_gives_what_it_means(world: World) ->
     products = await shelf(world, 40)
     rng = random.Random(1)
     for _ in range(40):
-        wanted: dict[str, str] = {}
+        filters: dict[str, str] = {}
         for name, choices in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS), ("org", ("north", "south"))):
             if rng.random() < 0.4:
-                wanted[name] = rng.choice(choices)
+                filters[name] = rng.choice(choices)
         limit = str(rng.choice((1, 3, 7, 100)))
 
-        assert await walk(world, limit=limit, **wanted) == expected(products, **wanted), wanted
+        assert await walk(world, limit=limit, **filters) == expected(products, **filters), filters
 
 
 async def test_newest_first_is_the_other_order(world: World) -> None:
@@ -159,21 +159,23 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         "twice": [("beta", -9), ("stable", -7), ("beta", 3)],
         "none": [],
     }
-    moved = "UPDATE release SET published_at = $2 WHERE version = $1"
+    move_release = "UPDATE release SET published_at = $2 WHERE version = $1"
     for slug, releases in published.items():
         await world.product("north", slug)
         for channel, days in releases:
             version = f"1.0.{next(numbers)}"
             await publish_release(world, owner, slug, version, channel)
             async with world.store.database.transaction() as transaction:
-                await transaction.run(moved, version, clock.later(midnight, seconds=days * 86_400))
+                await transaction.run(move_release, version, clock.later(midnight, seconds=days * 86_400))
 
     for day in (-9, -8, -5, -4, 1, 2, 3, 4, 5, 6, 7):
         since = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
-        for wanted in ("stable", "beta", "nightly"):
-            expected = [slug for slug, each in published.items() if any(c == wanted and at >= day for c, at in each)]
-            found_slugs = await walk(world, channel=wanted, published_since=since, sort=sort, limit="1")
-            assert sorted(found_slugs) == sorted(expected), (day, wanted)
+        for wanted_channel in ("stable", "beta", "nightly"):
+            expected = [
+                slug for slug, each in published.items() if any(c == wanted_channel and at >= day for c, at in each)
+            ]
+            found_slugs = await walk(world, channel=wanted_channel, published_since=since, sort=sort, limit="1")
+            assert sorted(found_slugs) == sorted(expected), (day, wanted_channel)
 
 
 @pytest.mark.parametrize(
@@ -224,18 +226,24 @@ async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step:
     if step % 3 == 0:
         await world.product("north", f"late-{step}", title=title)
     elif step % 3 == 1 and touched:
-        gone = touched.pop()
-        assert (await world.call("DELETE", f"/products/{gone['id']}", owner)).status_code == 204
+        deleted_product = touched.pop()
+        assert (await world.call("DELETE", f"/products/{deleted_product['id']}", owner)).status_code == 204
     elif touched:
-        renamed = touched[0]
-        body = {"slug": renamed["slug"], "title": title, "kind": "app", "platforms": ["web"], "status": "public"}
-        assert (await world.call("PUT", f"/products/{renamed['id']}", owner, json=body)).is_success
+        renamed_product = touched[0]
+        body = {
+            "slug": renamed_product["slug"],
+            "title": title,
+            "kind": "app",
+            "platforms": ["web"],
+            "status": "public",
+        }
+        assert (await world.call("PUT", f"/products/{renamed_product['id']}", owner, json=body)).is_success
 
 
 async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
     """Return a page of three products after the cursor."""
-    after = {"cursor": cursor} if cursor else {}
-    return (await world.call("GET", "/products", params={"limit": "3", **after})).json()
+    cursor_parameter = {"cursor": cursor} if cursor else {}
+    return (await world.call("GET", "/products", params={"limit": "3", **cursor_parameter})).json()
 
 
 async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_and_change_names(world: World) -> None:
@@ -332,12 +340,12 @@ async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
 
     for token in (None, member):
         monkeypatch.setattr(search, "COMMON", 5_000)
-        whole = await walk(world, token, q="whale", sort=sort, limit="100")
+        whole_walk = await walk(world, token, q="whale", sort=sort, limit="100")
         monkeypatch.setattr(search, "COMMON", 3)
         for limit, window in (("1", 2_000), ("2", 2_000), ("2", 4), ("7", 2_000), ("7", 9), ("11", 2_000)):
             monkeypatch.setattr(search, "WINDOW", window)
-            assert await walk(world, token, q="whale", sort=sort, limit=limit) == whole
-        assert len(whole) == (30 if token else 26)
+            assert await walk(world, token, q="whale", sort=sort, limit=limit) == whole_walk
+        assert len(whole_walk) == (30 if token else 26)
 
 
 @pytest.mark.parametrize("sort", ["-updated_at", "-downloads_7d"])

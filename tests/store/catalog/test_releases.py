@@ -73,12 +73,12 @@ async def test_releases_published_at_one_moment_are_ordered_by_version(world: Wo
     shuffled = random.Random(3).sample(ASCENDING, len(ASCENDING))
     await add(world, product, shuffled)
 
-    whole = await listed_versions(world)
+    whole_list = await listed_versions(world)
 
-    assert whole == list(reversed(ASCENDING))
+    assert whole_list == list(reversed(ASCENDING))
     for limit in ("1", "3", "7", "100"):
-        assert await listed_versions(world, limit=limit) == whole
-        assert await listed_versions(world, limit=limit, channel="stable") == whole
+        assert await listed_versions(world, limit=limit) == whole_list
+        assert await listed_versions(world, limit=limit, channel="stable") == whole_list
     assert await listed_versions(world, channel="beta") == []
 
 
@@ -210,11 +210,11 @@ async def test_lines_and_document_of_the_catalog_are_two_representations(world: 
     lines = {"Accept": "application/x-ndjson"}
 
     document, stream = await world.call("GET", "/catalog"), await world.call("GET", "/catalog", headers=lines)
-    both = await world.call("GET", "/catalog", headers={**lines, "If-None-Match": document.headers["etag"]})
+    combined_answer = await world.call("GET", "/catalog", headers={**lines, "If-None-Match": document.headers["etag"]})
     limited = [await world.call("GET", "/catalog?limit=1", headers=lines) for _ in range(2)]
 
     assert document.headers["etag"] != stream.headers["etag"]
-    assert both.status_code == 200
+    assert combined_answer.status_code == 200
     assert "Accept" in stream.headers["vary"]
     assert len(limited[0].text.splitlines()) == 1
     assert document.headers["content-type"] == "application/json"

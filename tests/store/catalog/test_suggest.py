@@ -70,19 +70,19 @@ async def test_tags_are_counted_by_public_products(world: World, sets: int, monk
     assert tag_counts == [{"value": "strategy", "count": 2}, {"value": "story", "count": 1}]
 
 
-@pytest.mark.parametrize("bad", ["", "...", "x" * 201])
-async def test_a_text_without_a_word_is_refused(world: World, bad: str) -> None:
-    answer = await world.call("GET", "/search/suggest", params={"q": bad})
+@pytest.mark.parametrize("wordless_text", ["", "...", "x" * 201])
+async def test_a_text_without_a_word_is_refused(world: World, wordless_text: str) -> None:
+    answer = await world.call("GET", "/search/suggest", params={"q": wordless_text})
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["parameter"] == "q"
 
 
-@pytest.mark.parametrize("odd", ["%", "_a_", "a%", "'; DROP TABLE product", "²"])
-async def test_odd_texts_match_nothing_by_accident(world: World, odd: str) -> None:
+@pytest.mark.parametrize("odd_text", ["%", "_a_", "a%", "'; DROP TABLE product", "²"])
+async def test_odd_texts_match_nothing_by_accident(world: World, odd_text: str) -> None:
     await world.product("north", "one", tags=["one"])
 
-    answer = await world.call("GET", "/search/suggest", params={"q": odd})
+    answer = await world.call("GET", "/search/suggest", params={"q": odd_text})
 
     assert answer.status_code in (200, 400)
     if answer.is_success:

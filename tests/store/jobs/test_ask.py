@@ -48,7 +48,7 @@ async def test_a_caller_who_prefers_no_wait_gets_a_response_at_once(world: World
 
 
 @pytest.mark.parametrize(
-    ("prefer", "size", "wanted"),
+    ("prefer", "size", "expected_wait"),
     [
         (None, 1 << 20, WaitPreference(0.25)),
         (None, (1 << 20) + 1, WaitPreference(0)),
@@ -66,9 +66,9 @@ async def test_a_caller_who_prefers_no_wait_gets_a_response_at_once(world: World
     ],
 )
 def test_the_wait_is_what_was_preferred_within_its_bounds(
-    prefer: str | None, size: int, wanted: WaitPreference
+    prefer: str | None, size: int, expected_wait: WaitPreference
 ) -> None:
-    assert routes.wait_preference(prefer, size) == wanted
+    assert routes.wait_preference(prefer, size) == expected_wait
 
 
 async def test_a_repeated_call_gets_the_answer_of_the_first_in_the_end(
@@ -157,8 +157,8 @@ async def test_no_more_jobs_wait_than_may(world: World, owner: str) -> None:
     )
     other_response = await world.call("POST", "/jobs", south, json=errand(org="south"), headers={"Prefer": "wait=0"})
 
-    refused = [answer for answer in answers if answer.status_code == 429]
+    refusals = [answer for answer in answers if answer.status_code == 429]
     assert sorted(answer.status_code for answer in answers) == [202] * 3 + [429] * 5
-    assert {answer.json()["code"] for answer in refused} == {"too_many_jobs"}
-    assert all(answer.headers["retry-after"] == "10" and answer.json()["resolution"] for answer in refused)
+    assert {answer.json()["code"] for answer in refusals} == {"too_many_jobs"}
+    assert all(answer.headers["retry-after"] == "10" and answer.json()["resolution"] for answer in refusals)
     assert other_response.status_code == 202

@@ -85,10 +85,10 @@ async def test_a_worker_that_stops_lets_a_job_end_or_gives_it_back(world: World,
         await running(world.store, short)
     async with working_on(world.store):
         await running(world.store, long)
-    after = (await world.call("GET", f"/jobs/{long}", owner)).json()
+    job_after = (await world.call("GET", f"/jobs/{long}", owner)).json()
 
     assert (await wait_for_job(world, owner, short))["status"] == "completed"
-    assert (after["status"], after["attempts"]) == ("queued", 0)
+    assert (job_after["status"], job_after["attempts"]) == ("queued", 0)
     assert await effects(world.store.database) == [short]
 
 
@@ -119,15 +119,15 @@ async def test_lost_workers_are_no_attempts(world: World, owner: str, working: W
 
 async def test_files_of_dead_attempts_are_removed_and_files_of_running_ones_are_kept(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
-    claimed = await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested")
+    claimed_job = await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested")
     data = Path(world.store.settings.data)
     for name in (f"{job_id}-1", f"{job_id}-0", f"{job_id[:-4]}0000-1"):
         (data / "work" / name / "inner").mkdir(parents=True)
 
-    removed = await runner.sweep(data, world.store.database)
+    removed_count = await runner.sweep(data, world.store.database)
 
-    assert claimed
-    assert removed == 2
+    assert claimed_job
+    assert removed_count == 2
     assert [folder.name for folder in (data / "work").iterdir()] == [f"{job_id}-1"]
 
 

@@ -54,18 +54,18 @@ async def test_a_publisher_of_another_organisation_may_only_read_the_job(world: 
 
 
 async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: str) -> None:
-    both = await world.person("both@example.com", north="owner", south="owner")
+    owner_of_both = await world.person("both@example.com", north="owner", south="owner")
     south = await world.person("owner@south.example", south="owner")
     now = clock.now()
     job_ids: list[str] = []
     for number in range(7):
         with clock.fixed(clock.later(now, seconds=number // 2 - 10)):
-            job_ids.append(await ask(world, both, org="north" if number % 3 else "south"))
+            job_ids.append(await ask(world, owner_of_both, org="north" if number % 3 else "south"))
 
     seen_ids: list[str] = []
     cursor = ""
     while True:
-        page = (await world.call("GET", f"/jobs?limit=3{cursor}", both)).json()
+        page = (await world.call("GET", f"/jobs?limit=3{cursor}", owner_of_both)).json()
         seen_ids += [job["job_id"] for job in page["items"]]
         if page["next_cursor"] is None:
             break
@@ -80,16 +80,16 @@ async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: st
 
 async def test_jobs_are_filtered_by_state_and_type(world: World, owner: str, working: Working) -> None:
     async with working():
-        done = await ask(world, owner)
-        await wait_for_job(world, owner, done)
+        finished_job = await ask(world, owner)
+        await wait_for_job(world, owner, finished_job)
     waits = await ask(world, owner)
 
-    async def listed(query: str) -> list[str]:
+    async def listed_ids(query: str) -> list[str]:
         return [job["job_id"] for job in (await world.call("GET", f"/jobs?{query}", owner)).json()["items"]]
 
-    assert await listed("status=completed") == [done]
-    assert await listed("status=queued&type=errand") == [waits]
-    assert await listed("type=other") == []
+    assert await listed_ids("status=completed") == [finished_job]
+    assert await listed_ids("status=queued&type=errand") == [waits]
+    assert await listed_ids("type=other") == []
     assert (await world.call("GET", "/jobs?status=lost", owner)).status_code == 400
     assert (await world.call("GET", "/jobs?limit=0", owner)).status_code == 400
 
@@ -120,12 +120,12 @@ async def test_a_running_job_is_cancelled_when_it_shows_its_progress(
         answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
         body = await wait_for_job(world, owner, job_id)
         # The worker can take other jobs.
-        after = await wait_for_job(world, owner, await ask(world, owner))
+        job_after = await wait_for_job(world, owner, await ask(world, owner))
 
     assert (answer.status_code, answer.json()["status"]) == (202, "running")
     assert (body["status"], body["error"]["code"], body["result"]) == ("failed", "job_cancelled", None)
-    assert after["status"] == "completed"
-    assert await effects(world.store.database) == [after["job_id"]]
+    assert job_after["status"] == "completed"
+    assert await effects(world.store.database) == [job_after["job_id"]]
 
 
 async def test_a_job_that_does_not_listen_is_left_behind(
@@ -202,5 +202,5 @@ async def test_an_ended_job_is_kept_for_a_month(world: World, owner: str, days: 
     with clock.fixed(clock.later(clock.now(), seconds=days * 86_400)):
         await app.run_maintenance(world.store)
 
-    left = [job["job_id"] for job in (await world.call("GET", "/jobs", owner)).json()["items"]]
-    assert left == ([waits, job_id] if days == 29 else [waits])
+    remaining_ids = [job["job_id"] for job in (await world.call("GET", "/jobs", owner)).json()["items"]]
+    assert remaining_ids == ([waits, job_id] if days == 29 else [waits])

@@ -33,8 +33,8 @@ async def claim_types(world: World, count: int, max_running: int = 4, lane: leas
     """Claim this number of jobs one after the other, and return their types. Without a job to claim, the type is ""."""
     claimed_types: list[str] = []
     for _ in range(count):
-        claimed = await leases.claim_next(world.store.database, max_running=max_running, lease_s=60, lane=lane)
-        claimed_types.append("" if claimed is None else claimed.type)
+        claimed_job = await leases.claim_next(world.store.database, max_running=max_running, lease_s=60, lane=lane)
+        claimed_types.append("" if claimed_job is None else claimed_job.type)
     return claimed_types
 
 
@@ -87,16 +87,16 @@ async def test_waiting_deltas_do_not_use_the_queue_space_of_pushes(world: World)
 
 async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
     """One worker makes a delta that does not end while another delta waits. Builds must end nevertheless."""
-    begun: list[str] = []
+    begun_types: list[str] = []
     may_end, stopping = asyncio.Event(), asyncio.Event()
 
     async def delta(_: object, work: JobContext[ErrandInput]) -> Outcome:
-        begun.append("delta")
+        begun_types.append("delta")
         await may_end.wait()
         return Outcome(ErrandResult(work.attempt, []))
 
     async def build(_: object, work: JobContext[ErrandInput]) -> Outcome:
-        begun.append("build")
+        begun_types.append("build")
         return Outcome(ErrandResult(work.attempt, []))
 
     types: tuple[AnyJobType, ...] = (
@@ -104,20 +104,20 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
         JobType("build", ErrandInput, build, priority=BUILD),
     )
     await put(world, BACKGROUND, 2)
-    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    worker_task = asyncio.create_task(worker_process.work(world.store, types, stopping))
     async with asyncio.timeout(60):
-        while begun != ["delta"]:
+        while begun_types != ["delta"]:
             await asyncio.sleep(0.01)
         await put(world, BUILD, 3)
         while await succeeded_count(world) < 3:
             await asyncio.sleep(0.01)
-        assert begun == ["delta", "build", "build", "build"]
+        assert begun_types == ["delta", "build", "build", "build"]
 
         may_end.set()
         while await succeeded_count(world) < 5:
             await asyncio.sleep(0.01)
         stopping.set()
-        assert await working, "the worker abandoned a job"
+        assert await worker_task, "the worker abandoned a job"
 
 
 async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:
@@ -139,11 +139,11 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
     )
     await put(world, BUILD)
     await put(world, BACKGROUND)
-    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    worker_task = asyncio.create_task(worker_process.work(world.store, types, stopping))
     async with asyncio.timeout(60):
         await is_made.wait()
         stopping.set()
-        assert await working
+        assert await worker_task
 
 
 async def succeeded_count(world: World) -> int:

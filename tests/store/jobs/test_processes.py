@@ -124,10 +124,10 @@ def is_worker(pid: int, data: Path) -> bool:
     """Return whether the process works on jobs of the data directory."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
-        opened = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
+        open_paths = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:
         return False
-    return b"countersign.cli.server.worker" in arguments and any(name.startswith(str(data)) for name in opened)
+    return b"countersign.cli.server.worker" in arguments and any(name.startswith(str(data)) for name in open_paths)
 
 
 def test_the_command_works_beside_a_server_and_stops_when_asked(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
     token = await world.person("ann@example.com")
     owner = await world.person("owner@north.example", north="owner")
     product = await world.product("north", "one")
-    granted = clock.later(clock.now(), seconds=-60)
-    with clock.fixed(granted):
+    granted_at = clock.later(clock.now(), seconds=-60)
+    with clock.fixed(granted_at):
         await world.grant("ann@example.com", product)
     for version, channel in (("1.0.0", "stable"), ("1.1.0", "stable"), ("2.0.0", "beta"), ("3.0.0", "alpha")):
         drafted = {"version": version, "channel": channel, "notes": "What is new", "notes_only": True}
@@ -66,7 +66,7 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
 
     (item,) = (await world.call("GET", "/library", token)).json()
 
-    assert item["granted_at"] == clock.rfc3339(granted)
+    assert item["granted_at"] == clock.rfc3339(granted_at)
     assert [(channel["channel"], channel["version"]) for channel in item["channels"]] == [
         ("beta", "2.0.0"),
         ("stable", "1.1.0"),
@@ -100,9 +100,11 @@ async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
     first_response = await world.call("GET", "/library?limit=2", token)
     await world.grant("ann@example.com", await world.product("south", "late"))
     async with world.store.database.transaction() as transaction:
-        gone = "UPDATE entitlement SET revoked_at = 1 WHERE product_id = (SELECT id FROM product WHERE slug = $1)"
-        assert await transaction.run(gone, "p-5") == 1
-        assert await transaction.run(gone, "p-3") == 1
+        revoke_entitlement = (
+            "UPDATE entitlement SET revoked_at = 1 WHERE product_id = (SELECT id FROM product WHERE slug = $1)"
+        )
+        assert await transaction.run(revoke_entitlement, "p-5") == 1
+        assert await transaction.run(revoke_entitlement, "p-3") == 1
 
     walked_slugs = [slug for slug in slugs(first_response.json()) if slug]
     path = first_response.links["next"]["url"]

@@ -98,9 +98,9 @@ async def test_collections_are_bounded(world: World, ann: str, monkeypatch: pyte
     assert [response.json()["code"] for response in (further_response, item)] == ["limit_reached"] * 2
 
 
-@pytest.mark.parametrize("bad", ["", " ", "x" * 101, "a\u202eb", "a\nb", 5, None])
-async def test_a_name_that_cannot_be_shown_is_refused(world: World, ann: str, bad: object) -> None:
-    answer = await world.call("POST", "/me/collections", ann, json={"name": bad})
+@pytest.mark.parametrize("bad_name", ["", " ", "x" * 101, "a\u202eb", "a\nb", 5, None])
+async def test_a_name_that_cannot_be_shown_is_refused(world: World, ann: str, bad_name: object) -> None:
+    answer = await world.call("POST", "/me/collections", ann, json={"name": bad_name})
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["pointer"] == "/name"
@@ -137,9 +137,9 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
     await publish(world, owner, "p-1", "1.0")
     at = clock.rfc3339(clock.now())
     for slug in ("p-0", "p-1"):
-        sent = {"downloaded": {"version": "1.0", "platform": "linux", "at": at}}
-        answer = await world.call("PATCH", f"/library/{slug}", ann, json=sent)
-        assert answer.json()["downloaded"] == sent["downloaded"]
+        download = {"downloaded": {"version": "1.0", "platform": "linux", "at": at}}
+        answer = await world.call("PATCH", f"/library/{slug}", ann, json=download)
+        assert answer.json()["downloaded"] == download["downloaded"]
     assert await library(world, ann, "update=1") == []
     await publish(world, owner, "p-0", "1.1")
     await publish(world, owner, "p-0", "1.2")
@@ -159,7 +159,7 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
 
 
 @pytest.mark.parametrize(
-    ("sent", "pointer"),
+    ("members", "pointer"),
     [
         ({"hidden": 1}, "/hidden"),
         ({"note": "x" * 2_001}, "/note"),
@@ -171,11 +171,11 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
         ({"other": 1}, "/other"),
     ],
 )
-async def test_an_invalid_collection_is_refused(world: World, ann: str, sent: dict[str, Any], pointer: str) -> None:
+async def test_an_invalid_collection_is_refused(world: World, ann: str, members: dict[str, Any], pointer: str) -> None:
     owner = await world.person("owner@north.example", north="owner")
     await publish(world, owner, "p-0", "1.0")
 
-    answer = await world.call("PATCH", "/library/p-0", ann, json=sent)
+    answer = await world.call("PATCH", "/library/p-0", ann, json=members)
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["pointer"] == pointer
@@ -195,7 +195,7 @@ async def test_the_library_is_filtered_and_ordered(world: World, ann: str) -> No
 
 @pytest.mark.parametrize("query", ["", "sort=title&", "sort=-updated_at&", "kind=game&hidden=0&"])
 async def test_pages_of_a_filtered_library_hold_everything_once(world: World, ann: str, query: str) -> None:
-    whole = slugs(await library(world, ann, query))
+    whole_library = slugs(await library(world, ann, query))
     walked_slugs: list[object] = []
     path = f"/library?{query}limit=1"
     while path:
@@ -204,7 +204,7 @@ async def test_pages_of_a_filtered_library_hold_everything_once(world: World, an
         walked_slugs += slugs(page.json())
         path = page.links["next"]["url"] if "next" in page.links else ""
 
-    assert walked_slugs == whole
+    assert walked_slugs == whole_library
     assert await walk(world, ann, 3) == slugs(await library(world, ann))
 
 

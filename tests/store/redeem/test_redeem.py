@@ -67,36 +67,36 @@ async def test_a_code_is_accepted_in_every_spelling(world: World, owner: str) ->
 
 async def test_a_window_that_is_not_open_is_410(world: World, owner: str) -> None:
     now = datetime.now(UTC)
-    (early,) = await issue(world, owner, valid_from=(now + timedelta(days=1)).isoformat())
-    (late,) = await issue(world, owner, expires_at=(now + timedelta(days=1)).isoformat())
+    (early_code,) = await issue(world, owner, valid_from=(now + timedelta(days=1)).isoformat())
+    (late_code,) = await issue(world, owner, expires_at=(now + timedelta(days=1)).isoformat())
     person = await world.person("a@example.com")
 
-    early_answer = await redeem(world, person, early)
+    early_answer = await redeem(world, person, early_code)
     with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
         token = await world.person_token("a@example.com", "read:library")
-        after = await redeem(world, token, late)
+        late_answer = await redeem(world, token, late_code)
 
     assert (early_answer.status_code, early_answer.json()["code"]) == (410, "code_expired")
-    assert (after.status_code, after.json()["code"]) == (410, "code_expired")
+    assert (late_answer.status_code, late_answer.json()["code"]) == (410, "code_expired")
     assert early_answer.json()["resolution"].startswith("Redeem the code again from ")
-    assert after.json()["resolution"] == "Ask the person who gave you the code for another code."
+    assert late_answer.json()["resolution"] == "Ask the person who gave you the code for another code."
 
 
 async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(world: World, owner: str) -> None:
-    used, unused = await issue(world, owner, count=2)
+    used_code, unused = await issue(world, owner, count=2)
     person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
-    await redeem(world, person, used)
+    await redeem(world, person, used_code)
     batch = (await world.call("GET", "/codes", owner)).json()[0]
     assert (batch["count"], batch["uses"], batch["status"]) == (2, 1, "active")
 
     kept_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner)
-    refused = await redeem(world, other_person, unused)
-    still = (await world.call("GET", "/library", person)).json()
+    refused_answer = await redeem(world, other_person, unused)
+    library_after = (await world.call("GET", "/library", person)).json()
     taken_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner, json={"entitlements": True})
 
     assert kept_response.json()["revoked_entitlements"] == 0
-    assert (refused.status_code, refused.json()["code"]) == (410, "code_revoked")
-    assert len(still) == 1
+    assert (refused_answer.status_code, refused_answer.json()["code"]) == (410, "code_revoked")
+    assert len(library_after) == 1
     assert taken_response.json()["revoked_entitlements"] == 1
     assert (await world.call("GET", "/library", person)).json() == []
 
@@ -119,9 +119,9 @@ async def test_a_code_that_changes_after_it_was_found_gives_nothing(
         return found_code
 
     monkeypatch.setattr(routes, "find_code", find_and_change)
-    late = await redeem(world, person, code)
+    late_answer = await redeem(world, person, code)
 
-    assert late.json()["code"] == change
+    assert late_answer.json()["code"] == change
     assert (await world.call("GET", "/library", person)).json() == []
     assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == (change == "code_already_redeemed")
 
@@ -129,11 +129,11 @@ async def test_a_code_that_changes_after_it_was_found_gives_nothing(
 async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones_is_not_used(
     world: World, owner: str
 ) -> None:
-    (both,) = await issue(world, owner, products=["two", "one"])
+    (code_of_both,) = await issue(world, owner, products=["two", "one"])
     (spare,) = await issue(world, owner)
     person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
 
-    answer = (await redeem(world, person, both)).json()
+    answer = (await redeem(world, person, code_of_both)).json()
     owned_body = (await redeem(world, person, spare)).json()
 
     assert len(answer["products"]) == 2
@@ -155,10 +155,10 @@ async def test_guessing_is_limited_for_each_person_and_counts_wrong_codes_alone(
     (code,) = await issue(world, owner)
     guesser, honest = await world.person("a@example.com"), await world.person("b@example.com")
 
-    wrong = [await redeem(world, guesser, f"WRONG-{number}") for number in range(10)]
+    wrong_answers = [await redeem(world, guesser, f"WRONG-{number}") for number in range(10)]
     limited = await redeem(world, guesser, "WRONG-AGAIN")
 
-    assert {(answer.status_code, answer.json()["code"]) for answer in wrong} == {(404, "code_not_found")}
+    assert {(answer.status_code, answer.json()["code"]) for answer in wrong_answers} == {(404, "code_not_found")}
     assert (limited.status_code, limited.json()["code"]) == (429, "rate_limit_exceeded")
     assert int(limited.headers["retry-after"]) > 0
     assert (await redeem(world, honest, code)).is_success
@@ -225,11 +225,11 @@ async def test_sixty_four_clients_on_one_code_of_a_hundred_uses_give_exactly_a_h
     too_many = 200 if is_full else 64
     (code,) = await issue(world, owner, kind="promo", max_uses=100)
     tokens = [await world.person(f"p{number}@example.com") for number in range(100 + too_many)]
-    waiting = iter(tokens)
+    waiting_tokens = iter(tokens)
     statuses: list[int] = []
 
     async def client() -> None:
-        for token in waiting:
+        for token in waiting_tokens:
             answers = await asyncio.gather(redeem(world, token, code), redeem(world, token, code))
             statuses.extend({answer.status_code for answer in answers})
 

@@ -52,18 +52,18 @@ class SandboxCaller:
 
     async def slugs(self) -> set[str]:
         """Return the products that the owner of the key sees, by slug."""
-        listed = await self.call("GET", "/products", params={"limit": "100"})
-        return {item["slug"] for item in listed.json()["items"]}
+        listed_answer = await self.call("GET", "/products", params={"limit": "100"})
+        return {item["slug"] for item in listed_answer.json()["items"]}
 
 
 def files(folder: Path, *, but: str = "") -> list[str]:
     """Return every file in the folder, without those in its subfolder `but`."""
     paths: list[str] = []
     for place, inner, names in os.walk(folder):
-        here = os.path.relpath(place, folder)
-        if here == "." and but in inner:
+        relative_folder = os.path.relpath(place, folder)
+        if relative_folder == "." and but in inner:
             inner.remove(but)
-        paths += [os.path.normpath(os.path.join(here, name)) for name in names]
+        paths += [os.path.normpath(os.path.join(relative_folder, name)) for name in names]
     return sorted(paths)
 
 

@@ -44,13 +44,13 @@ async def raw(
     front: SandboxRouter, path: str, headers: list[tuple[bytes, bytes]], method: str = "POST"
 ) -> tuple[int, bytes]:
     """Send a request with an unnormalized path."""
-    sent: list[dict[str, Any]] = []
+    sent_messages: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b'{"slug":"escaped","title":"E","kind":"tool","platforms":["web"]}'}
 
     async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
+        sent_messages.append(message)
 
     scope = {
         "type": "http",
@@ -62,7 +62,7 @@ async def raw(
         "headers": [(b"host", b"127.0.0.1:8480"), (b"content-type", b"application/json"), *headers],
     }
     await front(scope, receive, send)
-    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+    return sent_messages[0]["status"], b"".join(message.get("body", b"") for message in sent_messages[1:])
 
 
 @pytest.mark.parametrize("path", ESCAPES)
@@ -151,26 +151,26 @@ async def test_calls_and_guesses_inside_do_not_count_outside(sandbox: SandboxCal
         await world.http.get("/sandbox/api/v1/products")
         await sandbox.call("POST", "/redeem", json={"code": "AAAA-BBBB-CCCC-DDDD"})
     limited = await sandbox.call("POST", "/redeem", json={"code": "AAAA-BBBB-CCCC-DDDD"})
-    after = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
+    remaining_after = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
     customer = await world.person("customer@example.com")
 
     assert limited.status_code == 429
-    assert remaining_before - after == 1
+    assert remaining_before - remaining_after == 1
     assert (await world.call("POST", "/redeem", customer, json={"code": "AAAA-BBBB-CCCC-DDDD"})).status_code == 404
 
 
 async def test_the_owners_pass_never_leaves_the_server(sandbox: SandboxCaller) -> None:
     async with sandbox.front.data_sets.used(sandbox.name) as data_set:
-        held = await data_set.owner.token()
+        owner_token = await data_set.owner.token()
 
     for path in ("/auth/me", "/org", "/org/members", "/org/clients", "/products", "/nowhere", "/jobs", "/library"):
         answer = await sandbox.call("GET", path)
-        assert held not in answer.text
-        assert held not in str(answer.headers)
-    outside = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": held})
+        assert owner_token not in answer.text
+        assert owner_token not in str(answer.headers)
+    outside = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": owner_token})
     other_caller = await SandboxCaller.create(sandbox.world, sandbox.front)
-    elsewhere = await other_caller.call("GET", "/products", headers={"Authorization": f"Bearer {held}"})
-    assert [outside.status_code, elsewhere.status_code] == [401, 401]
+    foreign_answer = await other_caller.call("GET", "/products", headers={"Authorization": f"Bearer {owner_token}"})
+    assert [outside.status_code, foreign_answer.status_code] == [401, 401]
 
 
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])

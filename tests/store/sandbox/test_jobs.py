@@ -34,14 +34,14 @@ async def uploaded(sandbox: SandboxCaller) -> str:
     """Upload an artifact of a draft release, and return its id."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
-    announced = await sandbox.call(
+    announced_file = await sandbox.call(
         "POST",
         "/products/made/releases/1.0.0/artifacts",
         json={"filename": "made.tar.gz", "size": len(BUILD), "platform": "linux"},
     )
-    put = await sandbox.world.http.put(announced.json()["upload_url"], content=BUILD)
+    put = await sandbox.world.http.put(announced_file.json()["upload_url"], content=BUILD)
     assert put.status_code == 201, put.text
-    artifact_id: str = announced.json()["artifact_id"]
+    artifact_id: str = announced_file.json()["artifact_id"]
     assert put.headers["location"] == f"/sandbox/api/v1/artifacts/{artifact_id}"
     return artifact_id
 
@@ -92,18 +92,18 @@ async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, 
 
 
 async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: SandboxCaller) -> None:
-    listed = await sandbox.call("GET", "/products", params={"limit": "100"})
+    listed_answer = await sandbox.call("GET", "/products", params={"limit": "100"})
     async with sandbox.front.data_sets.used(sandbox.name) as data_set:
         row = await data_set.store.database.fetch_one("SELECT sha256, size FROM artifact ORDER BY id LIMIT 1")
         assert row is not None
         pieces = [piece async for piece in data_set.store.blobs.read(row[0], 0, row[1])]
         await data_set.store.blobs.delete(row[0])
-        left = await data_set.store.blobs.size(row[0])
+        remaining_size = await data_set.store.blobs.size(row[0])
     other_caller = await SandboxCaller.create(sandbox.world, sandbox.front)
     await other_caller.call("GET", "/products")
     async with other_caller.front.data_sets.used(other_caller.name) as data_set:
         size_seen = await data_set.store.blobs.size(row[0])
 
-    assert len(listed.json()["items"]) == 60
+    assert len(listed_answer.json()["items"]) == 60
     assert hashlib.sha256(b"".join(pieces)).hexdigest() == row[0]
-    assert left == size_seen == row[1]
+    assert remaining_size == size_seen == row[1]

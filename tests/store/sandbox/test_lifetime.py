@@ -72,10 +72,10 @@ async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: SandboxCaller, wo
         assert (await sandbox.call("GET", "/products/made")).status_code == 200
         await sandbox.front.data_sets.close_unused(0)
         with clock.fixed(clock.later(clock.now(), seconds=HOUR_S + 1)):
-            after = await sandbox.call("GET", "/products/made")
+            answer_after = await sandbox.call("GET", "/products/made")
             seeded = await sandbox.call("GET", "/products/aurora-freight")
 
-    assert [after.status_code, seeded.status_code] == [404, 200]
+    assert [answer_after.status_code, seeded.status_code] == [404, 200]
 
 
 async def test_tending_removes_what_is_idle(sandbox: SandboxCaller, world: World) -> None:
@@ -106,12 +106,12 @@ async def test_a_data_set_that_is_open_anywhere_is_never_removed(
 async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
-    held = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)
-    assert held is not None
+    held_lock = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)
+    assert held_lock is not None
     os.rename(sandbox.folder, sandbox.folder.with_name("gone-x"))
 
     assert folders.lock_existing(data_of(world), sandbox.name, HOUR_S) is None
-    held.close()
+    held_lock.close()
     assert (await sandbox.call("GET", "/products")).status_code == 200
 
 
@@ -121,19 +121,19 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
     stopping = threading.Event()
 
     def sweep() -> int:
-        removed = 0
+        removed_count = 0
         while not stopping.is_set():
-            removed += folders.sweep(data_of(world), 0)
-        return removed
+            removed_count += folders.sweep(data_of(world), 0)
+        return removed_count
 
     sweeping = asyncio.create_task(asyncio.to_thread(sweep))
     try:
         for number in range(30):
             for front in (sandbox.front, other_worker):
-                created = await send_through(
+                created_response = await send_through(
                     front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"}
                 )
-                assert created.status_code in (201, 409), created.text
+                assert created_response.status_code in (201, 409), created_response.text
                 read_answer = await send_through(front, sandbox, "GET", f"/products/s{number}")
                 assert read_answer.status_code == 200
             await sandbox.front.data_sets.close_unused(0)
@@ -148,21 +148,21 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
     world: World, front: SandboxRouter, original_folder: Path
 ) -> None:
     few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
-    first_caller, second_caller, third = [await SandboxCaller.create(world, few) for _ in range(3)]
+    first_caller, second_caller, third_caller = [await SandboxCaller.create(world, few) for _ in range(3)]
     await send_through(few, first_caller, "POST", "/products", json=PRODUCT)
     await send_through(few, second_caller, "GET", "/products")
 
-    refused = await send_through(few, third, "GET", "/products")
-    known = await send_through(few, first_caller, "GET", "/products/made")
+    refused_answer = await send_through(few, third_caller, "GET", "/products")
+    known_answer = await send_through(few, first_caller, "GET", "/products/made")
     await few.data_sets.close_unused(0)
     with clock.fixed(clock.later(clock.now(), seconds=folders.SPARED_S + 1)):
         await send_through(few, second_caller, "GET", "/products")
-        admitted = await send_through(few, third, "GET", "/products")
+        admitted = await send_through(few, third_caller, "GET", "/products")
         await few.close()
 
-    assert (refused.status_code, refused.json()["code"]) == (503, "sandboxes_full")
-    assert int(refused.headers["retry-after"]) > 0
-    assert known.status_code == 200
+    assert (refused_answer.status_code, refused_answer.json()["code"]) == (503, "sandboxes_full")
+    assert int(refused_answer.headers["retry-after"]) > 0
+    assert known_answer.status_code == 200
     assert admitted.status_code == 200
     assert not first_caller.folder.exists()
     assert second_caller.folder.exists()
@@ -211,13 +211,13 @@ async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Sa
         for n in range(200)
     ]
     size = sum(path.stat().st_size for path in caller.folder.rglob("*") if path.is_file() and "wal" not in path.name)
-    read = await send_through(bounded, caller, "GET", "/products/made")
+    read_answer = await send_through(bounded, caller, "GET", "/products/made")
     await bounded.close()
 
     assert {answer.status_code for answer in answers} == {201, 507}
     assert {answer.status_code for answer in rows} == {201, 507}
     assert size < 22 << 20
-    assert read.status_code == 200
+    assert read_answer.status_code == 200
 
 
 def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_folder: Path) -> None:

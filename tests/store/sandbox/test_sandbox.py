@@ -28,8 +28,8 @@ async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, place: 
     assert "<dt>environment</dt>" in (await world.http.get(f"{place}?format=html")).text
     assert "True" not in (await world.http.get(f"{place}?format=html")).text
     assert (await world.http.get(f"{place}?format=other")).json() == TOLD
-    for path, wanted in (("/health", {"environment": "sandbox"}), ("/telemetry", {"active_agents": 0})):
-        assert (await world.http.get(f"{place}/api/v1{path}")).json() == {"status": "ok", **wanted}
+    for path, extra_members in (("/health", {"environment": "sandbox"}), ("/telemetry", {"active_agents": 0})):
+        assert (await world.http.get(f"{place}/api/v1{path}")).json() == {"status": "ok", **extra_members}
 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
@@ -66,11 +66,11 @@ async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
 ) -> None:
     caller = await SandboxCaller.create(world, front, tier)
 
-    created = await caller.call("POST", "/products", json=PRODUCT)
+    created_response = await caller.call("POST", "/products", json=PRODUCT)
     me = await caller.call("GET", "/auth/me", headers={})
 
-    assert created.status_code == 201, created.text
-    assert created.json()["org"] == "sandbox"
+    assert created_response.status_code == 201, created_response.text
+    assert created_response.json()["org"] == "sandbox"
     assert me.json()["email"] == "owner@sandbox.example"
     assert len(me.json()["scope"].split()) == 6
     assert {"aurora-freight", "made"} <= await caller.slugs()
@@ -88,14 +88,14 @@ async def test_without_a_key_a_write_is_shown_where_to_get_one(world: World) -> 
 
 
 async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: SandboxCaller) -> None:
-    created = await sandbox.call("POST", "/products", json=PRODUCT)
+    created_response = await sandbox.call("POST", "/products", json=PRODUCT)
     missing = await sandbox.call("GET", "/products/none?x=1")
-    listed = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
+    listed_answer = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
     for number in range(2):
         body = {"version": f"1.0.{number}", "channel": "beta", "notes_only": True}
         await sandbox.call("POST", "/products/made/releases", json=body)
         await sandbox.call("POST", f"/products/made/releases/1.0.{number}/publish")
-    listed = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
+    listed_answer = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
     image = await sandbox.call(
         "POST", "/products/made/media", json={"kind": "icon", "filename": "i.png", "size": 3, "alt": "x"}
     )
@@ -104,10 +104,10 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
     operations = [{"method": "POST", "path": "/api/v1/products", "body": body} for body in bodies]
     batch = await sandbox.call("POST", "/batch", json={"operations": operations, "mode": "atomic"})
 
-    assert created.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
+    assert created_response.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
     assert missing.json()["type"].startswith("http://127.0.0.1:8480/problems/")
     assert missing.json()["instance"] == "http://127.0.0.1:8480/sandbox/api/v1/products/none?x=1"
-    assert listed.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
+    assert listed_answer.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
     assert "/api/v1/media/uploads/" in image.json()["upload_url"].removeprefix("http://127.0.0.1:8480/sandbox/")
     assert unknown.json()["code"] == "route_not_found"
     types = [result["body"]["type"] for result in batch.json()["results"]]
@@ -175,12 +175,12 @@ async def test_a_token_issued_inside_works_inside_alone(sandbox: SandboxCaller) 
     token = (await sandbox.call("POST", "/auth/token", data=form)).json()["access_token"]
     bearer = {"Authorization": f"Bearer {token}"}
 
-    created = await sandbox.call("POST", "/products", headers=bearer, json=PRODUCT)
+    created_response = await sandbox.call("POST", "/products", headers=bearer, json=PRODUCT)
     too_much = await sandbox.call("GET", "/library", headers=bearer)
     single_response = await http.get("/sandbox/api/v1/products", headers=bearer)
     outside = await http.get("/api/v1/products", headers=bearer)
 
-    assert created.status_code == 201
+    assert created_response.status_code == 201
     assert too_much.status_code == 403
     assert [single_response.status_code, outside.status_code] == [401, 401]
 
@@ -220,13 +220,13 @@ async def test_a_key_issued_inside_opens_nothing_outside(sandbox: SandboxCaller)
 
 async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: SandboxCaller) -> None:
     await sandbox.call("POST", "/org/members", json={"email": "somebody@example.com", "role": "viewer"})
-    registered = await sandbox.call(
+    registration = await sandbox.call(
         "POST", "/auth/register", json={"method": "service_auth", "email": "somebody@example.com"}
     )
     async with sandbox.front.data_sets.used(sandbox.name) as data_set:
         await data_set.store.mail.drain()
 
-    assert registered.status_code < 300, registered.text
+    assert registration.status_code < 300, registration.text
     assert not [name for name in files(Path(sandbox.world.store.settings.data)) if name.endswith(".eml")]
 
 
@@ -240,8 +240,8 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Sandbox
     assert {answer.status_code for answer in answers} == {201}
     assert len(folders_of(world)) == 6
     for owner in owners:
-        mine = await owner.call("GET", "/products", params={"org": "sandbox"})
-        assert mine.status_code == 200
+        own_products = await owner.call("GET", "/products", params={"org": "sandbox"})
+        assert own_products.status_code == 200
         assert {f"s{n}" for n in range(10)} <= await owner.slugs()
 
 
@@ -269,8 +269,8 @@ async def announced(sandbox: SandboxCaller, size: int) -> str:
     """Announce an artifact of a draft release and return the upload address."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
-    wanted = {"filename": "made.zip", "size": size, "platform": "linux"}
-    answer = await sandbox.call("POST", "/products/made/releases/1.0.0/artifacts", json=wanted)
+    file_body = {"filename": "made.zip", "size": size, "platform": "linux"}
+    answer = await sandbox.call("POST", "/products/made/releases/1.0.0/artifacts", json=file_body)
     address: str = answer.json()["upload_url"]
     return address
 

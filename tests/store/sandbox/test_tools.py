@@ -35,8 +35,8 @@ async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: 
 
 
 async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
-    outside = {listed["name"] for listed in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
-    inside_names = {listed["name"] for listed in (await spoken(sandbox, request("tools/list")))["tools"]}
+    outside = {listed_tool["name"] for listed_tool in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
+    inside_names = {listed_tool["name"] for listed_tool in (await spoken(sandbox, request("tools/list")))["tools"]}
 
     assert {"create_job", "redeem_code", "get_library"} <= inside_names
     assert {name for name in outside | inside_names if "sandbox" in name} == outside - inside_names

@@ -170,11 +170,11 @@ async def test_products_are_ranked_by_the_last_seven_whole_days_once_a_day(world
     first_walk = await walk(world, sort="-downloads_7d")
     await put(world, "one", ago(1), 50)
     await counts.roll_up(world.store.database)
-    same = await walk(world, sort="-downloads_7d")
+    second_walk = await walk(world, sort="-downloads_7d")
     with clock.fixed(clock.later(clock.now(), seconds=86_400)):
         await counts.roll_up(world.store.database)
 
-    assert first_walk == same == ["two", "one"]
+    assert first_walk == second_walk == ["two", "one"]
     assert await walk(world, sort="-downloads_7d") == ["one", "two"]
 
 
@@ -214,10 +214,10 @@ async def session_token(world: World, email: str) -> str:
     person = await queries.person_with_email(store.database, email)
     assert person is not None
     async with store.database.transaction() as transaction:
-        begun = secrets.digest(await sessions.start(transaction, person.id, 3600))
-    session = await queries.session(store.database, begun)
+        session_hash = secrets.digest(await sessions.start(transaction, person.id, 3600))
+    session = await queries.session(store.database, session_hash)
     assert session is not None
-    return tokens.issue_in_session(store, session, begun, frozenset())[0]
+    return tokens.issue_in_session(store, session, session_hash, frozenset())[0]
 
 
 async def test_statistics_are_for_those_who_run_the_organisation(world: World, owner: str) -> None:
@@ -227,16 +227,16 @@ async def test_statistics_are_for_those_who_run_the_organisation(world: World, o
     client, narrow = await world.client_token("north"), await world.client_token("north", "write:products")
     await world.product("south", "theirs")
 
-    allowed = [await world.call("GET", "/org/stats", token) for token in (owner, client)]
+    allowed_answers = [await world.call("GET", "/org/stats", token) for token in (owner, client)]
     path = "/org/stats?org=north"
-    refused = [await world.call("GET", path, token) for token in (publisher, viewer, stranger, narrow)]
+    refused_answers = [await world.call("GET", path, token) for token in (publisher, viewer, stranger, narrow)]
     in_session = [await session_token(world, f"{name}@north.example") for name in ("owner", "p", "v")]
     statuses = [(await world.call("GET", path, token)).status_code for token in in_session]
 
-    assert [response.status_code for response in allowed] == [200, 200]
+    assert [response.status_code for response in allowed_answers] == [200, 200]
     assert statuses == [200, 200, 403]
-    assert allowed[0].headers["cache-control"] == "private, no-store"
-    assert [(response.status_code, response.json()["code"]) for response in refused] == [
+    assert allowed_answers[0].headers["cache-control"] == "private, no-store"
+    assert [(response.status_code, response.json()["code"]) for response in refused_answers] == [
         (403, "insufficient_scope")
     ] * 4
     assert (await world.call("GET", "/org/stats")).status_code == 401

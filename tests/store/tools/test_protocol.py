@@ -151,15 +151,15 @@ async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: McpDesk)
 
 
 async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: McpDesk) -> None:
-    good, unknown, refused = request("ping"), request("fly"), tool("get_product", id="nothing")
+    ping, unknown, refused_call = request("ping"), request("fly"), tool("get_product", id="nothing")
 
-    answer = await desk.send([good, NOTE, unknown, 7, refused], revision=REVISIONS[0])
+    answer = await desk.send([ping, NOTE, unknown, 7, refused_call], revision=REVISIONS[0])
 
     by_id = {reply.get("id"): reply for reply in answer.json()}
-    assert by_id[good["id"]]["result"] == {}
+    assert by_id[ping["id"]]["result"] == {}
     assert by_id[unknown["id"]]["error"]["code"] == -32601
     assert by_id[None]["error"]["code"] == -32600
-    assert by_id[refused["id"]]["result"]["isError"] is True
+    assert by_id[refused_call["id"]]["result"]["isError"] is True
 
 
 async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
@@ -168,8 +168,8 @@ async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(des
     answer = await desk.send([job, initialize(REVISIONS[0])], revision=REVISIONS[0])
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
-    named = await desk.office.http.get("/api/v1/org", headers=desk.office.headers("alice"))
-    assert named.json()["name"] == "North"
+    org_answer = await desk.office.http.get("/api/v1/org", headers=desk.office.headers("alice"))
+    assert org_answer.json()["name"] == "North"
 
 
 @every_revision
@@ -187,8 +187,8 @@ async def test_j12_the_handshake_introduces_the_server(desk: McpDesk, revision: 
 @every_revision
 async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, revision: str) -> None:
     """The MCP client validates each response against the schema."""
-    refused = tool("get_product", id="nothing")
-    for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused):
+    refused_call = tool("get_product", id="nothing")
+    for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused_call):
         assert "result" in await desk.answer(message, "alice", revision)
     for message in (tool("fly"), request("fly"), request("tools/list", {"cursor": "x"})):
         assert "error" in await desk.answer(message, "alice", revision)
@@ -197,11 +197,11 @@ async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, r
 async def test_revision_2026_is_served_where_it_is_switched_on(modern_desk: McpDesk, desk: McpDesk) -> None:
     discovery = (await send(modern_desk, with_meta(request("server/discover")))).json()["result"]
     listed_result = (await send(modern_desk, with_meta(request("tools/list")))).json()["result"]
-    called = (await send(modern_desk, with_meta(tool("get_product", id="saga")))).json()["result"]
+    tool_result = (await send(modern_desk, with_meta(tool("get_product", id="saga")))).json()["result"]
 
     assert discovery["supportedVersions"][0] == "2026-07-28"
     assert listed_result["tools"] == await modern_desk.tools("alice")
-    assert called["structuredContent"]["slug"] == "saga"
-    assert called["resultType"] == "complete"
+    assert tool_result["structuredContent"]["slug"] == "saga"
+    assert tool_result["resultType"] == "complete"
     assert (await send(desk, with_meta(request("server/discover")))).status_code == 400
     assert (await modern_desk.result(initialize(NEW), revision=None))["protocolVersion"] == NEW

@@ -92,9 +92,9 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk
         "ask": {"query": "What is the newest release of Saga?"},
         "search_catalog": {"where": {"kind": {"any": ["game"]}}, "answer": "count"},
     }
-    listed = {tool["name"]: tool for tool in await both.tools("alice")}
-    assert listed.keys() == calls.keys() | {"get_job"}
-    for tools in listed.values():
+    tools_by_name = {tool["name"]: tool for tool in await both.tools("alice")}
+    assert tools_by_name.keys() == calls.keys() | {"get_job"}
+    for tools in tools_by_name.values():
         assert tools["outputSchema"]["type"] == "object"
         assert "$ref" not in json.dumps(tools["outputSchema"])
         jsonschema.Draft202012Validator.check_schema(tools["outputSchema"])
@@ -123,15 +123,17 @@ async def test_schemas_hold_path_query_and_body_side_by_side(desk: McpDesk) -> N
 
 @every_revision
 async def test_o5_each_caller_is_listed_what_the_token_allows(both: McpDesk, revision: str) -> None:
-    listed = {
+    names_by_caller = {
         who: {tool["name"] for tool in await both.tools(who, revision)} for who in ("", "alice", "carol", "reader")
     }
-    listed = {who: names - {"ask"} - {name for name in names if "sandbox" in name} for who, names in listed.items()}
+    names_by_caller = {
+        who: names - {"ask"} - {name for name in names if "sandbox" in name} for who, names in names_by_caller.items()
+    }
 
-    assert listed[""] == PUBLIC
-    assert listed["reader"] == PUBLIC | {"get_job"}
-    assert listed["carol"] == PUBLIC | {"get_job", "get_library", "redeem_code"}
-    assert listed["alice"] == PUBLIC | {"get_job", "get_library", "redeem_code", "create_job"}
+    assert names_by_caller[""] == PUBLIC
+    assert names_by_caller["reader"] == PUBLIC | {"get_job"}
+    assert names_by_caller["carol"] == PUBLIC | {"get_job", "get_library", "redeem_code"}
+    assert names_by_caller["alice"] == PUBLIC | {"get_job", "get_library", "redeem_code", "create_job"}
 
 
 @every_revision
@@ -167,10 +169,10 @@ async def test_in_a_batch_a_call_that_needs_a_token_is_an_error_beside_the_other
     batch = [tool("get_library"), tool("get_info")]
     answer = await desk.office.http.post("/mcp", json=batch)
 
-    refused, answered = answer.json()
+    refused_entry, answered_entry = answer.json()
     assert answer.status_code == 200
-    assert refused["error"] == {"code": -32602, "message": "the tool get_library needs a token"}
-    assert answered["result"]["isError"] is False
+    assert refused_entry["error"] == {"code": -32602, "message": "the tool get_library needs a token"}
+    assert answered_entry["result"]["isError"] is False
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "", "application/json"])
@@ -185,8 +187,8 @@ async def test_a_token_that_does_not_hold_is_refused_before_the_media_type(desk:
 async def test_o7_and_o8_arguments_may_be_left_out_and_must_be_an_object(desk: McpDesk, revision: str) -> None:
     for params in ({"name": "get_info"}, {"name": "get_info", "arguments": None}, {"name": "get_info", "_meta": {}}):
         assert (await desk.result(request("tools/call", params), revision=revision))["isError"] is False
-    for bad in ([], "{}", 7, True):
-        params = {"name": "get_info", "arguments": bad}
+    for bad_arguments in ([], "{}", 7, True):
+        params = {"name": "get_info", "arguments": bad_arguments}
         assert (await desk.error(request("tools/call", params), revision=revision))[0] == -32602
 
 
@@ -322,12 +324,12 @@ async def test_a_batch_is_run_by_its_tool(both: McpDesk, mode: str) -> None:
         {"method": "GET", "path": "/products/nothing"},
     ]
 
-    done = await both.call_tool("alice", "run_batch", operations=operations, mode=mode)
+    batch_result = await both.call_tool("alice", "run_batch", operations=operations, mode=mode)
     nested = await both.call_tool(
         "alice", "run_batch", operations=[{"method": "POST", "path": "/batch", "body": {"operations": operations}}]
     )
 
-    statuses = [result["status"] for result in done["results"]]
+    statuses = [result["status"] for result in batch_result["results"]]
     assert statuses == ([201, 404] if mode == "parallel" else [424, 404])
     product_result = await both.result(tool("get_product", id="new"))
     assert product_result["isError"] == (mode == "atomic")
@@ -363,13 +365,13 @@ async def test_o17_and_o18_one_page_in_the_same_order(desk: McpDesk) -> None:
 async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: McpDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     store = world_of(desk).store
 
-    async def away(*given: object) -> object:
+    async def fetch_unavailable(*arguments: object) -> object:
         raise Unavailable("the database cannot be reached")
 
-    async def broken(*given: object) -> object:
+    async def broken(*arguments: object) -> object:
         raise RuntimeError("the secret of the house")
 
-    monkeypatch.setattr(store.database, "fetch_one", away)
+    monkeypatch.setattr(store.database, "fetch_one", fetch_unavailable)
     assert await desk.error(tool("get_product", id="saga"), "") == (-32603, "the database cannot be reached")
     monkeypatch.setattr(store.database, "fetch_one", broken)
     code, words = await desk.error(tool("get_product", id="saga"), "")
@@ -380,6 +382,6 @@ async def test_o19_every_call_counts_against_the_limit(limited_desk: McpDesk) ->
     """This includes the calls of one batch, which the first revision supports."""
     answer = await limited_desk.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
 
-    refused = [reply["result"]["isError"] for reply in answer.json()]
-    assert refused == [False] * 9 + [True] * 11
+    error_flags = [reply["result"]["isError"] for reply in answer.json()]
+    assert error_flags == [False] * 9 + [True] * 11
     assert (await limited_desk.send(request("ping"), "")).status_code == 429

@@ -92,8 +92,8 @@ async def test_ended_jobs_and_added_keys_are_reported(world: World, receiver: Re
     product = await world.product("north", "game")
     release = await world.call("POST", "/products/game/releases", token, json={"version": "1", "channel": "beta"})
     assert release.status_code == 201, product
-    announced = {"filename": "game.zip", "size": 5}
-    file = (await world.call("POST", "/products/game/releases/1/artifacts", token, json=announced)).json()
+    announcement = {"filename": "game.zip", "size": 5}
+    file = (await world.call("POST", "/products/game/releases/1/artifacts", token, json=announcement)).json()
     await world.http.put(file["upload_url"], content=b"bytes")
     body = {"type": "artifact.verify", "payload": {"artifact_id": file["artifact_id"]}}
     job = await world.call("POST", "/jobs", token, json=body, headers={"Prefer": "respond-async"})
@@ -189,12 +189,12 @@ async def test_a_secret_is_shown_as_it_is_made_and_never_again(world: World, rec
     webhook = await added(world, token, receiver, "job.ended")
 
     listed_response = await world.call("GET", "/org/webhooks", token)
-    rotated = await world.call("POST", f"/org/webhooks/{webhook['id']}/rotate", token)
+    rotated_webhook = await world.call("POST", f"/org/webhooks/{webhook['id']}/rotate", token)
 
     assert "secret" not in listed_response.json()[0]
     assert listed_response.json()[0]["types"] == ["job.ended"]
-    assert rotated.json()["secret"] != webhook["secret"]
-    assert rotated.headers["cache-control"] == "no-store"
+    assert rotated_webhook.json()["secret"] != webhook["secret"]
+    assert rotated_webhook.headers["cache-control"] == "no-store"
 
 
 async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: Receiver) -> None:

@@ -38,8 +38,8 @@ async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: A
     bearer = await visitor.http.post(
         "/auth/session/token", json={}, headers={**OWN_PAGE, "Cookie": f"countersign={old}"}
     )
-    held = {"Authorization": f"Bearer {bearer.json()['access_token']}"}
-    assert (await visitor.http.get("/api/v1/auth/me", headers=held)).status_code == 200
+    headers = {"Authorization": f"Bearer {bearer.json()['access_token']}"}
+    assert (await visitor.http.get("/api/v1/auth/me", headers=headers)).status_code == 200
 
     await visitor.ask("reset", ANN, "/library?x=1")
     answer = await visitor.choose(visitor.token(), "the second password")
@@ -47,7 +47,7 @@ async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: A
     assert (answer.status_code, answer.headers["location"]) == (303, "/library?x=1")
     assert await visitor.is_signed_in()
     assert not await visitor.is_signed_in(old)
-    assert (await visitor.http.get("/api/v1/auth/me", headers=held)).status_code == 401
+    assert (await visitor.http.get("/api/v1/auth/me", headers=headers)).status_code == 401
     assert (await visitor.sign_in(ANN, "the first password")).status_code == 401
     assert (await visitor.sign_in(ANN, "the second password")).status_code == 303
 
@@ -206,8 +206,8 @@ async def test_a_mail_server_that_is_away_does_not_show_in_the_answer(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
-    away = replace(settings, smtp_url="smtp://127.0.0.1:1")
-    async with distribution.open_store(away, "http://127.0.0.1:8480", is_loopback=True) as store:
+    unreachable_mail = replace(settings, smtp_url="smtp://127.0.0.1:1")
+    async with distribution.open_store(unreachable_mail, "http://127.0.0.1:8480", is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as http:
             answer = await http.post("/auth/signup", data={"email": ANN}, headers=OWN_PAGE)

@@ -70,10 +70,10 @@ async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: AccountVisi
 
     answer = await visitor.choose(visitor.token())
 
-    fresh = visitor.http.cookies["countersign"]
-    assert answer.headers["set-cookie"].startswith(f"countersign={fresh};")
-    assert fresh != planted
-    assert await visitor.is_signed_in(fresh)
+    new_cookie = visitor.http.cookies["countersign"]
+    assert answer.headers["set-cookie"].startswith(f"countersign={new_cookie};")
+    assert new_cookie != planted
+    assert await visitor.is_signed_in(new_cookie)
     assert not await visitor.is_signed_in(planted), "whoever planted it reads along otherwise"
 
 
@@ -251,9 +251,9 @@ async def test_t44_no_address_and_no_token_is_in_the_log(
     await visitor.choose(token)
     await visitor.choose(token)
 
-    written = "".join(capsys.readouterr())
-    assert token not in written
-    assert ANN not in written
+    log_text = "".join(capsys.readouterr())
+    assert token not in log_text
+    assert ANN not in log_text
 
 
 async def test_t48_a_forged_host_does_not_appear_in_an_email(visitor: AccountVisitor) -> None:

@@ -73,8 +73,8 @@ class Browser:
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, **headers: str) -> httpx.Response:
         """Open a page. The names of `headers` have underscores instead of dashes."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.http.get(path, params=query, headers={**self.cookie, **sent})
+        request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.http.get(path, params=query, headers={**self.cookie, **request_headers})
 
     async def post(self, path: str, form: Mapping[str, str]) -> httpx.Response:
         """Send a form from one of the store's pages."""
@@ -107,11 +107,11 @@ def asking(client: KnownClient, **changes: str) -> dict[str, str]:
     return {name: value for name, value in parameters.items() if value}
 
 
-def redirect_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+def redirect_parameters(answer: httpx.Response, address: str = BACK, mark: str = "?") -> dict[str, str]:
     """Return the parameters with which the person was redirected to the client."""
     assert answer.status_code == 303, answer.text
     location = answer.headers["location"]
-    assert location.startswith(back + mark), location
+    assert location.startswith(address + mark), location
     parts = urlsplit(location)
     pairs = parse_qsl(parts.fragment if mark == "#" else parts.query, keep_blank_values=True, strict_parsing=True)
     members = dict(pairs)
@@ -119,7 +119,7 @@ def redirect_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?
     return members
 
 
-def link_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+def link_parameters(answer: httpx.Response, address: str = BACK, mark: str = "?") -> dict[str, str]:
     """Return the parameters of the link back to the client, on a page that does not redirect the person."""
     assert answer.status_code == 400, answer.text
     assert "location" not in answer.headers
@@ -127,8 +127,8 @@ def link_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -
     links = re.findall(r'<a rel="noreferrer" href="([^"]*)">Return to ([^<]*)</a>', answer.text)
     assert len(links) == 1, answer.text
     link, host = unescape(links[0][0]), unescape(links[0][1])
-    assert host == urlsplit(back).netloc
-    return redirect_parameters(httpx.Response(303, headers={"location": link}), back, mark)
+    assert host == urlsplit(address).netloc
+    return redirect_parameters(httpx.Response(303, headers={"location": link}), address, mark)
 
 
 async def code_for(browser: Browser, client: KnownClient, **changes: str) -> str:
@@ -147,8 +147,8 @@ async def exchange(world: World, client: KnownClient, code: str, **changes: str)
         "code_verifier": VERIFIER,
         **changes,
     }
-    sent = {name: value for name, value in form.items() if value}
-    return await world.http.post("/api/v1/auth/token", data=sent, auth=client)
+    form_fields = {name: value for name, value in form.items() if value}
+    return await world.http.post("/api/v1/auth/token", data=form_fields, auth=client)
 
 
 def oauth_refusal(answer: httpx.Response) -> tuple[int, str]:
@@ -176,6 +176,6 @@ async def ann(world: World) -> str:
 @pytest.fixture
 async def browser(world: World, ann: str) -> Browser:
     """The browser of ann, who is signed in."""
-    opened = Browser(world)
-    await opened.sign_in("ann@example.com")
-    return opened
+    signed_in_browser = Browser(world)
+    await signed_in_browser.sign_in("ann@example.com")
+    return signed_in_browser

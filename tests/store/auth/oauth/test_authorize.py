@@ -85,14 +85,14 @@ async def test_an_anonymous_person_returns_to_the_consent_page_after_signing_in(
 ) -> None:
     stranger = Browser(world)
 
-    away = await stranger.get(ASK, asking(client))
+    redirect = await stranger.get(ASK, asking(client))
     form = {"email": "ann@example.com", "password": "a long enough password"}
-    signin = away.headers["location"]
+    signin = redirect.headers["location"]
     page = await stranger.get(signin)
     signed_in = await world.http.post("/auth/signin", data={**form, **hidden_fields(page)}, headers=ORIGIN)
     world.http.cookies.clear()
 
-    assert (away.status_code, signin.partition("?")[0]) == (303, "/auth/signin")
+    assert (redirect.status_code, signin.partition("?")[0]) == (303, "/auth/signin")
     # The response to a form may not redirect to another site, so it is a page with a link.
     assert signed_in.status_code == 200
     assert 'http-equiv="refresh" content="0; url=/auth/authorize?' in signed_in.text
@@ -103,12 +103,12 @@ async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(
     world: World, client: KnownClient
 ) -> None:
     from_outside = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="cross-site")
-    then = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="same-origin")
+    second_redirect = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="same-origin")
 
     assert from_outside.status_code == 200
     assert 'http-equiv="refresh" content="0; url=/auth/authorize?' in from_outside.text
     assert "form-action 'self'" in from_outside.headers["content-security-policy"]
-    assert then.status_code == 303
+    assert second_redirect.status_code == 303
 
 
 async def test_no_caller_gives_more_than_they_hold_and_never_administration(world: World) -> None:
@@ -147,9 +147,9 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_contin
     none_response = await browser.get(ASK, asking(client, scope="write:products"))
     token = (await exchange(world, client, redirect_parameters(await browser.decide(response, "allow"))["code"])).json()
 
-    granted, _, lacking = response.text.partition("Your account does not have these permissions")
-    assert "see your library" in granted
-    assert "publish" not in granted
+    granted_text, _, lacking = response.text.partition("Your account does not have these permissions")
+    assert "see your library" in granted_text
+    assert "publish" not in granted_text
     assert "publish and edit listings" in lacking
     assert link_parameters(none_response)["error"] == "invalid_scope"
     assert "<h1>Nothing was allowed</h1>" in none_response.text
@@ -164,12 +164,12 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_contin
 async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
     world: World, browser: Browser, client: KnownClient, changes: dict[str, str]
 ) -> None:
-    wrong = asking(client, **changes)
+    wrong_request = asking(client, **changes)
 
-    answer = await Browser(world).get(ASK, wrong)
+    answer = await Browser(world).get(ASK, wrong_request)
 
     assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/auth/signin")
-    assert "error" in redirect_parameters(await browser.get(ASK, wrong))
+    assert "error" in redirect_parameters(await browser.get(ASK, wrong_request))
 
 
 @pytest.mark.parametrize(
@@ -195,15 +195,15 @@ async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str
         admin = await world.person("admin@north.example", north="owner")
         await world.call("POST", "/org/members", admin, json={"email": "pat@example.com", "role": "publisher"})
 
-    sent = {**fields, **({change: changes[change]} if change in changes else {}), "decision": "allow"}
-    second_response = await browser.post(ASK, sent)
-    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+    decision_form = {**fields, **({change: changes[change]} if change in changes else {}), "decision": "allow"}
+    second_response = await browser.post(ASK, decision_form)
+    grants = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
 
     assert second_response.status_code == 400
     assert "This has changed since you saw it" in second_response.text
-    assert list(given) == []
+    assert list(grants) == []
     allowed_response = await browser.post(ASK, {**hidden_fields(second_response), "decision": "allow"})
-    assert "code" in redirect_parameters(allowed_response, sent["redirect_uri"])
+    assert "code" in redirect_parameters(allowed_response, decision_form["redirect_uri"])
 
 
 async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: KnownClient) -> None:
@@ -233,7 +233,7 @@ async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
 
 
 @pytest.mark.parametrize(
-    "back",
+    "address",
     [
         "",
         "https://evil.example/back",
@@ -260,13 +260,13 @@ async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
     ],
 )
 async def test_t35_no_user_is_redirected_to_an_address_that_is_not_registered(
-    world: World, browser: Browser, back: str
+    world: World, browser: Browser, address: str
 ) -> None:
     client = await new_client(world, BACK, "http://127.0.0.1/cb", "http://localhost/cb")
     await code_for(browser, client)
 
-    answer = await browser.get(ASK, {**asking(client), "redirect_uri": back})
-    posted_response = await browser.post(ASK, {**asking(client), "redirect_uri": back, "decision": "allow"})
+    answer = await browser.get(ASK, {**asking(client), "redirect_uri": address})
+    posted_response = await browser.post(ASK, {**asking(client), "redirect_uri": address, "decision": "allow"})
 
     for response in (answer, posted_response):
         assert response.status_code == 400
@@ -281,13 +281,15 @@ async def test_t35_an_unknown_client_redirects_no_user(browser: Browser, client:
     assert "location" not in answer.headers
 
 
-@pytest.mark.parametrize("back", ["http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb"])
-async def test_a_program_on_the_persons_machine_listens_on_any_port(world: World, browser: Browser, back: str) -> None:
+@pytest.mark.parametrize("address", ["http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb"])
+async def test_a_program_on_the_persons_machine_listens_on_any_port(
+    world: World, browser: Browser, address: str
+) -> None:
     client = await new_client(world, "http://127.0.0.1:9/cb")
 
-    code = await code_for(browser, client, redirect_uri=back)
+    code = await code_for(browser, client, redirect_uri=address)
 
-    assert (await exchange(world, client, code, redirect_uri=back)).status_code == 200
+    assert (await exchange(world, client, code, redirect_uri=address)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -333,8 +335,8 @@ async def test_t38_state_comes_back_as_it_was_sent_and_unknown_parameters_are_le
         assert redirect_parameters(answer)["state"] == state
         assert "\n" not in answer.headers["location"]
         assert "<script>" not in page.text
-    without = redirect_parameters(await browser.decide(await browser.get(ASK, asking(client, state="")), "deny"))
-    assert "state" not in without
+    stateless = redirect_parameters(await browser.decide(await browser.get(ASK, asking(client, state="")), "deny"))
+    assert "state" not in stateless
 
 
 async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_client(
@@ -417,8 +419,8 @@ async def test_a_scope_that_the_person_lost_before_the_exchange_is_refused(world
     async with world.store.database.transaction() as transaction:
         await transaction.run("UPDATE membership SET role = 'viewer' WHERE role = 'owner'")
         await versions.bump(transaction, "identity")
-    lost = await exchange(world, client, codes[0])
+    lost_answer = await exchange(world, client, codes[0])
     second_exchange = await exchange(world, client, codes[0])
 
-    assert oauth_refusal(lost) == (400, "invalid_scope")
+    assert oauth_refusal(lost_answer) == (400, "invalid_scope")
     assert oauth_refusal(second_exchange) == (400, "invalid_grant")

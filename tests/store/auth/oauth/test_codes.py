@@ -112,9 +112,9 @@ async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browse
     code = await code_for(browser, client)
     form = {"grant_type": "authorization_code", "code": code, "client_id": client.id, "code_verifier": VERIFIER}
 
-    without = await world.http.post("/api/v1/auth/token", data=form)
+    secretless = await world.http.post("/api/v1/auth/token", data=form)
 
-    assert oauth_refusal(without) == (401, "invalid_client")
+    assert oauth_refusal(secretless) == (401, "invalid_client")
     assert (await exchange(world, client, code)).status_code == 200, "who is nobody burns nothing"
 
 

@@ -67,9 +67,9 @@ async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) 
 
     await browser.post(PAGE, hidden_fields(await browser.get(PAGE)))
 
-    ended = await registrations.with_id(world.store.database, registration_id)
-    assert ended is not None
-    assert ended.status == "revoked"
+    ended_agent = await registrations.with_id(world.store.database, registration_id)
+    assert ended_agent is not None
+    assert ended_agent.status == "revoked"
 
 
 async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, client: KnownClient, ann: str) -> None:
@@ -84,17 +84,17 @@ async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, c
     csrf = hidden_fields(await browser.get(PAGE))["csrf"]
 
     assert "Disconnect" not in page.text
-    for ended in (agent, consent, "reg_unknown", ""):
-        assert (await eve.post(PAGE, {"csrf": csrf, "id": ended})).status_code == 403
+    for foreign_id in (agent, consent, "reg_unknown", ""):
+        assert (await eve.post(PAGE, {"csrf": csrf, "id": foreign_id})).status_code == 403
     own_code = await code_for(eve, client)
     assert own_code
     csrf_of_eve = hidden_fields(await eve.get(PAGE))["csrf"]
-    for ended in (agent, consent, "reg_unknown", ""):
-        assert (await eve.post(PAGE, {"csrf": csrf_of_eve, "id": ended})).status_code == 303
+    for foreign_id in (agent, consent, "reg_unknown", ""):
+        assert (await eve.post(PAGE, {"csrf": csrf_of_eve, "id": foreign_id})).status_code == 303
     assert (await world.call("GET", "/library", token)).status_code == 200
-    still = await registrations.with_id(world.store.database, agent)
-    assert still is not None
-    assert still.status == "claimed"
+    agent_after = await registrations.with_id(world.store.database, agent)
+    assert agent_after is not None
+    assert agent_after.status == "claimed"
 
 
 async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser: Browser, ann: str) -> None:
@@ -104,9 +104,9 @@ async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser
     foreign_response = await world.http.post(
         PAGE, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"}
     )
-    without = await browser.post(PAGE, {"id": fields["id"]})
+    without_token = await browser.post(PAGE, {"id": fields["id"]})
 
-    assert foreign_response.status_code == without.status_code == 403
+    assert foreign_response.status_code == without_token.status_code == 403
     assert "Disconnect" in (await browser.get(PAGE)).text
 
 

@@ -98,12 +98,12 @@ async def test_a_challenge_leads_to_everything_the_metadata_names(world: World) 
 
 
 async def test_a_refusal_names_the_scope_that_would_have_been_enough(world: World) -> None:
-    known = f'resource_metadata="{ROOT_URL}{RESOURCE}"'
+    metadata_link = f'resource_metadata="{ROOT_URL}{RESOURCE}"'
 
     for path, needed in (("/library", ', scope="read:library"'), ("/auth/me", "")):
-        without, with_one = await world.call("GET", path), await world.call("GET", path, "no token of ours")
-        assert without.headers["www-authenticate"] == f"Bearer {known}{needed}"
-        assert with_one.headers["www-authenticate"].endswith(f", {known}{needed}")
+        anonymous_answer, with_one = await world.call("GET", path), await world.call("GET", path, "no token of ours")
+        assert anonymous_answer.headers["www-authenticate"] == f"Bearer {metadata_link}{needed}"
+        assert with_one.headers["www-authenticate"].endswith(f", {metadata_link}{needed}")
         assert with_one.headers["www-authenticate"].startswith('Bearer error="invalid_token", error_description=')
 
 
@@ -126,13 +126,13 @@ async def test_t48_no_request_changes_an_address(world: World) -> None:
 
 
 async def test_a_disabled_feature_is_not_offered(settings: Settings) -> None:
-    changed = with_settings(
+    changed_settings = with_settings(
         settings,
         agents_anonymous=False,
         resource_name="Paper <Lantern>",
         claim_grant="urn:acme:agent-auth:grant-type:claim",
     )
-    async with distribution.open_store(changed, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(changed_settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             resource, server = (await http.get(RESOURCE)).json(), (await http.get(SERVER)).json()
@@ -143,7 +143,7 @@ async def test_a_disabled_feature_is_not_offered(settings: Settings) -> None:
     assert server["grant_types_supported"][-1] == "urn:acme:agent-auth:grant-type:claim"
     assert "Paper <Lantern>" in skill
     assert "urn:acme:agent-auth:grant-type:claim" in skill
-    assert "workos" not in skill.replace(changed.revoked_event, "")
+    assert "workos" not in skill.replace(changed_settings.revoked_event, "")
     assert "### anonymous" not in skill
 
 
@@ -182,8 +182,8 @@ async def test_every_address_in_the_skill_is_one_of_the_metadata(world: World) -
 
     for address in set(re.findall(rf"{re.escape(ROOT_URL)}[\w./-]*[\w]", text)):
         path = address.removeprefix(ROOT_URL)
-        later = ("/wiki.json", "/api/v1/auth/register", "/api/v1/auth/me/complete")
-        if path and path != "/api/v1" and path not in later:
+        later_paths = ("/wiki.json", "/api/v1/auth/register", "/api/v1/auth/me/complete")
+        if path and path != "/api/v1" and path not in later_paths:
             answer = await world.http.get(path)
             assert answer.status_code != 404, path
 

@@ -82,10 +82,10 @@ async def test_t41_a_client_does_not_end_an_agent_by_its_assertion(world: World,
 async def test_credentials_that_come_along_must_hold(world: World, client: KnownClient) -> None:
     token = await client_token(world, client)
 
-    wrong = await world.http.post(REVOKE, data={"token": token}, auth=(client.id, "wrong"))
+    wrong_secret = await world.http.post(REVOKE, data={"token": token}, auth=(client.id, "wrong"))
     in_form = await world.http.post(REVOKE, data={"token": token, "client_id": client.id, "client_secret": "x"})
 
-    assert oauth_refusal(wrong) == oauth_refusal(in_form) == (401, "invalid_client")
+    assert oauth_refusal(wrong_secret) == oauth_refusal(in_form) == (401, "invalid_client")
     assert await status(world.http, token) == 200
 
 

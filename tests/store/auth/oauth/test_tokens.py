@@ -121,11 +121,11 @@ async def test_an_assertion_of_an_older_generation_is_dead(world: World) -> None
 
 async def test_the_claim_grant_is_known_by_its_configured_name(world: World) -> None:
     unknown = await world.http.post(TOKEN, data={"grant_type": CLAIM, "claim_token": "clm_unknown"})
-    without = await world.http.post(TOKEN, data={"grant_type": CLAIM})
+    tokenless = await world.http.post(TOKEN, data={"grant_type": CLAIM})
     short = await world.http.post(TOKEN, data={"grant_type": "claim", "claim_token": "clm_unknown"})
 
     assert oauth_refusal(unknown) == (400, "expired_token")
-    assert oauth_refusal(without) == (400, "invalid_request")
+    assert oauth_refusal(tokenless) == (400, "invalid_request")
     assert oauth_refusal(short) == (400, "unsupported_grant_type")
 
 
@@ -168,12 +168,12 @@ async def test_a_token_is_for_this_service_alone(world: World, client: KnownClie
 async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: KnownClient) -> None:
     form = {**GRANT, "client_id": client.id, "client_secret": client.secret}
 
-    both = await world.http.post(TOKEN, data=form, auth=client)
+    double_answer = await world.http.post(TOKEN, data=form, auth=client)
     jwt_too = await world.http.post(TOKEN, data={**form, "client_assertion": "x"})
     another = await world.http.post(TOKEN, data={**GRANT, "client_id": "cc_other"}, auth=client)
     named_response = await world.http.post(TOKEN, data={**GRANT, "client_id": client.id}, auth=client)
 
-    for answer in (both, jwt_too, another):
+    for answer in (double_answer, jwt_too, another):
         assert oauth_refusal(answer) == (400, "invalid_request")
     assert named_response.status_code == 200
 
@@ -182,14 +182,14 @@ async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(worl
     other_client = await new_client(world)
     secret = client.secret
 
-    wrong, unknown, anothers, none = [
+    wrong_secret, unknown, anothers, none = [
         await world.http.post(TOKEN, data=GRANT, auth=auth)
         for auth in ((client.id, "wrong"), ("cc_unknown", secret), (other_client.id, secret), (client.id, ""))
     ]
 
-    for answer in (wrong, unknown, anothers, none):
+    for answer in (wrong_secret, unknown, anothers, none):
         assert oauth_refusal(answer) == (401, "invalid_client")
-        assert answer.json() == wrong.json()
+        assert answer.json() == wrong_secret.json()
         assert answer.headers["www-authenticate"] == 'Basic realm="token"'
 
 
@@ -226,14 +226,14 @@ async def test_t45_several_tokens_and_tokens_in_the_address_give_no_access(world
     token = await world.person("ann@example.com")
     bearer_header = ("Authorization", f"Bearer {token}")
 
-    twice = await world.http.get("/api/v1/library", headers=[bearer_header, bearer_header])
+    double_answer = await world.http.get("/api/v1/library", headers=[bearer_header, bearer_header])
     listed_response = await world.http.get(
         "/api/v1/library", headers={"Authorization": f"Bearer {token}, Bearer {token}"}
     )
     by_key = await world.http.get("/api/v1/library", headers=[bearer_header, ("X-API-Key", "csk_x")])
     in_address = await world.http.get("/api/v1/library", params={"access_token": token})
 
-    assert (twice.status_code, twice.json()["error"]) == (400, "invalid_request")
+    assert (double_answer.status_code, double_answer.json()["error"]) == (400, "invalid_request")
     assert (listed_response.status_code, listed_response.json()["error"]) == (401, "invalid_token")
     assert by_key.status_code == 400
     assert in_address.status_code == 401

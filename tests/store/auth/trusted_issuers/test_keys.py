@@ -104,13 +104,13 @@ async def test_t9_an_issuer_that_is_down_is_503_at_once_and_believed_again_when_
     provider.status = 200
     await unavailable_refusal(store, provider.mint(ROOT_URL))
 
-    back = clock.later(clock.now(), seconds=6)
-    with clock.fixed(back):
-        token = provider.mint(ROOT_URL, now_s=back // clock.SECOND)
+    later_time = clock.later(clock.now(), seconds=6)
+    with clock.fixed(later_time):
+        token = provider.mint(ROOT_URL, now_s=later_time // clock.SECOND)
         assert await id_jag.verify(store, token)
         provider.stop()
         assert await id_jag.verify(store, token)
-    with clock.fixed(clock.later(back, seconds=600)):
+    with clock.fixed(clock.later(later_time, seconds=600)):
         await unavailable_refusal(store, token)
 
 
@@ -120,8 +120,8 @@ async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says
     await provider.trust(store)
     careful = with_settings(settings, private_issuers=False)
 
-    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as same:
-        await unavailable_refusal(same, provider.mint(ROOT_URL))
+    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as careful_store:
+        await unavailable_refusal(careful_store, provider.mint(ROOT_URL))
 
     assert provider.requests == 0
     assert await id_jag.verify(store, provider.mint(ROOT_URL))

@@ -67,7 +67,7 @@ SENSELESS: list[dict[str, object]] = [
     *({"jwks_uri": address} for address in ("ftp://id.example", "")),
     *({"algorithms": names} for names in (["none"], ["HS256"], ["ES256", "rs256"])),
     *({"domains": [domain]} for domain in ("a@example.com", "", ".", "com", "exa mple.com", "exámple.com")),
-    *({"issuer": f"{ISSUER}{more}"} for more in ("?a", "#a", "/" + "a" * 255)),
+    *({"issuer": f"{ISSUER}{suffix}"} for suffix in ("?a", "#a", "/" + "a" * 255)),
     *({"issuer": name} for name in ("id.example", ROOT_URL, f"{ROOT_URL}/")),
 ]
 
@@ -82,9 +82,9 @@ async def test_invalid_issuer_data_is_refused(store: Store) -> None:
 
 async def test_plain_http_is_for_those_who_allow_it(store: Store, settings: Settings) -> None:
     careful = with_settings(settings, private_issuers=False)
-    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as same:
+    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as careful_store:
         for members in ({"issuer": "http://id.example"}, {"jwks_uri": "http://id.example/jwks.json"}):
             with pytest.raises(InvalidRequest):
-                await add(same, **members)
+                await add(careful_store, **members)
 
     assert await add(store, "http://id.example", jwks_uri="http://127.0.0.1:1/jwks.json")

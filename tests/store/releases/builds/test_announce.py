@@ -47,9 +47,9 @@ async def test_a_bad_announcement_names_the_member(shop: Shop, members: dict[str
 async def test_a_ready_file_is_never_replaced(shop: Shop) -> None:
     await shop.upload(DATA)
 
-    same, other_file = await shop.announce(100), await shop.announce(100, "Game.zip")
+    same_answer, other_file = await shop.announce(100), await shop.announce(100, "Game.zip")
 
-    assert (same.status_code, same.json()["code"]) == (409, "filename_taken")
+    assert (same_answer.status_code, same_answer.json()["code"]) == (409, "filename_taken")
     assert other_file.status_code == 201
 
 
@@ -66,8 +66,8 @@ async def test_strangers_learn_nothing_of_a_draft_and_are_turned_away_from_what_
     world = shop.world
     stranger = await world.person("s@south.example", south="publisher")
     viewer = await world.person("v@north.example", north="viewer")
-    hidden = await product(world, shop.token, "hidden")
-    await release(world, shop.token, hidden, "1.0.0", publish=False)
+    hidden_product = await product(world, shop.token, "hidden")
+    await release(world, shop.token, hidden_product, "1.0.0", publish=False)
     body = {"filename": "a", "size": 1}
 
     async def announce(token: str | None, product: str) -> tuple[int, str]:
@@ -78,7 +78,7 @@ async def test_strangers_learn_nothing_of_a_draft_and_are_turned_away_from_what_
     assert await announce(None, shop.product_id) == (401, "invalid_token")
     assert await announce(stranger, shop.product_id) == (403, "insufficient_scope")
     assert await announce(viewer, shop.product_id) == (403, "insufficient_scope")
-    assert await announce(stranger, hidden) == (404, "resource_not_found")
+    assert await announce(stranger, hidden_product) == (404, "resource_not_found")
     missing_response = await world.call("POST", "/products/nothing/releases/1.0.0/artifacts", stranger, json=body)
     secret = await world.call("POST", "/products/hidden/releases/1.0.0/artifacts", stranger, json=body)
     assert missing_response.content.replace(b"nothing", b"hidden") == secret.content
@@ -100,8 +100,8 @@ async def test_a_ready_file_appears_in_the_releases_at_once(shop: Shop) -> None:
     path = f"/products/{shop.product_id}/releases"
     releases_before = (await shop.world.call("GET", path)).json()
 
-    done = await shop.upload(DATA)
+    artifact = await shop.upload(DATA)
 
-    after = (await shop.world.call("GET", path)).json()
+    releases_after = (await shop.world.call("GET", path)).json()
     assert releases_before[0]["artifacts"] == []
-    assert after[0]["artifacts"] == [done]
+    assert releases_after[0]["artifacts"] == [artifact]

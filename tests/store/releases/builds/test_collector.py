@@ -87,11 +87,11 @@ async def test_used_and_recent_blobs_are_kept(shop: Shop) -> None:
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> None:
-    done = await shop.upload(DATA)
+    artifact = await shop.upload(DATA)
     await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
 
     assert await blob_gc.collect(shop.store) == CollectResult(1, 0, 0)
-    assert (await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)).content == DATA
+    assert (await shop.world.call("GET", f"/artifacts/{artifact['id']}", shop.token)).content == DATA
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -293,11 +293,11 @@ async def test_unknown_files_are_noted_in_pages(shop: Shop, monkeypatch: pytest.
         await shop.upload(pattern(100, number + 10), f"file {number}")
     for table in ("artifact", "blob", "idle_blob"):
         await run(shop, f"DELETE FROM {table}")
-    counted: Any = RowCountingDatabase(shop.store.database)
+    counting: Any = RowCountingDatabase(shop.store.database)
 
-    await blob_gc.collect(replace(shop.store, database=counted), takes_unknown=True)
+    await blob_gc.collect(replace(shop.store, database=counting), takes_unknown=True)
 
-    assert counted.rows == [2, 2, 1]
+    assert counting.rows == [2, 2, 1]
     assert await shop.store.database.fetch("SELECT count(*) FROM idle_blob") == [(5,)]
 
 
@@ -321,13 +321,13 @@ async def test_finishing_waits_for_a_condemned_blob_and_keeps_what_has_arrived(s
     address = await shop.address(1000)
     await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))
 
-    refused = await shop.put(address, DATA)
+    refused_answer = await shop.put(address, DATA)
 
-    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert (refused_answer.status_code, refused_answer.headers["Retry-After"]) == (503, "1")
     assert await shop.received_ranges(address) == [[0, 999]]
     assert await blobs.remove_condemned(shop.store.database, shop.store.blobs, DIGEST)
-    done = await shop.put(address, DATA)
-    assert done.status_code == 201
+    finished_answer = await shop.put(address, DATA)
+    assert finished_answer.status_code == 201
     assert await shop.store.blobs.size(DIGEST) == 1000
 
 
@@ -400,14 +400,14 @@ async def test_a_store_that_is_away_leaves_the_row_for_the_next_collection(shop:
     await orphan(shop)
     await blobs.condemn(shop.store.database, DIGEST, Instant(1 << 62))
     folder = Path(shop.store.settings.data) / "blobs" / "sealed" / DIGEST[:2] / DIGEST[2:4]
-    hidden = folder.with_name("hidden")
-    os.rename(folder, hidden)
+    hidden_folder = folder.with_name("hidden")
+    os.rename(folder, hidden_folder)
     folder.write_bytes(b"")
 
     with pytest.raises(Unavailable):
         await blob_gc.collect(shop.store)
 
     folder.unlink()
-    os.rename(hidden, folder)
+    os.rename(hidden_folder, folder)
     with clock.fixed(clock.later(clock.now(), seconds=distribution.COLLECT_EVERY_S)):
         assert (await blob_gc.collect(shop.store)).blobs == 1

@@ -61,15 +61,15 @@ class StepHooks:
         """Run these functions around the first call of the step."""
         owner = type(self._shop.store.blobs) if step[0] == "store" else step[0]
         original = getattr(owner, step[1])
-        waiting = [(before, after)]
+        waiting_hooks = [(before, after)]
 
         async def wrapped(*arguments: Any, **options: Any) -> Any:
-            run_first, then = waiting.pop() if waiting else (None, None)
+            run_first, run_then = waiting_hooks.pop() if waiting_hooks else (None, None)
             if run_first is not None:
                 await run_first()
             result = await original(*arguments, **options)
-            if then is not None:
-                await then()
+            if run_then is not None:
+                await run_then()
             return result
 
         self._monkeypatch.setattr(owner, step[1], wrapped)
@@ -133,9 +133,9 @@ async def assert_exact(shop: Shop) -> None:
     await run(shop, "DELETE FROM upload")
     for days in (1.1, 2.2, 3.3):
         await collect(shop, days * DAY_S)
-    ready = await column(shop, READY)
-    assert {each.sha256 async for each in shop.store.blobs.sealed()} == ready
-    assert await column(shop, "SELECT sha256 FROM blob") == ready
+    ready_digests = await column(shop, READY)
+    assert {each.sha256 async for each in shop.store.blobs.sealed()} == ready_digests
+    assert await column(shop, "SELECT sha256 FROM blob") == ready_digests
     assert await column(shop, "SELECT sha256 FROM idle_blob") == set()
     assert [each async for each in shop.store.blobs.staged()] == []
 
@@ -213,12 +213,12 @@ async def test_bytes_that_are_removed_during_an_upload_are_sealed_again(
 
 
 async def test_a_reservation_ends_with_the_blob_also_if_the_same_content_is_stored_again(shop: Shop) -> None:
-    database, stored = shop.store.database, [(DIGEST, len(DATA))]
+    database, stored_blobs = shop.store.database, [(DIGEST, len(DATA))]
     await blobs.put(database, shop.store.blobs, DATA)
-    (old,) = await blobs.reserve(database, shop.store.blobs, stored)
+    (old,) = await blobs.reserve(database, shop.store.blobs, stored_blobs)
     await remove(shop, DIGEST)
     await blobs.put(database, shop.store.blobs, DATA)
-    (new,) = await blobs.reserve(database, shop.store.blobs, stored)
+    (new,) = await blobs.reserve(database, shop.store.blobs, stored_blobs)
 
     with pytest.raises(BlobRemoved):
         async with database.transaction() as transaction:

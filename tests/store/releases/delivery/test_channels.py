@@ -33,10 +33,14 @@ async def test_every_change_has_a_higher_number(works: JobRunner) -> None:
     second_statement = await channel_statement(works)
     path = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
     await works.shop.world.call("POST", path, works.shop.token, json={"reason": "broken"})
-    third = await channel_statement(works)
+    third_statement = await channel_statement(works)
 
-    assert [each["version"] for each in (first_statement, second_statement, third)] == ["1.1.0", "1.2.0", "1.1.0"]
-    assert first_statement["counter"] < second_statement["counter"] < third["counter"]
+    assert [each["version"] for each in (first_statement, second_statement, third_statement)] == [
+        "1.1.0",
+        "1.2.0",
+        "1.1.0",
+    ]
+    assert first_statement["counter"] < second_statement["counter"] < third_statement["counter"]
 
 
 async def test_a_release_without_a_build_moves_no_channel(works: JobRunner) -> None:
@@ -79,12 +83,12 @@ async def test_a_rotated_key_signs_the_next_statement(works: JobRunner) -> None:
     channel_before = await works.get("/channels/stable")
     owner = await works.shop.world.person("olga@north.example", north="owner")
 
-    fresh = (await works.shop.world.call("POST", "/org/signing-keys", owner)).json()
+    fresh_key = (await works.shop.world.call("POST", "/org/signing-keys", owner)).json()
 
-    after = await works.get("/channels/stable")
-    assert after["statement"]["signatures"][0]["keyid"] == fresh["keyid"]
-    assert after["root"] == channel_before["root"]
-    assert len(after["rotations"]) == 1
+    channel_after = await works.get("/channels/stable")
+    assert channel_after["statement"]["signatures"][0]["keyid"] == fresh_key["keyid"]
+    assert channel_after["root"] == channel_before["root"]
+    assert len(channel_after["rotations"]) == 1
 
 
 async def test_all_who_ask_at_once_get_the_same_answers(works: JobRunner) -> None:

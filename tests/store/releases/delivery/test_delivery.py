@@ -20,23 +20,24 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
 
     state = msgspec.convert(await works.get("/channels/stable"), ChannelState)
     statement, key = trust.verify_channel("north", "stable", state, pinned_key=None, seen_counter=0, now=clock.now())
-    signed = msgspec.convert(await works.get("/releases/1.1.0/manifest"), Envelope)
-    payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key})
+    signed_manifest = msgspec.convert(await works.get("/releases/1.1.0/manifest"), Envelope)
+    payload = dsse.verify(signed_manifest, manifest.PAYLOAD_TYPE, {key.keyid: key})
     assert statement.version == "1.1.0"
     assert statement.builds == {"": manifest.digest(payload)}
-    described = manifest.decode(payload)
+    build_manifest = manifest.decode(payload)
     places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
-    sizes = {chunk.id: chunk.size for chunk in described.chunks}
+    sizes = {chunk.id: chunk.size for chunk in build_manifest.chunks}
     received_chunks: dict[str, bytes] = {}
     for pack in places.packs:
         for name, start, length in pack.chunks:
             answer = await works.shop.world.http.get(pack.url, headers={"Range": f"bytes={start}-{start + length - 1}"})
             assert answer.status_code == 206
             received_chunks[name] = chunks.decompress(answer.content, sizes[name], name)
-    whole = {
-        file.path: b"".join(received_chunks[described.chunks[n].id] for n in file.chunks) for file in described.files
+    rebuilt_files = {
+        file.path: b"".join(received_chunks[build_manifest.chunks[n].id] for n in file.chunks)
+        for file in build_manifest.files
     }
-    assert whole == FILES
+    assert rebuilt_files == FILES
     artifact = await works.shop.world.http.get(places.artifact_url)
     assert artifact.content == tar(FILES)
 
@@ -60,9 +61,9 @@ async def test_only_the_entitled_get_what_updates_are_made_of(works: JobRunner) 
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
-    sold = JobRunner(shop._replace(product_id=product_id), works.folder)
-    await sold.upload_and_process(tar(FILES), "1.0.0")
-    await sold.publish("1.0.0")
+    sold_works = JobRunner(shop._replace(product_id=product_id), works.folder)
+    await sold_works.upload_and_process(tar(FILES), "1.0.0")
+    await sold_works.publish("1.0.0")
     buyer = await world.person("buyer@example.org")
     other_token = await world.person("other@example.org")
     await world.grant("buyer@example.org", product_id)
@@ -99,8 +100,8 @@ async def test_builds_are_found_by_their_platform(works: JobRunner) -> None:
     await works.publish("1.1.0")
 
     for platform in ("linux", "windows"):
-        signed = await works.get(f"/releases/1.1.0/manifest?platform={platform}")
-        payload = json.loads(base64.b64decode(signed["payload"]))
+        signed_manifest = await works.get(f"/releases/1.1.0/manifest?platform={platform}")
+        payload = json.loads(base64.b64decode(signed_manifest["payload"]))
         assert (payload["platform"], payload["files"][0]["size"]) == (platform, len(platform))
     state = await works.get("/channels/stable")
     assert set(json.loads(base64.b64decode(state["statement"]["payload"]))["builds"]) == {"linux", "windows"}

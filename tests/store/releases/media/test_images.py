@@ -16,9 +16,9 @@ def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **op
     """Return a picture of two colours in a format."""
     image = Image.new(mode, size, "red" if mode in ("RGB", "RGBA") else 1)
     image.paste(Image.new(mode, (size[0] // 2, size[1]), "blue" if mode in ("RGB", "RGBA") else 0), (0, 0))
-    out = io.BytesIO()
-    image.save(out, name, **options)
-    return out.getvalue()
+    image_bytes = io.BytesIO()
+    image.save(image_bytes, name, **options)
+    return image_bytes.getvalue()
 
 
 def open_picture(data: bytes) -> Image.Image:
@@ -42,17 +42,17 @@ async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "I;16", "LA", "RGBA"])
 async def test_every_kind_of_pixel_becomes_plain_colour(mode: str) -> None:
-    out = io.BytesIO()
-    Image.new(mode, (8, 8)).save(out, "PNG")
+    png_bytes = io.BytesIO()
+    Image.new(mode, (8, 8)).save(png_bytes, "PNG")
 
-    assert open_picture((await reencode(out.getvalue())).data).mode in ("RGB", "RGBA")
+    assert open_picture((await reencode(png_bytes.getvalue())).data).mode in ("RGB", "RGBA")
 
 
 async def test_sixteen_bits_of_grey_keep_their_shade() -> None:
-    out = io.BytesIO()
-    Image.new("I;16", (8, 8), 40_000).save(out, "PNG")
+    png_bytes = io.BytesIO()
+    Image.new("I;16", (8, 8), 40_000).save(png_bytes, "PNG")
 
-    assert open_picture((await reencode(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
+    assert open_picture((await reencode(png_bytes.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
 
 
 async def test_transparency_is_kept() -> None:
@@ -95,11 +95,11 @@ async def test_a_profile_that_cannot_be_read_is_left_out_of_account() -> None:
 
 
 async def test_of_a_moving_picture_the_first_frame_is_kept() -> None:
-    out = io.BytesIO()
+    png_bytes = io.BytesIO()
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
-    frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
+    frames[0].save(png_bytes, "PNG", save_all=True, append_images=frames[1:])
 
-    stored_picture = open_picture((await reencode(out.getvalue())).data)
+    stored_picture = open_picture((await reencode(png_bytes.getvalue())).data)
 
     assert getattr(stored_picture, "n_frames", 1) == 1
     assert stored_picture.convert("RGB").getpixel((0, 0)) == (255, 0, 0)

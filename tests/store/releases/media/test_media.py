@@ -23,9 +23,9 @@ WEBM = b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x4
 
 def png(colour: str = "red") -> bytes:
     """Return a PNG picture."""
-    out = io.BytesIO()
-    Image.new("RGB", (64, 32), colour).save(out, "PNG")
-    return out.getvalue()
+    png_bytes = io.BytesIO()
+    Image.new("RGB", (64, 32), colour).save(png_bytes, "PNG")
+    return png_bytes.getvalue()
 
 
 async def announce(shop: Shop, size: int, **members: object) -> httpx.Response:
@@ -279,9 +279,9 @@ def landscape(width: int = 1300, height: int = 731) -> bytes:
     """Return a picture with the shape of a cover, half red and half blue."""
     image = Image.new("RGB", (width, height), "red")
     image.paste("blue", (0, 0, width // 2, height))
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    return out.getvalue()
+    png_bytes = io.BytesIO()
+    image.save(png_bytes, "PNG")
+    return png_bytes.getvalue()
 
 
 async def test_a_cover_has_smaller_sizes_that_are_served_like_the_cover(shop: Shop) -> None:
@@ -352,13 +352,13 @@ async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_st
         return digests[-1]
 
     async def reserve_after_a_removal(
-        database: Database, store: BlobStore, stored: Sequence[tuple[str, int]]
+        database: Database, store: BlobStore, stored_blobs: Sequence[tuple[str, int]]
     ) -> list[blobs.Reservation]:
         if not removed_digests:
             # The service stores the smaller sizes first, and then the cover itself.
             removed_digests.append(digests[0])
             assert await blobs.remove_noted(database, store, removed_digests[0])
-        return await original_reserve(database, store, stored)
+        return await original_reserve(database, store, stored_blobs)
 
     monkeypatch.setattr(blobs, "put", recording_put)
     monkeypatch.setattr(blobs, "reserve", reserve_after_a_removal)

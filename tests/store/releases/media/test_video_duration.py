@@ -47,9 +47,9 @@ FILE_TYPE = box(b"ftyp", b"mp42\0\0\0\0mp42isom")
 PICTURES = box(b"mdat", bytes(300_000))
 
 
-def mp4(header: bytes, *more: bytes) -> bytes:
+def mp4(header: bytes, *more_boxes: bytes) -> bytes:
     """A film whose movie box is at the end, as cameras write it."""
-    return FILE_TYPE + box(b"free") + PICTURES + box(b"moov", header + b"".join(more))
+    return FILE_TYPE + box(b"free") + PICTURES + box(b"moov", header + b"".join(more_boxes))
 
 
 def element(name: int, content: bytes) -> bytes:
@@ -144,7 +144,7 @@ def test_only_a_few_ranges_of_a_hostile_file_are_read() -> None:
 
     assert duration_ms(VideoFile(len(film), fetch), "video/mp4") is None
     assert len(starts) == MAX_READS
-    assert all(earlier < after for earlier, after in pairwise(starts))
+    assert all(earlier < later for earlier, later in pairwise(starts))
 
 
 @given(st.data(), st.sampled_from(["video/mp4", "video/webm"]))

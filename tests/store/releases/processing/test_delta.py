@@ -24,9 +24,9 @@ async def waiting(works: JobRunner) -> list[tuple[str, str]]:
 
 
 async def publish_build(works: JobRunner, files: dict[str, bytes], version: str, **members: object) -> str:
-    done = await works.upload_and_process(tar(files), version, f"game-{version}.tar", **members)
+    result = await works.upload_and_process(tar(files), version, f"game-{version}.tar", **members)
     await works.publish(version)
-    return done["artifact_id"]
+    return result["artifact_id"]
 
 
 async def prepare_delta(works: JobRunner, old: str, new: str) -> Any:
@@ -62,33 +62,35 @@ async def test_builds_of_another_platform_are_no_base_of_an_update(works: JobRun
 async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> None:
     old, new = await publish_build(works, OLD, "1.1.0"), await publish_build(works, NEW, "1.2.0")
 
-    done = await prepare_delta(works, old, new)
+    result = await prepare_delta(works, old, new)
 
-    assert done["deltas"] == 1
-    assert done["size"] < 1000
+    assert result["deltas"] == 1
+    assert result["size"] < 1000
     offer = msgspec.convert(await works.get("/releases/1.2.0/delta?from=1.1.0"), DeltaOffer)
     assert (offer.status, offer.from_version, offer.to_version) == ("ready", "1.1.0", "1.2.0")
     (delta,) = offer.deltas
     blob = (await works.shop.world.http.get(delta.url)).content
-    assert len(blob) == delta.size == done["size"]
-    old_manifest, after = await manifest_of(works, old), await manifest_of(works, new)
+    assert len(blob) == delta.size == result["size"]
+    old_manifest, new_manifest = await manifest_of(works, old), await manifest_of(works, new)
     reads = [MemoryPiece(OLD[old_manifest.files[place].path]) for place in spread(delta.old)]
-    makes = [after.files[place] for place in spread(delta.files)]
-    out = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
-    assert {file.path: content for file, content in zip(makes, out, strict=True)} == {"level.dat": NEW["level.dat"]}
+    makes = [new_manifest.files[place] for place in spread(delta.files)]
+    made_contents = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
+    assert {file.path: content for file, content in zip(makes, made_contents, strict=True)} == {
+        "level.dat": NEW["level.dat"]
+    }
 
 
 async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_ones(works: JobRunner) -> None:
     await publish_build(works, OLD, "1.1.0", platform="linux")
-    later = [
+    later_builds = [
         await publish_build(works, {**NEW, "v": bytes([number])}, f"1.{number}.0", platform="windows")
         for number in range(2, 7)
     ]
     deltas_before = set(await waiting(works))
 
-    added = (await works.upload_and_process(tar(NEW), "1.1.0", "game.tar", platform="windows"))["artifact_id"]
+    added_build = (await works.upload_and_process(tar(NEW), "1.1.0", "game.tar", platform="windows"))["artifact_id"]
 
-    assert set(await waiting(works)) - deltas_before == {(added, new) for new in later[:3]}
+    assert set(await waiting(works)) - deltas_before == {(added_build, new) for new in later_builds[:3]}
 
 
 async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works: JobRunner) -> None:
@@ -104,10 +106,10 @@ async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works:
         for old, new in ((0, 1), (0, 2), (1, 2))
     }
 
-    listed = {release["version"]: release.get("updates") for release in await works.get("/releases")}
+    listed_updates = {release["version"]: release.get("updates") for release in await works.get("/releases")}
 
     assert await works.store.versions() > versions_before
-    assert listed == {
+    assert listed_updates == {
         "1.3.0": [{"from_version": "1.2.0", "platform": "linux", "size": sizes[1, 2]}],
         "1.2.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 1]}],
         "1.1.0": None,
@@ -115,8 +117,8 @@ async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works:
     }
     yanked = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
     assert (await works.shop.world.call("POST", yanked, works.shop.token, json={"reason": "Broken"})).is_success
-    listed = {release["version"]: release.get("updates") for release in await works.get("/releases")}
-    assert listed == {
+    listed_updates = {release["version"]: release.get("updates") for release in await works.get("/releases")}
+    assert listed_updates == {
         "1.3.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 2]}],
         "1.1.0": None,
         "1.0.0": None,

@@ -26,8 +26,8 @@ async def chunk_names(works: JobRunner) -> set[str]:
 
 
 async def assert_whole(works: JobRunner, artifact_id: str) -> None:
-    done = await works.run_job("artifact.verify", artifact_id)
-    assert done["ok"], done["findings"]
+    report = await works.run_job("artifact.verify", artifact_id)
+    assert report["ok"], report["findings"]
 
 
 def hours_later(hours: float) -> Instant:
@@ -36,8 +36,8 @@ def hours_later(hours: float) -> Instant:
 
 async def collect_from(works: JobRunner, hours: float) -> None:
     """Run the collector after these hours, and again a day later, when what it found unused can be removed."""
-    for later in (hours, hours + 25):
-        with clock.fixed(hours_later(later)):
+    for hours_passed in (hours, hours + 25):
+        with clock.fixed(hours_later(hours_passed)):
             await blob_gc.collect(works.store, is_confirmed=True)
 
 
@@ -68,10 +68,10 @@ async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: J
     await collect_from(works, 4)
 
     assert (first_sweep.repacked, second_sweep.packs) == (1, 1)
-    left = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
-    gone = packs - left
-    assert len(gone) == 1
-    assert await works.store.blobs.size(gone.pop()) is None
+    remaining_packs = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
+    gone_packs = packs - remaining_packs
+    assert len(gone_packs) == 1
+    assert await works.store.blobs.size(gone_packs.pop()) is None
     await assert_whole(works, kept_build["artifact_id"])
 
 
@@ -123,7 +123,7 @@ async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(wo
 async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None:
     for number in range(3):
         await works.upload_and_process(tar({**SHARED, "own": noise(400_000, 10 + number)}), f"3.{number}.0")
-    waiting = [
+    waiting_builds = [
         await works.upload(tar({**SHARED, "new": noise(400_000, 20 + number)}), f"4.{number}.0") for number in range(3)
     ]
 
@@ -143,9 +143,9 @@ async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None
                 return
 
     removals = [remove(works, f"3.{number}.0") for number in range(3)]
-    await asyncio.gather(sweep_again_and_again(), *removals, *(build(number) for number in waiting))
+    await asyncio.gather(sweep_again_and_again(), *removals, *(build(number) for number in waiting_builds))
 
-    for artifact_id in waiting:
+    for artifact_id in waiting_builds:
         await assert_whole(works, artifact_id)
 
 

@@ -54,13 +54,13 @@ async def finish(under_way: ArtifactReader) -> None:
         continue
 
 
-async def readers_of(works: JobRunner, path: Path, waiting: int) -> set[int]:
+async def readers_of(works: JobRunner, path: Path, waiting_pid: int) -> set[int]:
     """Return the processes that exist when a file is read while this one waited for work."""
     # Otherwise, a busy machine would look for them after the work is done and the process is gone.
-    os.kill(waiting, signal.SIGSTOP)
+    os.kill(waiting_pid, signal.SIGSTOP)
     async with reading(works, path) as under_way:
         reader_pids = readers()
-        os.kill(waiting, signal.SIGCONT)
+        os.kill(waiting_pid, signal.SIGCONT)
         await finish(under_way)
         return reader_pids
 
@@ -106,11 +106,11 @@ async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: J
 
 
 async def test_small_jobs_of_every_type_end_within_a_wait_and_are_answered_200(shop: Shop) -> None:
-    ready = await shop.upload(tar(SMALL), "game.tar")
+    artifact = await shop.upload(tar(SMALL), "game.tar")
 
     async with worker_process.supervise_workers(shop.store, worker.COMMAND, 1):
         for kind in TYPES:
-            body = {"type": kind, "payload": {"artifact_id": ready["id"]}}
+            body = {"type": kind, "payload": {"artifact_id": artifact["id"]}}
             answer = await shop.world.call("POST", "/jobs", shop.token, json=body, headers={"Prefer": "wait=30"})
             assert (answer.status_code, answer.json()["status"]) == (200, "completed"), answer.text
             assert answer.json()["result"]

@@ -24,18 +24,18 @@ async def artifact_digest(works: JobRunner, artifact_id: str) -> str:
 
 
 async def findings(works: JobRunner, artifact_id: str) -> list[dict[str, Any]]:
-    done = await works.run_job("artifact.verify", artifact_id)
-    assert done["ok"] == (not done["findings"])
-    assert done["wounds"] == len(done["findings"])
-    return done["findings"]
+    report = await works.run_job("artifact.verify", artifact_id)
+    assert report["ok"] == (not report["findings"])
+    assert report["wounds"] == len(report["findings"])
+    return report["findings"]
 
 
 async def test_an_intact_build_is_verified(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
 
-    done = await works.run_job("artifact.verify", artifact_id)
+    report = await works.run_job("artifact.verify", artifact_id)
 
-    assert done == {
+    assert report == {
         "artifact_id": artifact_id,
         "ok": True,
         "checked": ["bytes", "signature", "chunks", "archive"],

@@ -54,10 +54,10 @@ async def test_a_whole_body_becomes_a_ready_artifact(shop: Shop) -> None:
 async def test_parts_may_come_in_any_order(shop: Shop) -> None:
     address = await shop.address(1000)
 
-    third = await shop.put(address, DATA[700:], "bytes 700-999/1000")
+    third_answer = await shop.put(address, DATA[700:], "bytes 700-999/1000")
     first_answer = await shop.put(address, DATA[:300], "bytes 0-299/1000")
 
-    assert (third.status_code, third.headers["Upload-Received"]) == (204, "700-999")
+    assert (third_answer.status_code, third_answer.headers["Upload-Received"]) == (204, "700-999")
     assert (first_answer.status_code, first_answer.headers["Upload-Received"]) == (204, "0-299,700-999")
     assert await shop.received_ranges(address) == [[0, 299], [700, 999]]
     second_answer = await shop.put(address, DATA[300:700], "bytes 300-699/1000")
@@ -105,15 +105,15 @@ async def chunked(data: bytes) -> AsyncIterator[bytes]:
         yield data[start : start + 100]
 
 
-@pytest.mark.parametrize(("content_range", "sent"), [(None, 999), (None, 1001), ("bytes 500-599/1000", 99)])
+@pytest.mark.parametrize(("content_range", "sent_bytes"), [(None, 999), (None, 1001), ("bytes 500-599/1000", 99)])
 async def test_a_body_that_ends_early_or_runs_on_counts_for_nothing(
-    shop: Shop, content_range: str | None, sent: int
+    shop: Shop, content_range: str | None, sent_bytes: int
 ) -> None:
     address = await shop.address(1000)
     await shop.put(address, DATA[:100], "bytes 0-99/1000")
     headers = {} if content_range is None else {"Content-Range": content_range}
 
-    answer = await shop.world.http.put(address, content=chunked((DATA * 2)[:sent]), headers=headers)
+    answer = await shop.world.http.put(address, content=chunked((DATA * 2)[:sent_bytes]), headers=headers)
 
     assert answer.status_code == 400
     assert answer.json()["code"] == "invalid_request"
@@ -237,11 +237,11 @@ async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_s
 async def test_a_store_that_is_away_is_unavailable_while_nobody_has_finished(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*_: object) -> NoReturn:
+    async def seal_unavailable(*_: object) -> NoReturn:
         raise Unavailable("The bucket is away.")
 
     address = await shop.address(1000)
-    monkeypatch.setattr(shop.world.store.blobs, "seal", away)
+    monkeypatch.setattr(shop.world.store.blobs, "seal", seal_unavailable)
 
     assert (await shop.put(address, DATA)).status_code == 503
 
@@ -265,13 +265,13 @@ async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(s
         return await shop.put(address, data[at : at + 250], f"bytes {at}-{at + 249}/1000")
 
     await asyncio.gather(*(send(data, at) for at in (0, 250, 500, 750) for data in (DATA, other_data)))
-    done = await shop.put(address, DATA)
+    finished_answer = await shop.put(address, DATA)
 
-    assert done.status_code == 201
-    digest = done.json()["sha256"]
-    stored = b"".join([piece async for piece in shop.store.blobs.read(digest, 0, 2000)])
-    assert sha256_of(stored) == digest
-    assert len(stored) == 1000
+    assert finished_answer.status_code == 201
+    digest = finished_answer.json()["sha256"]
+    stored_bytes = b"".join([piece async for piece in shop.store.blobs.read(digest, 0, 2000)])
+    assert sha256_of(stored_bytes) == digest
+    assert len(stored_bytes) == 1000
 
 
 async def test_a_file_announced_again_gets_a_new_address_and_starts_again(shop: Shop) -> None:
@@ -283,8 +283,8 @@ async def test_a_file_announced_again_gets_a_new_address_and_starts_again(shop: 
     assert second_announcement["artifact_id"] == first_announcement["artifact_id"]
     assert (await shop.put(first_announcement["upload_url"], DATA)).status_code == 404
     assert await shop.received_ranges(second_announcement["upload_url"]) == []
-    done = await shop.put(second_announcement["upload_url"], DATA[:900])
-    assert (done.json()["size"], done.json()["platform"]) == (900, "macos")
+    finished_answer = await shop.put(second_announcement["upload_url"], DATA[:900])
+    assert (finished_answer.json()["size"], finished_answer.json()["platform"]) == (900, "macos")
 
 
 async def test_the_token_is_not_in_the_database(shop: Shop) -> None:
