@@ -290,6 +290,8 @@ async def open_postgres(
         # Statements are short, so parallel workers and compilation would cost more than they save.
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
+        # The default of 4 assumes rotating disks, and reads whole tables where an index alone has the columns.
+        "random_page_cost": "1.1",
     }
     options = {
         "min_size": 1,
