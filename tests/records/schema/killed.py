@@ -112,6 +112,7 @@ class DyingDatabase:
         self.fetch_one = inner.fetch_one
         self.scan = inner.scan
         self.close = inner.close
+        self.change_mark = inner.change_mark
 
     @property
     def dialect(self) -> Dialect:

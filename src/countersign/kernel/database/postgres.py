@@ -144,6 +144,10 @@ class PostgresDatabase:
         """Return the dialect of PostgreSQL."""
         return "postgres"
 
+    def change_mark(self) -> bytes | None:
+        """Return None: PostgreSQL has no such mark."""
+        return None
+
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows.
 

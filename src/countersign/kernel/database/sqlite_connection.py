@@ -1,5 +1,6 @@
 """SQLite connections: opening them, running statements, and converting errors to refusals."""
 
+import ctypes
 import os
 import re
 import threading
@@ -44,6 +45,10 @@ _RESTORE = (
 
 LIBRARY = apsw.sqlite_lib_version()
 """The version of the SQLite library that the driver includes."""
+
+_MAPPINGS = Path("/proc/self/maps")
+_WAL_INDEX_HEADER = ctypes.c_char * 96
+"""The header of the shared index of a write-ahead log, with its second copy (https://sqlite.org/walformat.html)."""
 
 _REMEDIES: list[tuple[type[apsw.Error], str]] = [
     (apsw.BusyError, "Another process locked the database for too long; find out which, or try again."),
@@ -209,6 +214,28 @@ def empty_log(connection: Connection) -> None:
         return
     except apsw.Error as error:
         refuse(error, connection)
+
+
+def wal_index_header(connection: Connection) -> ctypes.Array[ctypes.c_char] | None:
+    """Return the header of the shared index of the file's write-ahead log, or None if its address is unknown. Do not
+    use it after the connection is closed.
+
+    Each commit changes the header: it contains a counter, the number of pages in the log, and a checksum of them. The
+    library maps it into the memory of every process that has the file open. This function uses the address of that
+    mapping. It does not open the file, because closing it would release the library's locks.
+    """
+    # The first read maps the index.
+    fetch(connection, "SELECT count(1) FROM sqlite_schema", ())
+    index_path = f"{connection.filename}-shm"
+    try:
+        lines = _MAPPINGS.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        addresses, _, offset, _, _, *path = line.split(maxsplit=5)
+        if path == [index_path] and int(offset, 16) == 0:
+            return _WAL_INDEX_HEADER.from_address(int(addresses.partition("-")[0], 16))
+    return None
 
 
 def numbered(statement: str) -> str:
