@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.updates.chunks import chunk_id
-from countersign.updates.deltas import apply, make, matches, patch
+from countersign.updates.deltas import apply, byte_matches, make, patch
 from countersign.updates.deltas.apply import DeltaRefused, FilePiece, MemoryPiece, Reference, TargetFile, contents
 from countersign.updates.deltas.make import BuildFiles, DeltaBlob
-from countersign.updates.deltas.matches import covers
+from countersign.updates.deltas.byte_matches import covers
 from countersign.updates.deltas.patch import add_bytes, subtract_bytes
 from countersign.updates.manifest import File
 from countersign.updates.planner import positions
@@ -175,7 +175,7 @@ def test_covers_found_in_parts_are_covers(seed: int) -> None:
     old = rng.randbytes(rng.randrange(400_000))
     new = edited(edited(old, rng), rng)
 
-    covers = matches.all_covers(old, new, 100_000)
+    covers = byte_matches.all_covers(old, new, 100_000)
 
     ends = [0, *(cover.new + cover.length for cover in covers)]
     assert all(cover.new >= end and cover.length > 0 for cover, end in zip(covers, ends, strict=False))

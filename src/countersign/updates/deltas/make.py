@@ -14,7 +14,7 @@ from countersign.archives import confinement
 from countersign.updates.api_types import position_ranges
 from countersign.updates.deltas import patch
 from countersign.updates.deltas.apply import MemoryPiece, Reference, contents
-from countersign.updates.deltas.matches import all_covers
+from countersign.updates.deltas.byte_matches import all_covers
 from countersign.updates.manifest import File
 from countersign.updates.recompress import archives
 from countersign.updates.recompress.archives import DecompressedFile, InflateBudget, max_decompressed
