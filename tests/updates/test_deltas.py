@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from countersign.updates.chunks import chunk_id
 from countersign.updates.deltas import apply, byte_matches, make, patch
 from countersign.updates.deltas.apply import DeltaRefused, FilePiece, MemoryPiece, Reference, TargetFile, contents
-from countersign.updates.deltas.make import BuildFiles, DeltaBlob
 from countersign.updates.deltas.byte_matches import covers
+from countersign.updates.deltas.make import BuildFiles, DeltaBlob
 from countersign.updates.deltas.patch import add_bytes, subtract_bytes
 from countersign.updates.manifest import File
 from countersign.updates.planner import positions
