@@ -72,7 +72,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
         yield each
 
 
-def test_the_program_of_ones_own_runs(running: Running, tmp_path: Path) -> None:
+def test_the_documented_own_program_runs(running: Running, tmp_path: Path) -> None:
     with httpx.Client(base_url=running.url) as http:
         sign_in = {"username": "alice", "password": "countersign-demo"}
         alice = http.post("/api/auth/login", json=sign_in).json()["token"]

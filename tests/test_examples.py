@@ -62,7 +62,7 @@ def test_the_script_for_build_machines_ends_with_the_exit_code_of_what_failed(st
     assert push(store, build, secret="").returncode == 2
 
 
-def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_else() -> None:
+def test_the_receiver_of_webhooks_accepts_only_signed_and_fresh_messages() -> None:
     secret, port = receivers.new_signing_secret(), free_port()
     body = b'{"id": "e1", "type": "plan.waiting", "subject": "plan/1"}'
     valid_headers = receivers.signature_headers([receivers.new_signing_secret(), secret], "e1", clock.now(), body)

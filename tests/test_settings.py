@@ -33,7 +33,7 @@ def test_the_file_may_be_anywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("item", fields(Settings), ids=lambda item: item.name)
-def test_an_empty_setting_is_an_unset_one_wherever_it_is_written(tmp_path: Path, item: Field[object]) -> None:
+def test_an_empty_setting_is_unset_in_every_source(tmp_path: Path, item: Field[object]) -> None:
     (tmp_path / "countersign.toml").write_text(f'{item.name} = ""\n')
     variable = f"COUNTERSIGN_{item.name.upper()}"
     file_settings = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
@@ -146,7 +146,7 @@ def test_every_setting_has_an_effect() -> None:
     assert unused == []
 
 
-def test_a_word_that_a_setting_does_not_know_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_value_of_a_setting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_DOWNLOADS must be proxy or redirect, not 'redirct'"):
         load({"COUNTERSIGN_DOWNLOADS": "redirct"}, data=str(tmp_path))
 

@@ -130,7 +130,7 @@ def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_harmless_folder_is_taken_as_it_is(profile: Profile, tmp_path: Path) -> None:
+def test_a_harmless_folder_is_read_unchanged(profile: Profile, tmp_path: Path) -> None:
     planted_files = planted(tmp_path, links=True)
 
     entries = read_tree(tmp_path, profile)

@@ -32,7 +32,7 @@ def test_an_archive_that_parsers_read_differently_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a2", "a4", "c5"])
-def test_the_consistent_ones_of_a_class_are_taken(name: str) -> None:
+def test_consistent_archives_of_a_class_are_accepted(name: str) -> None:
     results = all_taken(name)
 
     assert any(tree is not None for _, tree in results), "all were refused, so that the class shows nothing"

@@ -40,7 +40,7 @@ async def test_a_narrow_assertion_gives_a_client_no_more_than_it_carries(
     assert narrow.json()["scope"] == "read:products"
 
 
-async def test_a_client_gets_no_more_than_it_asked_for(world: World, provider: IdentityProvider) -> None:
+async def test_a_client_gets_only_the_scopes_that_it_requested(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     basic = await confidential(world)
     await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
@@ -134,7 +134,7 @@ async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
     assert [response.status_code for response in (shown_response, releases, archived)] == [200, 200, 404]
 
 
-async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
+async def test_only_a_form_with_the_confirmation_allows_an_agent(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
     agent = await RegisteredAgent.by_email(world, "pat@example.com")
     csrf = csrf_of(await pat.get(agent.other_link))
@@ -183,7 +183,7 @@ async def test_a_cookie_of_a_neighbour_signs_no_user_out(world: World, foreign_c
     assert answer.status_code == 200
 
 
-async def test_t25_a_person_is_informed_by_mail_that_an_agent_was_let_in(
+async def test_t25_a_person_is_informed_by_email_that_an_agent_was_allowed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
@@ -303,7 +303,7 @@ async def test_a_resource_may_be_named_twice(world: World) -> None:
     assert answer.status_code == 200
 
 
-async def test_a_long_way_back_survives_the_links_of_the_sign_in_page(world: World) -> None:
+async def test_a_long_return_address_is_kept_by_the_links_of_the_sign_in_page(world: World) -> None:
     long_address = "/auth/authorize?state=" + "s" * 3_000
     page = await world.http.get("/auth/signin", params={"return_to": long_address})
     links = re.findall(r'href="(/auth/(?:signup|reset)\?[^"]+)"', page.text)

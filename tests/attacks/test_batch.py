@@ -18,7 +18,7 @@ BATCHED = [route for route in distribution.ROUTES if not (route.at_root or route
 __all__ = ["batches", "paused_batch", "stub"]
 
 
-async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect(batches: Batches) -> None:
+async def test_repeating_an_atomic_batch_that_was_rolled_back_has_no_effect(batches: Batches) -> None:
     """Long addresses make the refusals too long to be stored, so the repeated batch runs again."""
     padded = [get("/nothing/" + "\U0001f600" * 5_000) for _ in range(48)]
     operations = [post("/products", product("kept")), get("/nothing"), *padded]
@@ -56,7 +56,7 @@ async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
     assert [result["status"] for result in await asking] == [200, 200]
 
 
-def test_no_route_lets_write_who_holds_the_writer_never() -> None:
+def test_every_writing_route_requires_a_scope_that_anonymous_agents_lack() -> None:
     """Therefore a batch of keys, of anonymous agents or of questions needs no transaction."""
     agent = Caller("agent", "x", {}, queries.PRE_CLAIM)
     scoped = {route.scope for route in BATCHED if route.writes and route.path != "/batch"}

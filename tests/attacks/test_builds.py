@@ -86,7 +86,7 @@ async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) ->
     assert (await works.run_job("artifact.verify", artifact_id))["ok"]
 
 
-async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: JobRunner) -> None:
+async def test_a_build_that_is_processed_twice_at_once_shows_the_stored_manifest(works: JobRunner) -> None:
     """A job's result names the stored manifest; a job that finishes too late runs again and has the same result."""
     artifact_id = await works.upload(tar({"a": b"a"}))
     first_outcome = await works.outcome("build.process", artifact_id)

@@ -12,7 +12,7 @@ from tests.store.conftest import ROOT_URL
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_nothing_in_a_directory_that_others_can_enter_is_open_to_them(settings: Settings) -> None:
+async def test_no_file_in_a_readable_data_directory_is_open_to_other_users(settings: Settings) -> None:
     data = Path(settings.data)
     data.mkdir(mode=0o755)
     old_umask = os.umask(0o022)

@@ -63,7 +63,7 @@ def test_a_redirect_leads_to_no_other_protocol(
     assert not (tmp_path / "game.bin").exists()
 
 
-def test_a_link_laid_in_the_way_of_a_download_is_not_written_through(
+def test_a_download_does_not_write_through_a_planted_link(
     run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path
 ) -> None:
     victim = tmp_path / "victim"
@@ -113,7 +113,7 @@ def test_an_impossible_pause_is_ignored(interval: int) -> None:
         connection.decode(reply, api_models.Registration, "cannot sign in")
 
 
-def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(
+def test_a_server_that_demands_no_pause_is_not_polled_for_ever(
     run: Run, scripted: Callable[[], ScriptedServer]
 ) -> None:
     script = scripted()

@@ -125,7 +125,7 @@ class EndlessServer(BuildServer):
         pytest.fail("everything was taken")
 
 
-def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
+def test_no_more_bytes_are_read_than_were_requested(app: Path) -> None:
     """The client stops reading, however long a store goes on sending."""
     with pytest.raises(ContentMismatch, match="more"):
         pull(app, EndlessServer(NEW))
@@ -348,7 +348,7 @@ def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
         next(unfolded)
 
 
-def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path) -> None:
+def test_after_a_few_unusable_deltas_the_other_deltas_are_not_fetched(tmp_path: Path) -> None:
     """Deltas are unsigned, and each may cost a client time."""
     old = build("1.0", {"tool": b"old " * 20_000})
     new = build("2.0", {f"file{number}": random.Random(number).randbytes(5_000) for number in range(10)})

@@ -73,7 +73,7 @@ def test_a_folder_is_made_or_filled_where_it_is(tmp_path: Path, kind: str) -> No
     assert not list(tmp_path.glob(".countersign-*"))
 
 
-def test_a_folder_that_holds_something_or_is_being_filled_is_refused_and_an_abandoned_one_stays_empty(
+def test_a_folder_that_is_not_empty_or_is_being_filled_is_refused_and_an_abandoned_folder_stays_empty(
     tmp_path: Path,
 ) -> None:
     target = tmp_path / "name"

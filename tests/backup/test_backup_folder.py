@@ -36,14 +36,14 @@ def test_the_newest_that_is_not_after_the_moment_is_chosen(folder: Path) -> None
         backup_folder.newest(backups, Instant(FIRST - 1))
 
 
-def test_the_newest_are_kept_and_nothing_else_is_touched(folder: Path) -> None:
+def test_the_newest_backups_are_kept_and_no_other_file_is_touched(folder: Path) -> None:
     backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(LATER))
 
     assert [backup.moment for backup in backup_folder.read_folder(folder).backups] == [LATER]
     assert (folder / "countersign-notes.txt").exists()
 
 
-def test_the_one_just_made_is_kept_whatever_the_others_are_called(folder: Path) -> None:
+def test_the_backup_just_made_is_kept_for_any_names_of_other_backups(folder: Path) -> None:
     # The clock was ahead and has been set back.
     backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(FIRST))
 

@@ -99,7 +99,7 @@ async def faults(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_every_page_holds_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
+def test_every_page_keeps_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
     assert not faults[scheme, width]
 
 

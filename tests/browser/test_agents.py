@@ -108,7 +108,7 @@ async def faults(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_every_page_about_agents_holds_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
+def test_every_page_about_agents_keeps_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
     assert not faults[scheme, width]
 
 

@@ -37,11 +37,11 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "LOOK_S", 15)
 
 
-async def test_a_page_that_stands_still_is_looked_at_once_more(browser: Browser) -> None:
+async def test_a_page_that_does_not_change_is_checked_once_more(browser: Browser) -> None:
     assert await walked(browser, STILL, FINE) == (1, [])
 
 
-async def test_a_page_that_stands_still_twice_fails(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_twice_does_not_change_fails(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "LOOK_S", 2)
 
     with pytest.raises(TimeoutError):

@@ -55,7 +55,7 @@ def test_each_command_names_the_database_setting(command: tuple[str, ...], run: 
     require_told(name, result.stdout + result.stderr)
 
 
-def test_a_move_to_such_an_address_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_move_to_an_invalid_address_is_refused(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     run("org", "create", "acme", "--name", "Acme", "--data", data)
 

@@ -55,7 +55,7 @@ def test_a_client_made_here_signs_in_to_the_server_and_its_secret_is_shown_once(
     assert client["client_secret"].encode() not in (tenant / "distribution.sqlite").read_bytes()
 
 
-def test_a_token_issued_here_is_accepted_by_the_server_on_whatever_port(run: Run, tenant: Path) -> None:
+def test_a_token_issued_on_the_command_line_is_accepted_by_the_server_on_any_port(run: Run, tenant: Path) -> None:
     with served(tenant) as server:
         issued_result = run("token", "issue", "owner@example.com", "--scope", "read:library", "--data", tenant)
         me = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=issued_result.stdout.strip())
@@ -96,7 +96,7 @@ def test_a_client_is_registered_with_the_addresses_people_return_to(run: Run, te
     assert "/redirect_uris/0: must be https" in unsafe.stderr
 
 
-def test_the_exit_code_shows_whether_a_thing_exists(run: Run, tenant: Path) -> None:
+def test_the_exit_code_distinguishes_existing_missing_and_invalid_values(run: Run, tenant: Path) -> None:
     taken_result = run("org", "create", "acme", "--name", "Again", "--data", tenant)
     nobody = run("token", "issue", "nobody@example.com", "--data", tenant)
     no_org = run("client", "create", "none", "--name", "x", "--scope", "read:library", "--data", tenant)

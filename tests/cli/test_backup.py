@@ -265,7 +265,7 @@ def test_a_full_volume_leaves_nothing_behind(data: Path, tmp_path: Path) -> None
     assert not list(data.glob(".countersign-*"))
 
 
-def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_others(
+def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_another_database_and_bucket(
     run: Run, new_postgres_url: PostgresFactory, s3_url: Bucket, tmp_path: Path
 ) -> None:
     def settings(prefix: str) -> Settings:

@@ -101,7 +101,7 @@ def test_a_server_that_is_busy_for_ever_ends_as_rate_limited(run: Run, scripted:
 
 
 @pytest.mark.parametrize(("retry_after", "wait_text"), [("61", "61 seconds"), ("3600", "60 minutes")])
-def test_the_wait_is_reported_and_not_the_header_that_holds_it(
+def test_the_wait_is_reported_without_the_name_of_its_header(
     run: Run, scripted: Make, retry_after: str, wait_text: str
 ) -> None:
     server = scripted()

@@ -62,7 +62,7 @@ def run_doctor(run: Run, data: Path, *options: str, **settings: str) -> CheckRes
     return check_results
 
 
-def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Path) -> None:
+def test_both_services_or_the_named_service_are_checked(run: Run, data: Path) -> None:
     (data / "records.sqlite").write_bytes(b"no database at all" * 1000)
 
     both_results = run_doctor(run, data, *FREE)
@@ -99,7 +99,7 @@ def test_a_master_key_that_is_not_the_databases_opens_neither(run: Run, data: Pa
     assert results.failed == ["distribution database", "records database"]
 
 
-def test_a_port_that_is_taken_is_named_for_each_service_and_the_operator(run: Run, data: Path) -> None:
+def test_a_port_in_use_is_named_for_each_service_and_the_operator(run: Run, data: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken_socket:
         port = str(taken_socket.getsockname()[1])
         results = run_doctor(

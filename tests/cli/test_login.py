@@ -45,7 +45,7 @@ def test_a_token_the_server_refuses_is_not_kept(run: Run, scripted: Make, home: 
     assert not (Path(home["XDG_CONFIG_HOME"]) / "countersign").exists()
 
 
-def test_a_credentials_file_that_others_can_read_is_refused(run: Run, home: dict[str, str]) -> None:
+def test_a_credentials_file_that_other_users_can_read_is_refused(run: Run, home: dict[str, str]) -> None:
     credentials_file = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
     credentials_file.parent.mkdir(parents=True)
     credentials_file.write_text('{"tokens": {}}')
@@ -98,7 +98,7 @@ ASKED = {
 @pytest.mark.parametrize(
     ("options", "scope"), [((), READING), (("--publish",), f"{READING} write:products write:releases")]
 )
-def test_a_sign_in_asks_for_what_every_account_holds_and_for_more_where_that_is_wanted(
+def test_a_sign_in_requests_the_scopes_of_every_account_and_more_on_request(
     run: Run, scripted: Make, options: tuple[str, ...], scope: str
 ) -> None:
     server = scripted()

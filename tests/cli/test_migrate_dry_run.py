@@ -86,7 +86,7 @@ def test_rights_are_tried_and_nothing_stays(run: Run, source_directory: Path, ta
     assert "To serve on another machine, copy the master key to it" in result.stderr
 
 
-def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_whatever_names_it(
+def test_the_settings_of_the_new_place_include_all_set_values_and_the_source_of_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "countersign.toml").write_text('modules = "party,crm"\n')

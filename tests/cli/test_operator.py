@@ -127,7 +127,7 @@ def test_the_public_ports_know_nothing_of_it(both_services: ObservedServer, path
         assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 404
 
 
-def test_the_port_offers_nothing_else(both_services: ObservedServer) -> None:
+def test_the_operator_port_answers_no_other_path(both_services: ObservedServer) -> None:
     assert both_services.ask("/api/v1/products").status_code == 404
     assert httpx.post(f"{both_services.url}/readyz").status_code == 405
     assert both_services.ask("/metrics").headers["cache-control"] == "no-store"
@@ -143,7 +143,7 @@ def test_the_operators_port_is_closed_without_the_setting(demo_store: Running) -
     assert "Operator:" not in demo_store.log.read_text()
 
 
-def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: ObservedServer) -> None:
+def test_requests_are_counted_by_template_for_any_path(both_services: ObservedServer) -> None:
     marker = "Zq7w"
     count = "countersign_http_request_seconds_count"
     count_before = both_services.sum(count, 'service="distribution"')
@@ -263,7 +263,7 @@ def test_a_broken_dependency_is_named_until_it_recovers(
     assert both_services.failing() == []
 
 
-def test_a_node_that_others_have_overtaken_says_so(both_services: ObservedServer) -> None:
+def test_a_node_reports_that_the_database_has_a_newer_schema(both_services: ObservedServer) -> None:
     undo = _come_from_a_newer_version(both_services.server.data, "distribution")
     try:
         (failed_check,) = [

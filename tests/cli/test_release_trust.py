@@ -76,7 +76,7 @@ def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[]
     ],
     ids=["product", "organisation", "version", "platform"],
 )
-def test_a_manifest_of_something_else_is_refused_though_it_is_signed_and_named(
+def test_a_manifest_of_another_build_is_refused_though_it_is_signed_and_named(
     run: Run, scripted: Callable[[], ScriptedServer], change: dict[str, str], word: str
 ) -> None:
     store = scripted()

@@ -78,7 +78,7 @@ def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, argum
         (["--distribution-port", "0", "--records-port"], "the service records: ", "--records-port"),
     ],
 )
-def test_a_port_that_is_taken_is_reported_with_its_service_and_option(
+def test_a_port_in_use_is_reported_with_its_service_and_option(
     run: Run, tmp_path: Path, words: list[str], owner_text: str, option: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken_socket:
@@ -90,7 +90,7 @@ def test_a_port_that_is_taken_is_reported_with_its_service_and_option(
     assert f"another port with {option}.\n" in result.stderr
 
 
-def test_an_operators_port_that_is_taken_is_reported_with_its_setting(run: Run, tmp_path: Path) -> None:
+def test_an_operator_port_in_use_is_reported_with_its_setting(run: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken_socket:
         operator_settings = {"COUNTERSIGN_OPERATOR_PORT": str(taken_socket.getsockname()[1])}
         result = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **operator_settings)

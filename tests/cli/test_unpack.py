@@ -46,7 +46,7 @@ def test_unusual_harmless_archives_are_unpacked_on_request(run: Run, tmp_path: P
     assert run("unpack", archive, "out", "--compatible").returncode == Exit.OK
 
 
-def test_a_folder_with_something_in_it_is_left_alone(run: Run, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_stays_unchanged(run: Run, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", fine="x")
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").write_text("mine")

@@ -18,7 +18,7 @@ def data(run: Run, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("url", ["http://hooks.example/", "https://10.0.0.5/a", "https://LOCALHOST/"])
-def test_an_address_of_ones_own_network_is_refused_with_the_setting_that_allows_it(
+def test_an_address_of_the_private_network_is_refused_with_the_setting_that_allows_it(
     run: Run, data: Path, url: str
 ) -> None:
     words = ["webhooks", "add", url, "--data", str(data)]

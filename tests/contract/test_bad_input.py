@@ -251,7 +251,7 @@ async def test_a_cursor_belongs_to_its_filter_its_product_and_its_owner(scene: S
 
 
 @pytest.mark.parametrize(("method", "path", "allow"), [("PATCH", "/api/v1/products", "GET, HEAD, OPTIONS, POST")])
-async def test_another_method_is_refused_with_the_allowed_ones(
+async def test_another_method_is_refused_with_the_allowed_methods(
     scene: Scene, method: str, path: str, allow: str
 ) -> None:
     answer = await scene.world.http.request(method, path)

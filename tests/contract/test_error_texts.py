@@ -73,7 +73,7 @@ def test_a_parameter_names_what_it_must_be(query: dict[str, str], detail: str) -
     assert refusal.value.detail == detail
 
 
-def test_no_text_of_an_error_in_the_source_has_such_words() -> None:
+def test_no_error_text_in_the_source_has_a_forbidden_word() -> None:
     error_texts = list(texts())
 
     assert len(error_texts) > 1_000
@@ -92,5 +92,5 @@ def test_no_text_of_an_error_in_the_source_has_such_words() -> None:
         "ValueError: invalid literal",
     ],
 )
-def test_the_word_list_finds_what_users_met(text: str) -> None:
+def test_the_word_list_finds_unclear_error_texts(text: str) -> None:
     assert complaint(text)

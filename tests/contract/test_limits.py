@@ -55,7 +55,7 @@ def assert_limited(answer: httpx.Response) -> None:
     assert len(answer.headers.get_list("ratelimit-limit")) == 1
 
 
-def test_the_defaults_are_the_documented_ones() -> None:
+def test_the_defaults_are_the_documented_limits() -> None:
     settings = load({})
 
     assert (settings.rate_anonymous, settings.rate_community, settings.rate_agent) == (120, 600, 1200)
@@ -166,7 +166,7 @@ async def test_all_tokens_of_a_person_share_their_quota(world: World) -> None:
     assert_limited(answers[6])
 
 
-async def test_tokens_are_asked_for_within_a_quota_of_the_address(world: World) -> None:
+async def test_token_requests_of_an_address_have_a_quota(world: World) -> None:
     ann = await world.person("ann@example.com")
     form = {"grant_type": "client_credentials", "client_id": "cc_x", "client_secret": "y"}
     answers = [await world.http.post("/api/v1/auth/token", data=form) for _ in range(4)]

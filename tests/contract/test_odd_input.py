@@ -231,7 +231,9 @@ async def test_a_cursor_for_releases_needs_a_limit_and_says_so(world: World, own
         ("/library", "limit"),
     ],
 )
-async def test_null_is_a_word_like_any_other(world: World, owner: str, path: str, parameter: str) -> None:
+async def test_the_text_null_is_accepted_like_any_other_text(
+    world: World, owner: str, path: str, parameter: str
+) -> None:
     for text in ("null", "NULL"):
         answer = await world.call("GET", path, owner, params={parameter: text})
         assert_problem(answer, 400, "invalid_request", parameter=parameter)

@@ -307,7 +307,7 @@ async def test_a_library_needs_its_scope(scene: Scene, name: tuple[str, str]) ->
         assert (answer.status_code == 403) == ("read:library" not in held_scopes), (caller, answer.text)
 
 
-async def test_one_organisations_batches_members_and_clients_are_not_anothers(scene: Scene) -> None:
+async def test_batches_members_and_clients_of_one_organisation_are_hidden_from_another(scene: Scene) -> None:
     issued_codes = await scene.send(BY_KEY[("POST", "/codes")], "owner of north")
     batch = issued_codes.headers["batch-id"]
     south = scene.tokens["owner of south"]

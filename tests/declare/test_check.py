@@ -56,13 +56,13 @@ def test_all_complaints_of_a_stage_are_reported_at_once() -> None:
     assert [line.split(": ")[1] for line in str(refusal.value).splitlines()] == ["plant.height", "plant.title"]
 
 
-def test_names_of_the_full_length_are_taken() -> None:
+def test_names_of_the_full_length_are_accepted() -> None:
     plant = model("Plant", {"h" * 40: Text()}, name="p" * 40)
 
     assert registry(plant).models.keys() == {"user", "p" * 40}
 
 
-def test_right_conditions_are_taken() -> None:
+def test_valid_conditions_are_accepted() -> None:
     rows = (
         where("id", eq=CALLER),
         where("owner", in_=[CALLER]),

@@ -25,7 +25,7 @@ def test_a_choice_is_a_word_or_an_option_with_labels() -> None:
     ]
 
 
-def test_states_get_a_tone_by_position_and_word() -> None:
+def test_states_get_a_tone_by_position_and_name() -> None:
     assert tones(Select("new", "qualified", "proposed", "won", "lost")) == ["info", "cyan", "violet", "good", "bad"]
     assert tones(Select("draft", "a", "waiting", "b", "c", "d", "paid")) == [
         *("grey", "info", "warn", "cyan", "violet", "grey", "good")

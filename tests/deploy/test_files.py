@@ -144,7 +144,7 @@ def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(
     assert {path.stat().st_mode & 0o077 for path in (secrets.folder / "secrets").iterdir()} == {0}
 
 
-def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_added(secrets: ComposeCopy) -> None:
+def test_secrets_are_never_replaced_and_secrets_of_a_newer_version_are_added(secrets: ComposeCopy) -> None:
     contents_before = secrets.contents()
     unchanged = secrets.run_again()
     for name in ("counters.env", "backup.env"):

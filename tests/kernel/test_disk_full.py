@@ -105,7 +105,7 @@ def test_a_log_on_a_full_disk_ends_nothing() -> None:
         file.close()
 
 
-def test_the_words_name_the_place_and_the_remedy() -> None:
+def test_the_message_names_the_place_and_the_remedy() -> None:
     refusal = disk_full("the outbox folder")
 
     assert refusal.detail == "The disk is full: no space is left for the outbox folder."

@@ -37,7 +37,7 @@ def test_json_with_unique_keys_is_read_unchanged(value: object) -> None:
 
 
 @given(st.dictionaries(TEXT, VALUES, min_size=1, max_size=3), st.data())
-def test_a_key_given_twice_is_refused_wherever_it_is(value: dict[str, Any], data: st.DataObject) -> None:
+def test_a_repeated_key_is_refused_at_any_depth(value: dict[str, Any], data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(value)))
     doubled_json = f'{json.dumps(value)[:-1]}, {json.dumps(key)}: {json.dumps(data.draw(VALUES))}}}'
     for json_text in (doubled_json, f'{{"outer": [1, {doubled_json}]}}'):

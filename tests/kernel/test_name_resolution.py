@@ -59,7 +59,7 @@ async def test_silent_names_delay_no_other_lookup(silent_resolver: SilentResolve
     assert all(isinstance(outcome, OSError) for outcome in await asyncio.gather(*silent, return_exceptions=True))
 
 
-async def test_more_names_than_may_be_under_way_are_refused_at_once(silent_resolver: SilentResolver) -> None:
+async def test_lookups_beyond_the_limit_are_refused_at_once(silent_resolver: SilentResolver) -> None:
     silent = await start_lookups(
         silent_resolver, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)]
     )

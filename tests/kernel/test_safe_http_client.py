@@ -132,7 +132,7 @@ async def test_the_max_age_of_a_document_is_returned(directive: str, kept_s: int
     assert answer.max_age_s == kept_s
 
 
-async def test_the_request_names_its_host_and_carries_nothing_else_of_ours(
+async def test_the_request_names_its_host_and_has_no_other_information_about_us(
     resolve: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve(["127.0.0.1"])
@@ -180,7 +180,7 @@ async def test_t9_a_public_address_is_connected_to_by_the_number_that_was_checke
     assert connections == [(ip, 443, True, "keys.example")]
 
 
-async def test_t9_one_private_address_among_public_ones_is_enough_to_refuse(
+async def test_t9_one_private_address_among_public_addresses_is_refused(
     resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
 ) -> None:
     resolve(["1.1.1.1", "10.0.0.1"])
@@ -212,7 +212,7 @@ async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
     assert connections == [("1.1.1.1", 443, True, "hooks.example")]
 
 
-async def test_t9_a_name_that_changes_its_mind_is_asked_once(resolve: Callable[..., list[str]]) -> None:
+async def test_t9_a_name_whose_address_changes_is_resolved_once(resolve: Callable[..., list[str]]) -> None:
     looked_up = resolve(["127.0.0.1"], ["127.0.0.2"])
     async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
         await safe_http_client.get_json(server.url("keys.example"), allows_private=True)

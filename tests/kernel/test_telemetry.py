@@ -102,7 +102,7 @@ def test_a_credential_in_a_text_never_comes_out(
 
 
 @given(st.sampled_from(PREFIXES), st.text("abcXYZ019_%="))
-def test_a_credential_that_is_glued_to_a_word_never_comes_out(prefix: str, text_before: str) -> None:
+def test_a_credential_directly_after_a_word_is_never_logged(prefix: str, text_before: str) -> None:
     opaque = secrets.new_secret(prefix)
 
     with logged() as log_text:

@@ -33,22 +33,22 @@ class PersonBrowser:
     http: httpx.Client
     pages: list[str] = field(default_factory=list[str])
 
-    def allowed(self, address: str) -> str:
-        """Open an address that another program named, sign in if needed and consent, and return the address outside the
-        store where the person ends."""
+    def authorize(self, address: str) -> str:
+        """Open the address, sign in if needed, and consent. Return the redirect address of the client to which the
+        browser is sent at the end."""
         # The request comes from another site, so it lacks the session's cookie, which is SameSite=Strict.
         answer = httpx.get(address, headers={"Sec-Fetch-Site": "cross-site"})
         for _ in range(MOST_PAGES):
-            onward = _onward(answer)
-            if onward is None:
-                answer = self._submitted(answer)
-            elif onward.startswith(BACK):
-                return onward
+            redirect_url = _redirect_url(answer)
+            if redirect_url is None:
+                answer = self._submit(answer)
+            elif redirect_url.startswith(BACK):
+                return redirect_url
             else:
-                answer = self.http.get(onward, headers={"Sec-Fetch-Site": "same-origin"})
+                answer = self.http.get(redirect_url, headers={"Sec-Fetch-Site": "same-origin"})
         raise AssertionError(f"never sent back; the last page was {answer.url}: {answer.text}")
 
-    def _submitted(self, page: httpx.Response) -> httpx.Response:
+    def _submit(self, page: httpx.Response) -> httpx.Response:
         """Submit a page's form: the password form, or the consent form."""
         action = re.search(r'<form method="post"(?: action="([^"]+)")?', page.text)
         assert action is not None, page.text
@@ -61,8 +61,8 @@ class PersonBrowser:
         return self.http.post(urljoin(str(page.url), unescape(action[1] or "")), data=form, headers={"Origin": origin})
 
 
-def _onward(answer: httpx.Response) -> str | None:
-    """The address that an answer redirects to."""
+def _redirect_url(answer: httpx.Response) -> str | None:
+    """Return the address to which an answer redirects, or None."""
     if answer.is_redirect:
         return urljoin(str(answer.url), answer.headers["location"])
     assert answer.status_code == 200, answer.text

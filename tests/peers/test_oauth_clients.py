@@ -89,7 +89,7 @@ def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None
         if "seen" in content:
             return content["seen"]
         assert person is not None, "nobody is there to allow anything"
-        client.stdin.write(person.allowed(content["open"]) + "\n")
+        client.stdin.write(person.authorize(content["open"]) + "\n")
         client.stdin.flush()
     return None
 
@@ -114,14 +114,14 @@ def check(shop: RunningStore, person: PersonBrowser, results: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("script", ["authlib_requests.py", "authlib_httpx.py"])
-def test_authlib_gets_in_and_out(shop: RunningStore, person: PersonBrowser, script: str) -> None:
+def test_authlib_gets_and_revokes_a_token(shop: RunningStore, person: PersonBrowser, script: str) -> None:
     results = in_python(script, shop.known_to_client(), person)
 
     check(shop, person, results)
     assert results["iss"] == [shop.root]
 
 
-def test_requests_oauthlib_gets_in(shop: RunningStore, person: PersonBrowser) -> None:
+def test_requests_oauthlib_gets_a_token(shop: RunningStore, person: PersonBrowser) -> None:
     # Its documented switch for addresses without TLS.
     results = in_python("requests_oauthlib_client.py", shop.known_to_client(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
 
@@ -130,7 +130,7 @@ def test_requests_oauthlib_gets_in(shop: RunningStore, person: PersonBrowser) ->
         assert results[f"{name}_status"] == 200
 
 
-def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(
+def test_oauth4webapi_gets_verifies_and_revokes_a_token(
     shop: RunningStore, person: PersonBrowser, oauth_node: Node
 ) -> None:
     results = seen_by(
@@ -144,7 +144,7 @@ def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(
         assert (claims["sub"] == shop.client_id) == (name != "code")
 
 
-def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser, oauth_node: Node) -> None:
+def test_openid_client_gets_and_revokes_a_token(shop: RunningStore, person: PersonBrowser, oauth_node: Node) -> None:
     results = seen_by(
         [oauth_node.program, "openid_client.mjs"], shop.known_to_client(), person, folder=oauth_node.folder
     )
@@ -155,7 +155,7 @@ def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser
 
 @pytest.mark.parametrize("auth_method", WAYS)
 @pytest.mark.parametrize("grant", ["credentials", "code"])
-def test_the_mcp_sdk_finds_its_way_from_a_refusal(
+def test_the_mcp_sdk_gets_a_token_after_a_refusal(
     shop: RunningStore, person: PersonBrowser, grant: str, auth_method: str
 ) -> None:
     client_settings = shop.known_to_client(grant=grant, way=auth_method, revoke=f"{shop.root}/auth/revoke")
@@ -169,7 +169,7 @@ def test_the_mcp_sdk_finds_its_way_from_a_refusal(
 
 
 @pytest.mark.parametrize("auth_method", ["none", *WAYS])
-def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(
+def test_the_mcp_sdk_registers_itself_and_gets_a_token_after_a_refusal(
     shop: RunningStore, person: PersonBrowser, auth_method: str
 ) -> None:
     client_settings = shop.known_to_client(grant="registration", way=auth_method, client_id="", client_secret="")

@@ -192,7 +192,7 @@ async def test_a_command_that_reads_takes_no_key(office: Office) -> None:
                 assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False)
 
 
-async def test_the_description_names_the_key_where_it_is_taken(office: Office) -> None:
+async def test_the_description_names_the_idempotency_key_where_it_is_accepted(office: Office) -> None:
     paths = (await office.http.get("/api/openapi.json", headers=office.headers("alice"))).json()["paths"]
 
     keyed_paths = {path for path, each in paths.items() if "parameters" in each["post"]}

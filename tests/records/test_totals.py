@@ -95,7 +95,7 @@ async def test_a_computed_number_beyond_the_largest_is_refused(safe: InProcessSe
     assert (await safe.value(root, "coin", "get", id=coin["id"]))["product_minor"] == LARGEST
 
 
-async def test_sums_on_the_way_to_a_small_total_overflow_in_neither_database(safe: InProcessService) -> None:
+async def test_intermediate_sums_of_a_small_total_overflow_in_neither_database(safe: InProcessService) -> None:
     root = safe.administrator()
     purse = (await safe.value(root, "purse", "create"))["id"]
     async with safe.service.records.database.transaction() as transaction:

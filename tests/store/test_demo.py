@@ -84,7 +84,7 @@ async def test_every_product_has_a_whole_card_and_screenshots(demo_world: World)
         assert "default-src 'none'" in shown_response.headers["content-security-policy"]
 
 
-async def test_withdrawn_releases_have_reasons_for_those_who_own_the_product(demo_world: World) -> None:
+async def test_withdrawn_releases_show_reasons_to_owners_of_the_product(demo_world: World) -> None:
     publisher = await demo_world.person_token(demo.PUBLISHER, "read:products read:releases")
     releases = (await demo_world.call("GET", "/products/harbour-of-small-lights/releases", publisher)).json()
 
@@ -115,7 +115,7 @@ async def test_a_licence_code_works_once_and_the_promo_code_for_many(demo_world:
     assert used_up.json()["code"] == "code_already_redeemed"
 
 
-async def test_the_client_gets_all_it_holds(demo_world: World) -> None:
+async def test_the_demonstration_client_gets_all_of_its_scopes(demo_world: World) -> None:
     answer = await demo_world.http.post(
         "/api/v1/auth/token",
         data={"grant_type": "client_credentials"},

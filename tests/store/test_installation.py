@@ -368,7 +368,9 @@ async def test_a_start_that_was_cut_off_at_any_place_continues(installation: Clo
         assert json.loads(path.read_text())["id"] == first_id
 
 
-async def test_the_collector_stops_where_the_blob_store_becomes_anothers(installation: ClosedInstallation) -> None:
+async def test_the_collector_stops_if_the_blob_store_now_belongs_to_another_installation(
+    installation: ClosedInstallation,
+) -> None:
     await begin(installation)
     async with shop_at(installation) as shop:
         async with shop.store.database.transaction() as transaction:

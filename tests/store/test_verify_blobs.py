@@ -10,7 +10,7 @@ from countersign.store import lifespan
 from countersign.store.releases import blobs
 
 
-def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_path: Path) -> None:
+def test_missing_changed_and_surplus_files_are_named_and_intact_files_are_not(tmp_path: Path) -> None:
     async def run() -> tuple[dict[str, blobs.BlobDefect | None], list[str]]:
         settings = Settings(data=str(tmp_path), reserve_mib=0)
         async with lifespan.open_store(settings, "http://127.0.0.1:8480", is_loopback=True) as store:

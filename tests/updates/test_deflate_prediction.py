@@ -146,7 +146,7 @@ def of_node() -> bytes:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject) -> None:
+def test_an_untrusted_recoding_is_refused_or_gives_bounded_content(data: st.DataObject) -> None:
     encoded = bytearray(of_node())
     for _ in range(data.draw(st.integers(1, 4))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
@@ -188,7 +188,7 @@ def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> No
     assert blocks[0].tokens == len(tokens)
 
 
-def test_a_code_with_more_words_than_fit_is_refused() -> None:
+def test_a_huffman_code_with_too_many_words_is_refused() -> None:
     # The last block is dynamic and has the minimum of symbols: the lengths of four codes are one bit.
     stream = (1 | deflate_tokens.DYNAMIC << 1 | 0b001_001_001_001 << 17).to_bytes(32, "little")
 

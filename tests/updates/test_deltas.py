@@ -183,7 +183,7 @@ def test_covers_found_in_parts_are_covers(seed: int) -> None:
     assert ends[-1] <= len(new)
 
 
-def test_files_are_written_and_the_wrong_ones_are_named(tmp_path: Path) -> None:
+def test_files_are_written_and_wrong_files_are_named(tmp_path: Path) -> None:
     old, new = {"a": TEXT, "b": TEXT[:999]}, {"a": TEXT + b"!", "b": TEXT[:99] + b"!"}
     (delta,) = make_deltas(old, new)
     for path, data in old.items():
@@ -257,7 +257,7 @@ def test_numbers_come_back() -> None:
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
-def test_a_difference_added_to_the_old_bytes_gives_the_new_ones(left: bytes, right: bytes) -> None:
+def test_a_difference_added_to_the_old_bytes_gives_the_new_bytes(left: bytes, right: bytes) -> None:
     size = min(len(left), len(right))
     new, old = left[:size], right[:size]
 

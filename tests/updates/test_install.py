@@ -231,7 +231,7 @@ def test_an_unmanaged_folder_is_adopted_without_losing_files(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["delta", "artifact"])
-def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, kind: str) -> None:
+def test_damaged_bytes_are_refused_and_the_files_are_made_from_another_source(app: Path, kind: str) -> None:
     shelf = BuildServer(build("2.0", NEW.contents, artifact=b"short"), OLD)
     if kind == "delta":
         shelf.wanted.manifest = build("2.0", NEW.contents).manifest
@@ -246,7 +246,7 @@ def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, 
     assert shelf.served["pack"] > 0
 
 
-def test_a_delta_that_is_announced_and_yet_none_is_refused_and_made_up_for(app: Path) -> None:
+def test_an_invalid_delta_is_refused_and_replaced_by_chunks(app: Path) -> None:
     shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
     cut_delta = shelf.blobs["delta:0"][:20]
@@ -300,7 +300,7 @@ def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -
     assert shelf.begun == 1
 
 
-def test_the_store_is_informed_of_an_installation_or_update_once_and_of_nothing_else(tmp_path: Path) -> None:
+def test_the_store_is_informed_only_of_an_installation_or_update(tmp_path: Path) -> None:
     app, old, new = tmp_path / "app", BuildServer(OLD), BuildServer(NEW, OLD)
 
     pull(app, old, dry_run=True)
@@ -317,7 +317,7 @@ def test_the_store_is_informed_of_an_installation_or_update_once_and_of_nothing_
     assert new.begun == 1
 
 
-def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None:
+def test_the_whole_artifact_is_downloaded_if_it_is_smaller(tmp_path: Path) -> None:
     contents = {f"src/{number}.txt": f"number {number}\n".encode() * 50 for number in range(200)}
     packed_stream = io.BytesIO()
     with tarfile.open(fileobj=packed_stream, mode="w") as archive:

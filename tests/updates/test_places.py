@@ -78,7 +78,7 @@ def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
         (".CounterSign/x", "reserved"),
     ],
 )
-def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:
+def test_a_hostile_manifest_is_refused_before_any_change(tmp_path: Path, path: str, word: str) -> None:
     with pytest.raises(ManifestRefused) as refusal:
         pull(tmp_path / "app", BuildServer(build("1.0", {path: b"evil"})))
 

@@ -52,7 +52,7 @@ def paths(update_plan: UpdatePlan, wanted_build: SampleBuild = NEW) -> dict[str,
     }
 
 
-def test_each_file_is_updated_in_the_cheapest_way() -> None:
+def test_each_file_is_updated_from_the_cheapest_source() -> None:
     updated_paths = paths(plan(BuildServer(NEW, OLD), local(OLD)))
 
     assert updated_paths == {"kept": ["c"], "copied": ["moved/b"], "deltas": ["a", "d"], "assembled": []}
@@ -87,17 +87,17 @@ def test_a_first_install_takes_the_artifact_when_it_is_smaller() -> None:
 
 
 @pytest.mark.parametrize("damaged", ["a", "b"])
-def test_a_delta_is_not_taken_when_an_old_file_of_it_is_damaged(damaged: str) -> None:
+def test_a_delta_is_not_used_if_one_of_its_old_files_is_damaged(damaged: str) -> None:
     update_plan = plan(BuildServer(NEW, OLD), local(OLD, [damaged]))
 
     assert update_plan.deltas == []
 
 
-def test_a_delta_that_takes_too_much_memory_is_not_taken() -> None:
+def test_a_delta_that_needs_too_much_memory_is_not_used() -> None:
     assert plan(BuildServer(NEW, OLD), local(OLD), memory_bytes=1 << 20).deltas == []
 
 
-def test_deltas_between_other_builds_are_not_taken() -> None:
+def test_deltas_between_other_builds_are_not_used() -> None:
     shelf = BuildServer(NEW, OLD)
     offer = shelf.offer("1.0")
     assert offer is not None
@@ -109,7 +109,7 @@ def test_deltas_between_other_builds_are_not_taken() -> None:
 
 
 @pytest.mark.parametrize("bad_positions", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
-def test_a_delta_with_invalid_positions_is_not_taken(bad_positions: list[tuple[int, int]]) -> None:
+def test_a_delta_with_invalid_positions_is_not_used(bad_positions: list[tuple[int, int]]) -> None:
     shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
     shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad_positions, delta.files, delta.memory)

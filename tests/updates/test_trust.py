@@ -107,7 +107,7 @@ def test_a_key_under_another_keys_name_is_refused() -> None:
 @pytest.mark.parametrize(
     "channel_statement", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"]
 )
-def test_a_statement_about_something_else_is_refused(channel_statement: ChannelStatement) -> None:
+def test_a_statement_about_another_product_or_channel_is_refused(channel_statement: ChannelStatement) -> None:
     with pytest.raises(SignatureRefused):
         believed(channel_state(keys(1), channel_statement))
 

@@ -175,7 +175,7 @@ def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.Data
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60), st.binary(max_size=200))
-def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: bytes, content: bytes) -> None:
+def test_an_untrusted_recipe_is_refused_or_gives_bounded_content(recipe: bytes, content: bytes) -> None:
     try:
         data = archives.recompress(content, recipe, 1000)
     except Malformed:

@@ -61,7 +61,7 @@ async def test_a_request_from_elsewhere_continues_without_credentials(
     assert echo.asked == [f"{method} /api/v1/library"], "the session was not even looked at"
 
 
-async def test_names_of_this_machine_are_not_one_for_a_service_that_others_reach(echo: EchoService) -> None:
+async def test_localhost_is_another_origin_for_a_service_that_other_machines_reach(echo: EchoService) -> None:
     home = PublicAddress("http://127.0.0.1:8480", is_loopback=False)
     async with browsing(echo, store_entry(home), home) as http:
         answer = await http.get("/api/v1/library", headers=with_session(Origin="http://localhost:8480"))

@@ -16,7 +16,7 @@ def imported_files(file: Path) -> set[Path]:
     return {path for base in bases for end in ("", ".ts", ".tsx") if (path := Path(base + end)).is_file()}
 
 
-def test_no_file_imports_itself_through_others() -> None:
+def test_no_file_imports_itself_through_other_files() -> None:
     files = [
         path
         for path in FRONTEND.rglob("*.ts*")

@@ -65,7 +65,7 @@ async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(
     assert "authorization" not in answer.json()["headers"]
 
 
-async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: EchoService) -> None:
+async def test_no_intermediate_cache_keeps_a_response_to_a_cookie(echo: EchoService) -> None:
     # A cache stores no answer to a request with Authorization (RFC 9111 §3.5), but it never saw that header.
     async with browsing(echo, store_entry(HERE)) as http:
         own_response = await http.get("/api/v1/codes", headers=SIGNED_IN)
@@ -115,7 +115,7 @@ async def test_data_too_long_for_a_page_is_loaded_by_the_script(
     assert '<div id="app"></div>' in answer.text
 
 
-async def test_releases_that_could_not_be_asked_for_are_not_reported_as_missing() -> None:
+async def test_releases_that_could_not_be_requested_are_not_reported_as_missing() -> None:
     answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (429, {"code": "x"})}
     async with browsing(answering(answers), store_entry(HERE)) as http:
         answer = await http.get("/products/evil", headers=PERSON)
@@ -159,7 +159,7 @@ async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: EchoSer
     assert not set("?#\r\n;\\") & set(first_path)
 
 
-async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
+async def test_pages_also_forget_a_revoked_bearer_token() -> None:
     requested_paths: list[str] = []
     refuse = answering({"/api/v1/store/home": (401, {})})
 
@@ -234,7 +234,7 @@ async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
     ],
 )
 @pytest.mark.parametrize("home", [HERE])
-async def test_a_request_that_resembles_a_page_request_is_not_taken_for_one(
+async def test_a_request_that_resembles_a_page_request_is_not_treated_as_one(
     echo: EchoService, pairs: list[tuple[str, str]], home: PublicAddress
 ) -> None:
     request_headers = [("cookie", f"countersign={SESSION}"), *pairs]

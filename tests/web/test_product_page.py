@@ -32,7 +32,7 @@ def test_a_product_is_readable_without_a_script(demo: Running, requires_built_pa
     assert linked["softwareVersion"] == "1.4.0"
 
 
-def test_the_first_sentence_of_the_summary_is_below_the_title_and_the_others_above_the_description(
+def test_the_first_sentence_of_the_summary_is_below_the_title_and_the_rest_above_the_description(
     demo: Running, requires_built_pages: None
 ) -> None:
     page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON).text

@@ -8,7 +8,7 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 ALICE = {"username": "alice", "password": "right"}
 
 
-async def test_a_wrong_password_is_reported_in_the_words_of_the_api(echo: EchoService) -> None:
+async def test_a_wrong_password_is_reported_with_the_message_of_the_api(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers=OURS)
 

@@ -87,7 +87,7 @@ async def test_a_public_product_has_a_picture_of_1200_by_630_pixels() -> None:
     assert head_response.headers["etag"] == answer.headers["etag"]
 
 
-async def test_a_product_that_is_not_public_has_no_picture_even_for_those_who_see_it() -> None:
+async def test_a_product_that_is_not_public_has_no_picture_even_for_its_members() -> None:
     async with visited(Catalog()) as client:
         cookies = {"countersign": SESSION}
         direct = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()), "Sec-Fetch-Site": "none"}

@@ -78,7 +78,7 @@ async def test_an_answer_has_its_reading_as_chips_and_its_products_as_cards(
         await picture(page, "ask-answered-1440-light")
 
 
-async def test_the_switch_takes_what_is_typed_from_the_question_to_the_words_and_back(
+async def test_the_switch_keeps_the_typed_text_between_question_and_search(
     browser: Browser, demo_store: Running
 ) -> None:
     async with watched(browser, demo_store.url) as page:
@@ -241,7 +241,7 @@ async def test_a_partial_answer_looks_partial(browser: Browser, demo_store: Runn
         await picture(page, "ask-partial-1440-light")
 
 
-async def test_unused_words_with_marks_are_struck_out_where_they_stand(browser: Browser, demo_store: Running) -> None:
+async def test_unused_words_with_marks_are_struck_out_in_place(browser: Browser, demo_store: Running) -> None:
     question = "Which c++ games (shiny, it's) run on Linux?"
 
     async def with_marks(route: Route) -> None:
@@ -296,7 +296,7 @@ async def test_the_page_speaks_german_and_marks_what_is_english(
         await assert_accessible(page, axe)
 
 
-async def test_a_new_question_is_sent_with_the_answered_ones_before_it(
+async def test_a_new_question_is_sent_with_the_answered_questions_before_it(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with watched(browser, demo_store.url) as page:
@@ -357,7 +357,9 @@ async def test_a_question_without_an_answer_is_asked_again_when_the_server_is_ba
 
 
 @pytest.mark.full
-async def test_what_is_loaded_moves_nothing_for_those_who_want_no_motion(browser: Browser, demo_store: Running) -> None:
+async def test_loaded_content_moves_nothing_for_people_who_prefer_reduced_motion(
+    browser: Browser, demo_store: Running
+) -> None:
     async with watched(browser, demo_store.url, reduced_motion="reduce") as page:
         await page.goto(address(ANSWERED))
         await page.wait_for_selector(".card")

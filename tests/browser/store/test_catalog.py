@@ -16,7 +16,7 @@ from tests.servers.countersign import Running
 CHOICES = (("platform", "Linux", "linux"), ("access", "Free", "free"), ("published_since", "In the last year", "20"))
 
 
-async def test_what_is_typed_is_found_and_stands_in_the_address(
+async def test_typed_text_is_searched_for_and_kept_in_the_address(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with watched(browser, demo_store.url) as page:
@@ -35,7 +35,7 @@ async def test_what_is_typed_is_found_and_stands_in_the_address(
 
 
 @pytest.mark.full
-async def test_a_tag_narrows_and_is_taken_away_again(browser: Browser, demo_store: Running) -> None:
+async def test_a_tag_narrows_the_list_and_is_removed_again(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.click(".tags >> text=database")

@@ -77,7 +77,7 @@ async def test_too_many_requests_are_waited_out_and_tried_again(
 
 
 @pytest.mark.full
-async def test_a_lost_connection_is_told(browser: Browser, demo_store: Running) -> None:
+async def test_a_lost_connection_is_reported(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED", "ERR_FAILED")) as page:
         await page.goto("/questions")
         await page.wait_for_selector("h1:text('Ask')")

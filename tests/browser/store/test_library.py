@@ -25,7 +25,7 @@ PLACE_LINES = """new Set([...document.querySelectorAll(".place-line > *")]
 """On how many lines the library's sections are on a phone."""
 
 
-async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
+async def test_a_product_is_followed_by_keyboard_and_its_news_are_shown(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     slug = await asyncio.to_thread(free_product, demo_store)

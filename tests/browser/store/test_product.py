@@ -26,7 +26,7 @@ PIXEL = bytes.fromhex(
 )
 
 
-async def test_the_download_for_this_computer_stands_first(browser: Browser, demo_store: Running, axe: str) -> None:
+async def test_the_download_for_this_computer_is_the_first(browser: Browser, demo_store: Running, axe: str) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto("/products/brightwater-rally")
         await page.wait_for_selector(".get >> text=Download for Linux")
@@ -88,7 +88,7 @@ async def test_summary_picture_and_panel_are_on_the_first_screen(browser: Browse
 
 
 @pytest.mark.full
-async def test_what_is_not_free_is_downloaded_by_whoever_owns_it(browser: Browser, demo_store: Running) -> None:
+async def test_a_product_that_is_not_free_is_downloaded_by_its_owner(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.wait_for_selector(".get >> text=Sign in to redeem")

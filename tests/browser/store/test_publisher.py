@@ -93,7 +93,7 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
 
 
 @pytest.mark.full
-async def test_what_a_form_lacks_stands_at_its_fields_in_plain_words(
+async def test_missing_values_of_a_form_are_named_at_its_fields(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
@@ -125,7 +125,7 @@ async def test_a_field_that_the_api_refuses_is_explained_in_german(browser: Brow
 
 
 @pytest.mark.full
-async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo_store: Running) -> None:
+async def test_an_interrupted_upload_continues_at_its_position(browser: Browser, demo_store: Running) -> None:
     content = secrets.token_bytes(LARGE)
     sent_ranges: list[str] = []
 
@@ -151,7 +151,7 @@ async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo
 
 
 @pytest.mark.full
-async def test_an_upload_goes_on_after_a_reload(browser: Browser, demo_store: Running, tmp_path: Path) -> None:
+async def test_an_upload_continues_after_a_reload(browser: Browser, demo_store: Running, tmp_path: Path) -> None:
     file = tmp_path / "large.bin"
     await asyncio.to_thread(file.write_bytes, secrets.token_bytes(LARGE))
     starts: list[int] = []
@@ -182,7 +182,7 @@ async def test_an_upload_goes_on_after_a_reload(browser: Browser, demo_store: Ru
 
 
 @pytest.mark.full
-async def test_a_file_is_dropped_as_well(browser: Browser, demo_store: Running) -> None:
+async def test_a_file_can_be_dropped_too(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
         await draft(page, demo_store, "Dropped")
         transfer = await page.evaluate_handle(
@@ -297,7 +297,9 @@ async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Brows
 
 
 @pytest.mark.full
-async def test_who_publishes_nothing_is_told_so(browser: Browser, demo_store: Running, axe: str) -> None:
+async def test_a_person_without_an_organisation_is_informed_on_the_publisher_page(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/publisher")
 
@@ -352,7 +354,7 @@ async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_
 
 
 @pytest.mark.full
-async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
+async def test_an_upload_shows_its_remaining_time_and_is_paused_by_keyboard(
     browser: Browser, demo_store: Running
 ) -> None:
     sent_ranges: list[str] = []

@@ -75,7 +75,7 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
 
 
 @pytest.mark.full
-async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nobody_else(
+async def test_a_code_from_a_link_survives_the_sign_in_and_is_sent_to_no_other_site(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(new, demo_store)
@@ -137,7 +137,7 @@ async def test_typed_codes_stay_over_a_reload_a_lost_network_and_an_ended_sessio
 
 
 @pytest.mark.full
-async def test_a_code_used_before_and_one_for_what_is_owned_are_told_apart(
+async def test_a_used_code_and_a_code_for_an_owned_product_get_different_messages(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(new, demo_store)

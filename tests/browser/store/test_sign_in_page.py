@@ -25,7 +25,7 @@ async def covers_are_there(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_the_form_stands_beside_covers_that_are_loaded(
+async def test_the_form_is_beside_covers_that_are_loaded(
     browser: Browser, demo_store: Running, axe: str, scheme: str
 ) -> None:
     async with watched(browser, demo_store.url, scheme=scheme) as page:

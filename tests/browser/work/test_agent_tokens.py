@@ -110,7 +110,7 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
         await expect(log.first).to_contain_text("Watched 1")
 
 
-async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_are_reached(
+async def test_the_permissions_of_an_agent_agree_in_table_and_text_and_all_clients_are_reached(
     browser: Browser, desk: Desk, alice: Caller, axe: str, mark: str
 ) -> None:
     # A phone has the list of agents in a menu if there are several.

@@ -71,7 +71,7 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         assert alice.run("lead.get", id=ids[1])
 
 
-async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
+async def test_further_effects_of_a_deletion_are_shown_as_the_api_states_them(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     each = lead(alice, "With an activity")
@@ -88,7 +88,7 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
         await expect(page.locator(".plan-page")).to_contain_text("Proposed now · Expires in")
 
 
-async def test_a_deletion_shows_all_fields_where_they_fit_and_else_the_most_telling_ones(
+async def test_a_deletion_shows_all_fields_or_the_most_important_if_not_all_fit(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     values = {
@@ -130,9 +130,7 @@ async def test_a_deletion_shows_all_fields_where_they_fit_and_else_the_most_tell
         await expect(changes_table.locator("tfoot")).to_contain_text("Nothing remains")
 
 
-async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
-    browser: Browser, desk: Desk, alice: Caller
-) -> None:
+async def test_an_overtaken_plan_is_marked_on_its_page(browser: Browser, desk: Desk, alice: Caller) -> None:
     each = lead(alice, "Overtaken")
     plan = alice.agent("slow", "lead.*").run("lead.delete", id=each)["plan_id"]
     async with desk.page(browser, expected=("409", "400", "404")) as page:
@@ -151,7 +149,7 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
         assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
 
 
-async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_cannot_be_signed(
+async def test_other_proposals_for_a_deleted_record_are_marked_at_once_and_cannot_be_approved(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     each = lead(alice, "Sold and gone")
@@ -233,7 +231,9 @@ async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser
 
 
 @pytest.mark.full
-async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_person_who_approves_in_haste_is_shown_the_plan_again_with_a_warning(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     hasty = alice.agent("hasty", "lead.*", "plan.propose")
     ids = [lead(alice, f"Hurried {number}") for number in range(4)]
     for id_ in ids:
@@ -305,7 +305,7 @@ async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, d
 
 
 @pytest.mark.full
-async def test_where_two_must_sign_the_first_is_told_so(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_where_two_people_must_approve_the_first_is_informed(browser: Browser, desk: Desk, alice: Caller) -> None:
     root = desk.caller("root")
     rule = root.run("setting.create", title="approval:address.delete", value='{"n": 2}')
     party = alice.run("party.create", name="Signed twice")["id"]
@@ -328,7 +328,7 @@ async def test_where_two_must_sign_the_first_is_told_so(browser: Browser, desk: 
 
 
 @pytest.mark.full
-async def test_an_agents_words_stay_text_and_are_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_the_text_of_an_agent_stays_text_and_is_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
     writer = alice.agent("writer", "lead.*", "plan.propose")
     words = "<img src=x onerror=alert(1)> <b>urgent</b>"
     steps = [{"command": "lead.update", "input": {"id": lead(alice, "Before"), "title": words}}]
@@ -360,7 +360,9 @@ async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk:
 
 
 @pytest.mark.full
-async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_plans_that_arrive_meanwhile_are_not_approved_with_the_picked_plans(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     racer = alice.agent("racer", "lead.*")
     ids = [lead(alice, f"Raced {number}") for number in range(2)]
     async with desk.page(browser) as page:
@@ -400,7 +402,7 @@ async def test_one_window_waits_at_the_api_for_all(browser: Browser, desk: Desk,
 
 
 @pytest.mark.full
-async def test_a_lost_connection_is_told_and_made_again(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_lost_connection_is_reported_and_restored(browser: Browser, desk: Desk, alice: Caller) -> None:
     late_agent = alice.agent("late", "lead.*")
     async with desk.page(browser, expected=("ERR_INTERNET_DISCONNECTED", "400", "404")) as page:
         await desk.sign_in(page, "alice", "/approvals")
@@ -514,7 +516,7 @@ async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_th
         assert alice.run("lead.get", id=each)["title"] == "To be kept open"
 
 
-async def test_what_ones_own_agents_proposed_is_listed_and_what_others_agents_did_is_not(
+async def test_proposals_of_own_agents_are_listed_and_those_of_other_agents_are_not(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     own_lead, other_lead = lead(alice, "Of her agent"), lead(alice, "Of his agent")

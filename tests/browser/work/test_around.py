@@ -55,7 +55,7 @@ async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: B
 
 
 @pytest.mark.full
-async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_records(browser: Browser, desk: Desk) -> None:
+async def test_figures_are_split_by_a_second_field_and_link_to_their_records(browser: Browser, desk: Desk) -> None:
     root = desk.caller("root")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/dashboard?board=crm")

@@ -67,7 +67,7 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
 
 
 @pytest.mark.full
-async def test_what_an_agent_did_is_told_by_the_audit_or_by_its_proposals(
+async def test_the_work_of_an_agent_is_shown_from_the_audit_or_from_its_proposals(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     by_root = desk.caller("root").agent("logged", "lead.*")

@@ -111,9 +111,7 @@ async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) 
 
 
 @pytest.mark.full
-async def test_a_filter_is_built_told_in_the_address_and_taken_away(
-    browser: Browser, desk: Desk, alice: Caller
-) -> None:
+async def test_a_filter_is_built_kept_in_the_address_and_removed(browser: Browser, desk: Desk, alice: Caller) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
@@ -300,7 +298,7 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
 
 
 @pytest.mark.full
-async def test_a_cell_is_edited_where_it_stands_and_taken_back(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_cell_is_edited_in_place_and_the_change_is_undone(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Edited in place", expected_revenue_minor=100)
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
@@ -375,7 +373,7 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
         await eventually(is_copied)
 
 
-async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administrator_too(
+async def test_the_tabs_are_the_own_and_the_shared_views_also_for_an_administrator(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     by_date = '{"order": [{"field": "due", "dir": "desc"}]}'
@@ -459,7 +457,7 @@ async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
         assert moved_views() == ['{"order":[{"field":"city","dir":"desc"}]}']
 
 
-async def test_favourites_are_marked_by_the_star_and_are_ones_own(browser: Browser, desk: Desk) -> None:
+async def test_favourites_are_marked_by_the_star_and_belong_to_their_person(browser: Browser, desk: Desk) -> None:
     bob, root = desk.caller("bob"), desk.caller("root")
     by_date = '{"order": [{"field": "due", "dir": "desc"}]}'
     view = bob.run("view.create", model="activity", name="By date", query=by_date)

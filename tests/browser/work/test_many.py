@@ -31,7 +31,7 @@ TICKED = """[["::before", "color"], [null, "backgroundColor"]].map(([part, of]) 
 """The colours of a tick, of its box, and of its row."""
 
 
-async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result_told(
+async def test_rows_picked_by_keyboard_are_changed_one_by_one_and_each_result_is_shown(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     ids = several(alice, f"Bulky {mark}", 4)

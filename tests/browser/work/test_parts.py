@@ -120,7 +120,7 @@ async def test_a_german_page_says_that_a_refusal_in_english_is_the_servers(brows
         )
 
 
-async def test_what_belongs_to_a_record_is_declared_and_nothing_else_is_on_its_page(desk: Desk) -> None:
+async def test_meta_marks_only_declared_refs_as_parts(desk: Desk) -> None:
     models = desk.caller("root").meta()["models"]
     parts = {(model["name"], field["name"]) for model in models for field in model["fields"] if field["is_part"]}
 

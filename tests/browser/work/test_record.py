@@ -64,7 +64,7 @@ async def test_an_action_without_inputs_is_asked_about_before_it_is_done(
 
 
 @pytest.mark.full
-async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_tells(
+async def test_a_record_is_moved_by_an_action_with_inputs_and_its_history_shows_the_move(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="To be lost")
@@ -167,9 +167,7 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
 
 
 @pytest.mark.full
-async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
-    browser: Browser, desk: Desk, alice: Caller
-) -> None:
+async def test_typed_text_is_gone_for_the_next_person_who_signs_in(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Private words")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
@@ -204,7 +202,9 @@ async def test_signing_in_again_ends_the_session_before(browser: Browser, desk: 
 
 
 @pytest.mark.full
-async def test_a_page_does_nothing_for_whoever_signed_in_beside_it(browser: Browser, desk: Desk) -> None:
+async def test_a_page_does_nothing_for_another_person_who_signed_in_in_a_second_tab(
+    browser: Browser, desk: Desk
+) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/models/party")
         await page.wait_for_selector("#cell-0-0")
@@ -267,7 +267,9 @@ async def test_a_record_is_deleted_after_a_question(browser: Browser, desk: Desk
 
 
 @pytest.mark.full
-async def test_a_deletion_shows_what_goes_along_and_asks_for_it(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_deletion_shows_the_dependent_records_and_asks_for_confirmation(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     party = alice.run("party.create", name="Gone")
     alice.run("address.create", party=party["id"], label="main", street="1 Way", city="Ribe", country="DK")
     lead = alice.run("lead.create", title="Stays", party=party["id"])
@@ -372,7 +374,7 @@ async def test_a_record_says_when_it_was_created_and_changed_and_why_actions_are
         await expect(explanation).to_be_hidden()
 
 
-async def test_on_a_phone_a_comment_takes_one_line_and_a_value_stands_beside_its_label(
+async def test_on_a_phone_a_comment_takes_one_line_and_a_value_is_beside_its_label(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="On a phone", contact_name="Noor Iyer", contact_email="noor@mail.example")

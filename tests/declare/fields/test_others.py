@@ -13,7 +13,7 @@ def test_truth_is_true_or_false_and_comes_back_so() -> None:
 
 
 @pytest.mark.parametrize("value", [1, 0, "true", "", 1.0, [], "yes"])
-def test_nothing_else_is_truth(value: object) -> None:
+def test_only_true_and_false_are_truth_values(value: object) -> None:
     with pytest.raises(BadValue, match="must be true or false"):
         Bool().read(value)
 
@@ -67,7 +67,7 @@ def test_a_value_that_is_not_an_instant_is_refused(value: object) -> None:
         Moment().read(value)
 
 
-def test_a_structure_is_never_taken_from_a_caller() -> None:
+def test_a_structure_is_never_accepted_from_a_caller() -> None:
     with pytest.raises(BadValue):
         Structure().read({})
     assert not Structure().operators

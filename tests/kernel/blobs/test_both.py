@@ -60,7 +60,7 @@ async def test_bytes_sent_again_replace_the_bytes_they_overlap(blobs: BlobStore)
 
 
 @pytest.mark.parametrize("data", [b"", b"bytes", _DATA])
-async def test_bytes_at_hand_are_stored_under_their_digest(blobs: BlobStore, data: bytes) -> None:
+async def test_bytes_in_memory_are_stored_under_their_digest(blobs: BlobStore, data: bytes) -> None:
     stored_digest = await blobs.put(data)
 
     assert stored_digest == digest_of(data)
@@ -164,7 +164,7 @@ async def test_two_sends_of_one_stretch_at_once_do_not_mix(blobs: BlobStore) -> 
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
-async def test_bytes_that_are_not_the_announced_ones_are_not_kept(blobs: BlobStore, pieces: int) -> None:
+async def test_bytes_that_do_not_match_the_announced_digest_are_not_kept(blobs: BlobStore, pieces: int) -> None:
     step = -(-len(_DATA) // pieces)
     parts = [await blobs.stage("up", at, arriving(_DATA[at : at + step])) for at in range(0, len(_DATA), step)]
 
@@ -278,7 +278,7 @@ async def test_an_upload_id_cannot_walk_out_of_the_staging_folder(blobs: BlobSto
         await blobs.seal("up", [Part(0, 1, "../../../x")], 1, None)
 
 
-async def test_the_listings_tell_when_something_last_changed(blobs: BlobStore) -> None:
+async def test_the_listings_have_the_time_of_the_last_change(blobs: BlobStore) -> None:
     earliest = clock.now() - 2 * clock.SECOND
     sealed_digest = await _stored(blobs, b"x")
     latest = clock.now() + 2 * clock.SECOND

@@ -159,7 +159,7 @@ async def answering(answer: Callable[[bytes], bytes], folder: Path) -> AsyncIter
 
 
 @pytest.mark.usefixtures("credentials")
-async def test_a_blob_that_the_server_refuses_to_read_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+async def test_a_blob_that_the_server_refuses_to_read_is_not_treated_as_empty(tmp_path: Path) -> None:
     def answer(request: bytes) -> bytes:
         if request.startswith(b"HEAD"):
             stamp = b"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nETag: e\r\n"

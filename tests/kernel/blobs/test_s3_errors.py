@@ -132,7 +132,7 @@ async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguish
     assert "s3:PutObject" in reader
 
 
-async def test_a_missing_bucket_is_reported_and_not_taken_for_a_missing_blob(s3_endpoint: str) -> None:
+async def test_a_missing_bucket_is_reported_and_not_treated_as_a_missing_blob(s3_endpoint: str) -> None:
     missing = await operator_note(s3_endpoint, "nowhere")
     address = f"s3://nowhere?endpoint={s3_endpoint}&region=us-east-1&allow_http=true"
 

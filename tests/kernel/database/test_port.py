@@ -90,7 +90,7 @@ async def test_another_connection_sees_acknowledged_writes(database: Database, d
     await other_database.close()
 
 
-async def test_a_transaction_sees_its_own_writes_and_others_do_not(database: Database) -> None:
+async def test_a_transaction_sees_its_own_writes_and_other_transactions_do_not(database: Database) -> None:
     async with database.transaction() as transaction:
         await transaction.run(PUT, 1, "a")
 
@@ -179,7 +179,7 @@ async def test_a_reader_cannot_write(database: Database) -> None:
     assert await things(database) == []
 
 
-async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(database: Database) -> None:
+async def test_a_cancelled_transaction_has_no_effect_at_any_point_of_waiting(database: Database) -> None:
     async def write(number: int) -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, number, f"{number}")

@@ -81,7 +81,7 @@ async def test_a_port_where_no_server_listens_is_reported() -> None:
     assert "wr0ng" not in error_text.detail + error_text.remedy
 
 
-async def test_a_port_where_something_else_listens_is_reported() -> None:
+async def test_a_port_where_another_program_listens_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answering = threading.Thread(target=answer_as_a_page, args=(listener,))
         answering.start()

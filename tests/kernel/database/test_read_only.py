@@ -118,7 +118,7 @@ async def test_a_missing_file_is_unavailable_and_is_not_created(tmp_path: Path) 
     assert not path.exists()
 
 
-async def test_a_sqlite_file_that_is_missing_or_no_database_is_named_as_such(tmp_path: Path) -> None:
+async def test_a_sqlite_file_that_is_missing_or_no_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "shop.sql").write_text("CREATE TABLE note (k INTEGER PRIMARY KEY);\n" * 50)
 
     for name, reason in (("none.db", "does not exist, or may not be read"), ("shop.sql", "is not a SQLite database")):

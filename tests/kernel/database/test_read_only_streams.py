@@ -67,7 +67,7 @@ def change_theirs(address: str) -> None:
         connection.execute("ALTER TABLE big ADD COLUMN more integer")
 
 
-async def test_a_stream_that_nobody_reads_on_locks_nothing(existing: ExistingDatabase, address: str) -> None:
+async def test_an_abandoned_stream_locks_nothing(existing: ExistingDatabase, address: str) -> None:
     async with aclosing(existing.stream("SELECT id, n FROM big ORDER BY id")) as batches:
         rows_read = list(await anext(batches))
         await asyncio.to_thread(change_theirs, address)
@@ -77,7 +77,7 @@ async def test_a_stream_that_nobody_reads_on_locks_nothing(existing: ExistingDat
     assert rows_read == [(number, number) for number in range(COUNT)]
 
 
-async def test_streams_that_nobody_reads_on_keep_no_other_read_waiting(existing: ExistingDatabase) -> None:
+async def test_abandoned_streams_keep_no_other_read_waiting(existing: ExistingDatabase) -> None:
     async with AsyncExitStack() as stack:
         for _ in range(6):
             batches = await stack.enter_async_context(aclosing(existing.stream("SELECT id FROM big")))

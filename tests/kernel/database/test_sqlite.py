@@ -166,7 +166,7 @@ async def test_all_who_wait_for_another_process_give_up_together(database: Sqlit
     other_connection.close()
 
 
-async def test_a_transaction_that_holds_up_the_others_makes_them_unavailable(database: SqliteDatabase) -> None:
+async def test_a_transaction_that_delays_other_transactions_makes_them_unavailable(database: SqliteDatabase) -> None:
     entered, may_go = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:

@@ -109,7 +109,7 @@ SELECT count(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname
 """
 
 
-async def test_anyone_who_asks_while_a_read_is_under_way_gets_a_later_one(postgres_url: str) -> None:
+async def test_a_caller_during_a_read_gets_the_result_of_a_later_read(postgres_url: str) -> None:
     database = await open_database(postgres_url, schema="shop")
     async with database.transaction() as transaction:
         await transaction.run(SLOW_TABLE)

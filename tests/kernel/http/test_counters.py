@@ -129,7 +129,7 @@ def test_eight_processes_together_are_allowed_exactly_the_limit(tmp_path: Path) 
     assert [_end(hammer) for hammer in hammers] == [0] * 8
 
 
-def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
+def test_other_workers_count_on_after_a_worker_is_killed_during_a_count(
     counters: SharedMemoryCounters, tmp_path: Path
 ) -> None:
     rng = random.Random(7)
@@ -149,7 +149,9 @@ def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
         assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == quota.remaining - 1
 
 
-def test_a_stopped_worker_with_the_lock_does_not_stop_others(counters: SharedMemoryCounters, tmp_path: Path) -> None:
+def test_a_stopped_worker_with_the_lock_does_not_stop_other_workers(
+    counters: SharedMemoryCounters, tmp_path: Path
+) -> None:
     holder = _run(_HOLDER, str(tmp_path / "counters.lock"))
     assert _line(holder) == "held"
 

@@ -41,7 +41,7 @@ def test_a_changed_cursor_is_refused(position: Position, data: st.DataObject) ->
 
 
 @given(st.text(max_size=200))
-def test_no_text_is_taken_for_a_cursor(text: str) -> None:
+def test_no_arbitrary_text_is_accepted_as_a_cursor(text: str) -> None:
     with pytest.raises(InvalidCursor):
         cursor.read(SIGNER, text, "products")
 

@@ -87,7 +87,7 @@ def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: Serv
     assert received == b"" or parsed(received)[0] == 408
 
 
-def test_an_idle_connection_is_closed_without_a_word(server: ServedProcess) -> None:
+def test_an_idle_connection_is_closed_without_a_response(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/"))
         assert one_answer(connection)[0] == 200

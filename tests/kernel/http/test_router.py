@@ -88,7 +88,7 @@ def test_a_route_at_the_root_has_no_prefix() -> None:
         ROUTER.match("GET", "/api/health")
 
 
-def test_a_wrong_method_is_answered_with_the_right_ones() -> None:
+def test_a_wrong_method_is_answered_with_the_allowed_methods() -> None:
     with pytest.raises(MethodNotAllowed) as refusal:
         ROUTER.match("DELETE", "/api/things")
 
@@ -120,7 +120,7 @@ def test_the_same_endpoint_twice_is_refused() -> None:
         Router((new_route("GET", "/a/{id}"), new_route("GET", "/a/{name}/b")), "")
 
 
-def test_a_route_needs_words_for_people() -> None:
+def test_a_route_needs_a_summary_for_people() -> None:
     async def silent(call: Request[None, RequestCaller, Nothing, Nothing]) -> Response:
         return no_content()
 

@@ -59,7 +59,7 @@ def test_a_header_over_its_limit_is_answered_431(server: ServedProcess, is_ended
     assert parsed(received)[0] == 431
 
 
-def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: ServedProcess) -> None:
+def test_a_header_over_its_limit_is_refused_also_in_two_reads(server: ServedProcess) -> None:
     head = request("GET", "/", f"X-Long: {'a' * (120 << 10)}")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:60_000], head[60_000:])
@@ -68,7 +68,7 @@ def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: ServedP
     assert parsed(received)[0] == 431
 
 
-def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
+def test_a_header_just_within_its_limit_is_accepted(server: ServedProcess) -> None:
     bare_length = len(request("GET", "/", "Connection: close", "X-Long: "))
     head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - bare_length)}")
     with server.connect() as connection:
@@ -78,7 +78,7 @@ def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
     assert parsed(received)[0] == 200
 
 
-def test_a_large_body_that_comes_with_the_end_of_its_header_is_taken(server: ServedProcess) -> None:
+def test_a_large_body_that_arrives_with_the_end_of_its_header_is_accepted(server: ServedProcess) -> None:
     size = 200_000
     head = request("POST", "/size", f"Content-Length: {size}", "Connection: close")
     with server.connect() as connection:

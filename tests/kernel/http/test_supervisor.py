@@ -150,7 +150,7 @@ def test_a_stop_is_bounded_though_no_worker_ends(system: FakeSystem, stalls: boo
     assert min(at_s for at_s, _, number in system.sent if number == signal.SIGKILL) >= began_s + GRACE_S
 
 
-def test_a_second_ctrl_c_kills_those_that_outlast_the_others_as_well(system: FakeSystem) -> None:
+def test_a_second_ctrl_c_also_kills_the_programs_that_outlast_the_others(system: FakeSystem) -> None:
     two_programs = supervisor(Program("store", 2), Program("operator", 1, outlasts=True))
     everyone = system.serve(two_programs)
     two_programs._bell.signals = bytes([signal.SIGINT])

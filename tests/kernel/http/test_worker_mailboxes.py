@@ -38,7 +38,7 @@ async def single_worker() -> AsyncIterator[WorkerMailboxes]:
     mailboxes.close()
 
 
-async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(siblings: WorkerMailboxes) -> None:
+async def test_each_worker_answers_for_itself_and_a_silent_worker_has_no_answer(siblings: WorkerMailboxes) -> None:
     async with (
         siblings.answering(0, saying("first: ")),
         siblings.answering(2, saying("third: ")),

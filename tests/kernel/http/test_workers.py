@@ -70,7 +70,7 @@ def test_a_worker_that_is_killed_is_replaced(folder: Path) -> None:
     assert "a worker died and is replaced" in server.log.read_text()
 
 
-def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
+def test_while_a_worker_is_replaced_the_other_workers_answer(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         victims = sorted(workers(server))[:2]
@@ -83,7 +83,7 @@ def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
     assert statuses == [200] * 50
 
 
-def test_a_worker_that_dies_while_another_is_replaced_is_replaced_as_well(folder: Path) -> None:
+def test_a_worker_that_dies_while_another_is_replaced_is_also_replaced(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         first_worker, second_worker = sorted(workers(server))[:2]
@@ -104,7 +104,7 @@ def test_no_worker_survives_the_parent(folder: Path) -> None:
         wait_until(lambda: not any(is_running(pid) for pid in orphans))
 
 
-def test_a_stop_lets_the_requests_of_every_worker_end(folder: Path) -> None:
+def test_a_stop_waits_for_the_requests_of_every_worker(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         connections = [server.connect() for _ in range(30)]
@@ -251,7 +251,7 @@ def test_a_worker_that_cannot_start_again_is_tried_again_after_growing_pauses(fo
 
 
 @pytest.mark.parametrize("failing", [0, 2])
-def test_a_worker_that_cannot_start_ends_all_with_its_words(folder: Path, failing: int) -> None:
+def test_a_worker_that_cannot_start_ends_the_server_with_its_message(folder: Path, failing: int) -> None:
     with start(folder / "log", workers=WORKERS, failing=failing) as process:
         output, _ = process.communicate(timeout=60)
 

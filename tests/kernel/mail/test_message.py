@@ -14,7 +14,7 @@ EXPECTED = ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted"]
 
 
 @pytest.mark.parametrize("address", ["ann@example.com", "a.b+c@sub.example.com", "o'neil@localhost", "a@x-y.z"])
-def test_an_address_is_taken(address: str) -> None:
+def test_a_valid_address_is_accepted(address: str) -> None:
     assert is_address(address)
     assert compose(OF, address, "Hello", "text")["To"] == address
 

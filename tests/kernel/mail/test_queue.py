@@ -104,7 +104,7 @@ async def test_an_undeliverable_email_is_logged_without_its_address() -> None:
     assert "ann@" not in str(lines.lines)
 
 
-async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
+async def test_a_fault_in_writing_an_email_is_logged_and_the_queue_continues() -> None:
     mail, lines = FlakyTransport(), LineLog()
     rooms = MailQueue(mail, lines)
 

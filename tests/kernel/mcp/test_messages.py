@@ -68,7 +68,7 @@ def test_a_fault_and_an_answer_carry_the_id(identity: object) -> None:
     assert json.loads(JsonRpcError(-32601, "no").encoded(request.id))["id"] == identity
 
 
-def test_a_fault_without_an_id_has_no_such_member() -> None:
+def test_an_error_without_an_id_has_no_member_id() -> None:
     assert json.loads(JsonRpcError(-32700, "no", data={"a": 1}).encoded()) == {
         "jsonrpc": "2.0",
         "error": {"code": -32700, "message": "no", "data": {"a": 1}},
@@ -87,5 +87,5 @@ def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[" * 500_000, b'{"a":' * 500_000, b'{"jsonrpc":"2.0","params":' + b"[" * 500_000])
-def test_depth_is_no_way_to_break_the_reader(body: bytes) -> None:
+def test_deeply_nested_json_does_not_break_the_reader(body: bytes) -> None:
     assert isinstance(outcome(body), JsonRpcError)

@@ -124,7 +124,7 @@ def test_damage_names_each_place_and_no_other() -> None:
     ]
 
 
-def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> None:
+def test_a_cut_is_distinguished_from_a_change_where_possible() -> None:
     encrypted = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
     head = len(encrypted) - 3 * SEALED_CHUNK
     at = [0, 1, len("age-encryption.org/v1\n"), 100, head - 16, head, head + SEALED_CHUNK, head + 2 * SEALED_CHUNK]

@@ -119,7 +119,7 @@ def test_a_signature_of_the_previous_key_is_still_accepted() -> None:
     assert not previous_signer.verify(b"page", next_signer.sign(b"page"))
 
 
-def test_a_caller_given_key_signs_as_well() -> None:
+def test_a_key_given_by_the_caller_signs_too() -> None:
     signer = encryption.signer_for(b"a key of the caller", "address")
 
     assert signer.verify(b"/download", signer.sign(b"/download"))

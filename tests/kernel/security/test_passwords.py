@@ -143,7 +143,7 @@ async def test_nothing_behind_a_password_is_left_unread() -> None:
         await passwords.hash_password(long_password + "x")
 
 
-async def test_a_password_that_is_hard_to_guess_is_one_whatever_is_known() -> None:
+async def test_a_password_that_is_hard_to_guess_is_accepted() -> None:
     password_hash = await passwords.hash_password("tinsel under a harbour", "ada.lovelace@northwind.example")
 
     assert await passwords.verify("tinsel under a harbour", password_hash)

@@ -160,7 +160,7 @@ async def test_of_an_endless_answer_the_head_is_enough(post: ObservedOutbox, rec
     assert [delivery.state for delivery in await post.deliveries(webhook_id)] == ["delivered"]
 
 
-async def test_a_hanging_receiver_does_not_delay_others(
+async def test_a_hanging_receiver_does_not_delay_other_receivers(
     post: ObservedOutbox, receiver: Receiver, other: Receiver
 ) -> None:
     await post.add(receiver.url)

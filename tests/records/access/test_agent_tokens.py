@@ -114,7 +114,7 @@ async def test_a_revoked_token_is_refused_at_once(office: Office) -> None:
     assert (await office.value("bob", "agent_token.get", id=record["id"]))["ended_at"]
 
 
-async def test_only_callers_with_the_right_revoke_anothers_token(office: Office) -> None:
+async def test_only_callers_with_the_right_revoke_the_token_of_another_person(office: Office) -> None:
     await office.agent("bob")
     record = (await office.value("bob", "agent_token.list"))[0]
 

@@ -31,7 +31,7 @@ async def test_a_session_is_valid_for_twelve_hours(office: Office) -> None:
 
 
 @pytest.mark.parametrize("username", ["ALICE", "Alice", "aLiCe"])
-async def test_a_person_signs_in_with_the_user_name_in_whatever_case(office: Office, username: str) -> None:
+async def test_a_person_signs_in_with_the_user_name_in_any_case(office: Office, username: str) -> None:
     answer = await _sign_in(office.http, username, PASSWORD)
 
     assert answer.status_code == 200
@@ -92,7 +92,9 @@ async def test_a_clock_set_back_does_not_extend_a_lock(office: Office, back_s: i
 
 
 @pytest.mark.parametrize("failure_count", [1, 4])
-async def test_failures_before_the_clock_went_back_do_not_hide_those_after(office: Office, failure_count: int) -> None:
+async def test_failures_before_the_clock_went_back_do_not_hide_later_failures(
+    office: Office, failure_count: int
+) -> None:
     for _ in range(failure_count):
         await _sign_in(office.http, "alice", "wrong")
 
@@ -141,7 +143,7 @@ async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
 
 
 @pytest.mark.parametrize("rooms", ["sqlite"], indirect=True)
-async def test_a_person_is_found_by_an_index_in_whatever_case(office: Office) -> None:
+async def test_a_person_is_found_by_an_index_in_any_case(office: Office) -> None:
     """Anyone may try to sign in, so an attempt must not read all people."""
     database = office.service.records.database
     steps = await database.scan(f"EXPLAIN QUERY PLAN {people.BY_USERNAME}", "alice", "Alice")

@@ -114,7 +114,7 @@ async def test_a_revision_counts_only_visible_changes(office: Office) -> None:
     assert changed_lead["revision"] == revision_before + 1
 
 
-async def test_restricted_fields_stay_with_their_roles_whatever_is_granted(office: Office) -> None:
+async def test_restricted_fields_stay_with_their_roles_under_any_grant(office: Office) -> None:
     await office.person("dan", {"model": "party", "commands": "*", "clear": "*", "write": "*"})
 
     assert await office.denied("dan", "party.list", limit=1) == ["party.tax_id"]

@@ -28,7 +28,7 @@ def condition(name: str, op: str = "is_null", value: object = True) -> dict[str,
     return {"field": name, "op": op, "value": value}
 
 
-async def test_no_ref_to_a_model_that_is_not_read_is_shown_named_or_taken(office: Office) -> None:
+async def test_no_ref_to_a_model_that_the_caller_cannot_read_is_shown_named_or_accepted(office: Office) -> None:
     refs_by_model = refs(office)
     for model, names in refs_by_model:
         agent = await office.agent("root", f"{model.name}.*", name=f"agent for {model.name}")
@@ -113,7 +113,7 @@ async def test_an_agent_learns_whose_its_own_plans_and_tokens_are(office: Office
     }
 
 
-async def test_an_agent_that_reads_tokens_of_others_learns_only_of_its_own_person(office: Office) -> None:
+async def test_an_agent_that_reads_all_tokens_learns_only_its_own_person(office: Office) -> None:
     await office.agent("alice", "lead.*")
     agent = await office.agent("root", "agent_token.list")
     root = (await office.first_record("user", username="root"))["id"]

@@ -190,9 +190,7 @@ async def test_failed_when_a_reference_is_in_the_way_and_the_agent_does_not_lear
     assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "refused"
 
 
-async def test_only_who_could_run_the_command_decides_and_to_others_it_does_not_exist(
-    office: Office, agent: str
-) -> None:
+async def test_only_a_person_who_could_run_the_command_sees_and_decides_the_plan(office: Office, agent: str) -> None:
     plan_id, _ = await _plan(office, agent)
 
     for who in ("bob", "carol", agent):
@@ -247,7 +245,7 @@ async def test_a_hundred_plans_may_be_pending(office: Office, agent: str) -> Non
     assert "100" in await office.refusal_of(agent, "lead.delete", id=leads[100]["id"], cascade=True)
 
 
-async def test_a_setting_asks_for_others_of_a_role_and_above_an_amount(office: Office, agent: str) -> None:
+async def test_a_setting_requires_other_people_of_a_role_above_an_amount(office: Office, agent: str) -> None:
     when = '{"field": "expected_revenue_minor", "op": "gt", "value": 1000}'
     value = f'{{"not_owner": true, "group": "administrator", "when": {when}}}'
     await office.value("root", "setting.create", title="approval:lead.update", value=value)
@@ -260,7 +258,7 @@ async def test_a_setting_asks_for_others_of_a_role_and_above_an_amount(office: O
     assert (await office.approve("root", plan_id)).json()["value"]["state"] == "executed"
 
 
-async def test_steps_are_approved_as_one_and_refer_to_what_earlier_ones_create(office: Office, agent: str) -> None:
+async def test_steps_are_approved_together_and_refer_to_records_of_earlier_steps(office: Office, agent: str) -> None:
     steps = [
         {"command": "party.create", "input": {"name": "Ada Lovelace", "kind": "person"}},
         {"command": "lead.create", "input": {"title": "For Ada", "party": {"$step": 0}}},

@@ -42,7 +42,7 @@ async def watch_plans(office: Office, who: str, since: int, expected_plans: set[
     return since
 
 
-async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(office: Office, agent: str) -> None:
+async def test_a_plan_that_is_committed_after_the_cursor_was_read_is_reported(office: Office, agent: str) -> None:
     first_lead, second_lead = await lead(office, "Slow"), await lead(office, "Quick")
     await office.proposed(agent, "lead.delete", id=await lead(office, "Before"))
     authorization = [(name.lower().encode(), value.encode()) for name, value in office.headers(agent).items()]
@@ -95,7 +95,7 @@ async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> No
     assert (await office.value("alice", "plan.watch", since=answer["cursor"]))["plans"] == []
 
 
-async def test_a_cursor_does_not_show_the_changes_of_others(office: Office, agent: str) -> None:
+async def test_a_cursor_does_not_reveal_plans_of_other_agents(office: Office, agent: str) -> None:
     other_agent = await office.agent("alice", label="another")
     watching = await office.agent("alice", label="watching")
     own_plan = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))

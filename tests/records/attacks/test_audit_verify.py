@@ -37,7 +37,7 @@ async def test_an_administrator_is_shown_what_was_read_and_what_is_wrong(office:
     assert report_before["checked_at"] < report_after["checked_at"]
 
 
-async def test_an_auditor_learns_that_something_is_wrong_but_neither_how_much_nor_where(
+async def test_an_auditor_learns_that_the_audit_is_damaged_but_neither_how_much_nor_where(
     office: Office,
 ) -> None:
     await office.person("dan", AUDITOR)

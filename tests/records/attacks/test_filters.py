@@ -26,7 +26,7 @@ async def test_an_agent_cannot_spell_out_error_or_digest_of_its_plan_by_filters(
         assert response_texts == unknown
 
 
-async def test_a_filter_on_the_audit_does_not_tell_which_hidden_fields_were_changed(office: Office) -> None:
+async def test_a_filter_on_the_audit_does_not_reveal_which_hidden_fields_were_changed(office: Office) -> None:
     await office.person("dan", TITLES, AUDIT)
     for who in ("dan", await office.agent("dan", "*")):
         unknown = await _asked(office, who, "audit_entry", "nothing")
@@ -37,7 +37,7 @@ async def test_a_filter_on_the_audit_does_not_tell_which_hidden_fields_were_chan
             assert response_texts == unknown
 
 
-async def test_the_audit_does_not_tell_by_its_numbers_how_many_entries_are_hidden(office: Office) -> None:
+async def test_the_numbers_of_the_audit_do_not_reveal_how_many_entries_are_hidden(office: Office) -> None:
     await office.person("dan", TITLES, AUDIT)
     for who in ("dan", await office.agent("root", "*")):
         answer = (await office.call(who, "audit_entry.list", {"limit": 1})).json()

@@ -149,7 +149,7 @@ async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(
         assert sorted(entry["changes"]) == sorted(changed_names)
 
 
-async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(
+async def test_a_value_that_another_person_derives_from_a_guess_does_not_share_a_token(
     cards: InProcessService, agent: Caller
 ) -> None:
     root = cards.administrator()

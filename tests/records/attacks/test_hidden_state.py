@@ -64,7 +64,7 @@ async def test_an_agent_does_not_learn_from_a_line_whether_the_hidden_invoice_is
         await office.proposed(agent, "invoice_line.update", id=line, description="x")
 
 
-async def test_an_agent_that_only_creates_does_not_learn_which_values_are_taken(office: Office) -> None:
+async def test_an_agent_that_only_creates_does_not_learn_which_values_are_in_use(office: Office) -> None:
     taken_sku = (await office.first_record("product"))["sku"]
     for scopes in (("product.create",), ("product.create", "product.get")):
         agent = await office.agent("carol", *scopes, name=" and ".join(scopes))

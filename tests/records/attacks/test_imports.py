@@ -36,7 +36,7 @@ async def test_a_field_may_be_as_long_as_a_long_text(office: Office) -> None:
 
 
 @pytest.mark.parametrize("csv", ['title\n"x', 'title\n"x"y\n'])
-async def test_a_broken_csv_is_refused_in_the_products_own_words(office: Office, csv: str) -> None:
+async def test_a_broken_csv_is_refused_with_a_message_of_our_own(office: Office, csv: str) -> None:
     answer = await office.call("alice", "lead.import", {"csv": csv})
 
     assert answer.status_code == 400

@@ -49,7 +49,7 @@ async def write_values(book: InProcessService, agent: Caller, **values: str) -> 
 
 
 @pytest.mark.parametrize("field", ["name", "nickname", "notes", "summary", "remark"])
-async def test_a_token_fits_or_not_whatever_the_length_of_its_value(
+async def test_whether_a_token_fits_does_not_depend_on_the_length_of_its_value(
     book: InProcessService, agent: Caller, field: str
 ) -> None:
     answer_texts: list[list[str]] = []

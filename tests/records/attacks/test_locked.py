@@ -13,7 +13,7 @@ async def _paid_up(office: Office) -> dict[str, Any]:
     return await office.first_record("invoice", id=invoice["id"])
 
 
-async def test_an_update_that_moves_a_locked_record_changes_nothing_else_of_it(office: Office) -> None:
+async def test_an_update_that_moves_a_locked_record_changes_no_other_field(office: Office) -> None:
     invoice = await _paid_up(office)
     other_party = next(party["id"] for party in await office.all("party") if party["id"] != invoice["party"])
     for who in ("carol", await office.agent("carol", "*")):

@@ -61,7 +61,9 @@ async def test_anyone_who_sees_the_field_and_its_source_masked_may_approve(offic
     assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other_lead["contact_email"]
 
 
-async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read_it_anywhere(office: Office) -> None:
+async def test_a_value_that_no_record_has_any_more_is_shown_only_to_callers_who_could_read_it_anywhere(
+    office: Office,
+) -> None:
     plan, tax_id = await propose_copy(office)
     party = await office.first_record("party", tax_id=tax_id)
     await office.value("carol", "party.update", id=party["id"], tax_id="XX1")
@@ -76,7 +78,7 @@ async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read
     assert (await office.value("agent", "plan.withdraw", id=plan))["state"] == "withdrawn"
 
 
-async def test_a_linked_value_others_hold_is_no_more_shown_by_a_plan_that_was_decided(office: Office) -> None:
+async def test_a_decided_plan_no_longer_shows_a_linked_value_of_other_records(office: Office) -> None:
     agent = await office.agent("alice", "*")
     lead, other_lead = await office.value(agent, "lead.list", limit=2)
     await office.value("root", "setting.create", title="approval:lead.update", value="{}")

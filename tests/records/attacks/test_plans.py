@@ -214,7 +214,7 @@ async def test_records_locked_with_a_record_are_part_of_the_shown_plan(office: O
     assert (answer.status_code, answer.json()["state"]) == (400, "stale")
 
 
-async def test_more_approvals_asked_for_later_are_asked_of_plans_that_wait(office: Office) -> None:
+async def test_an_approval_that_is_required_later_also_applies_to_waiting_plans(office: Office) -> None:
     agent = await office.agent("alice", "*")
     plan = await office.proposed(agent, "lead.delete", id=await lead(office))
     await asks(office, "lead.delete", n=2)

@@ -62,7 +62,7 @@ async def test_a_link_ends_when_its_maker_no_longer_has_all_that_the_person_has(
 
 
 @pytest.mark.parametrize("title", ["administrator", "accountant", "clerk"])
-async def test_titles_that_modules_know_are_neither_taken_nor_given(office: Office, title: str) -> None:
+async def test_role_titles_of_modules_can_neither_be_changed_nor_chosen(office: Office, title: str) -> None:
     await office.person("hr", ROLES)
     for who in ("hr", "root"):
         assert "title" in await office.refusal_of(who, "role.update", id=await _role(office, title), title="old")
@@ -73,7 +73,7 @@ async def test_titles_that_modules_know_are_neither_taken_nor_given(office: Offi
     assert (await office.call("hr", "invoice.list", {"limit": 1})).status_code == 404
 
 
-async def test_a_title_by_which_a_setting_asks_for_approval_is_not_taken(office: Office) -> None:
+async def test_a_role_title_in_an_approval_setting_cannot_be_chosen(office: Office) -> None:
     await office.person("hr", ROLES, MEMBERS)
     await office.value("root", "setting.create", title="approval:lead.delete", value='{"group": "treasurers"}')
     assert "title" in await office.refusal_of("hr", "role.create", title="treasurers")
@@ -146,7 +146,7 @@ async def test_rows_bind_what_is_made_and_what_a_change_leaves(office: Office) -
     assert (await office.first_record("grant", id=grant["id"]))["model"] == "ticket"
 
 
-async def test_records_are_neither_made_for_others_nor_given_away_beyond_the_rows(office: Office) -> None:
+async def test_records_outside_of_the_row_rules_are_neither_created_nor_given_away(office: Office) -> None:
     ann = await office.person("ann", {"model": "lead", "commands": "*", "clear": "*", "write": "*", "rows": OWN_LEADS})
     alice = await _user(office, "alice")
     seeing = {"model": "user", "commands": "get,list", "clear": "username"}

@@ -18,7 +18,7 @@ async def leads_of(office: Office) -> tuple[dict[str, Any], str]:
     return await office.value("agent", "lead.get", id=own_lead["id"]), hers["id"]
 
 
-async def test_a_copy_to_a_record_that_others_see_is_proposed(office: Office) -> None:
+async def test_a_copy_to_a_record_that_other_people_see_is_proposed(office: Office) -> None:
     own_lead, hers = await leads_of(office)
 
     await office.proposed("agent", "lead.update", id=hers, contact_email=own_lead["contact_email"])

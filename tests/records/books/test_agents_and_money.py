@@ -142,7 +142,7 @@ async def test_no_setting_lifts_what_is_always_proposed(office: Office, command:
     assert reason == f"setting.value: n must be 1 or more, since no setting lifts the approval of {command}"
 
 
-async def test_a_setting_that_lifts_says_nothing_else(office: Office) -> None:
+async def test_a_setting_that_lifts_an_approval_has_no_other_member(office: Office) -> None:
     for value in ('{"n": 0, "group": "accountant"}', '{"n": 0, "not_owner": true}', '{"n": -1}'):
         reason = await office.refusal_of("root", "setting.create", title="approval:payment.create", value=value)
         assert "0 alone lifts approval" in reason

@@ -74,7 +74,7 @@ async def test_an_overpaid_invoice_is_paid_back_before_it_is_settled(office: Off
         ({"amount_minor": 5, "paid_on": "2001-01-01"}, "paid_on is at least invoice.issued"),
     ],
 )
-async def test_amount_and_day_of_a_payment_are_possible_ones(
+async def test_amount_and_day_of_a_payment_must_be_possible(
     office: Office, values: dict[str, object], reason: str
 ) -> None:
     invoice = (await posted(office))["id"]

@@ -160,7 +160,7 @@ async def test_cascade_is_true_or_false(office: Office, cascade: object) -> None
     )
 
 
-async def test_delete_with_cascade_takes_along_what_belongs_to_it_and_empties_other_refs(office: Office) -> None:
+async def test_delete_with_cascade_deletes_dependent_records_and_empties_other_refs(office: Office) -> None:
     party = await office.value("root", "party.create", name="Gone Ltd")
     address = await office.value(
         "root", "address.create", party=party["id"], street="1 Road", city="Graz", country="AT"

@@ -31,7 +31,7 @@ async def test_post_auth_login_answers_401_to_wrong_credentials(office: Office, 
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_post_auth_login_answers_429_when_locked_out_whatever_the_password(office: Office) -> None:
+async def test_post_auth_login_answers_429_for_any_password_when_locked_out(office: Office) -> None:
     wrong_login = {"username": "bob", "password": "wrong"}
     for _ in range(5):
         assert (await office.http.post("/api/auth/login", json=wrong_login)).status_code == 401
@@ -283,7 +283,7 @@ async def test_a_body_not_sent_as_json_is_415(office: Office, path: str, content
     assert (answer.status_code, list(answer.json())) == (415, ["error"])
 
 
-async def test_a_json_type_with_its_charset_is_taken(office: Office) -> None:
+async def test_a_json_type_with_its_charset_is_accepted(office: Office) -> None:
     headers = office.headers("alice") | {"Content-Type": "application/json; charset=utf-8"}
 
     assert (await office.http.post("/api/lead/list", content=b'{"limit":1}', headers=headers)).status_code == 200
@@ -309,7 +309,7 @@ async def test_no_answer_is_to_be_sniffed(office: Office) -> None:
         assert (answer.status_code, answer.headers["x-content-type-options"]) == (status, "nosniff"), path
 
 
-async def test_a_body_over_8_mib_is_413_before_anything_else(office: Office) -> None:
+async def test_a_body_over_8_mib_is_413_before_any_other_check(office: Office) -> None:
     answer = await office.http.post("/api/lead/list", content=b" " * ((8 << 20) + 1))
 
     assert answer.status_code == 413

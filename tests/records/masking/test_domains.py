@@ -71,7 +71,7 @@ async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: I
         await book.value(later_caller, "contact", "create", email=old)
 
 
-async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: InProcessService) -> None:
+async def test_a_domain_whose_tokens_have_expired_is_not_used_again(book: InProcessService) -> None:
     person = await book.member()
     contact_id = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     first_token_id = await book.issue_agent_token(person)

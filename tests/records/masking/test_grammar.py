@@ -81,7 +81,7 @@ def test_near_misses_are_no_tokens_and_are_noticed(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["EMAIL_123", "[EMAIL_123]", "<EMAIL_123>", "EMAIL_1-PHONE_2", "email", "e-mail 12", "EMAIL: 12", "taxi_x"]
 )
-def test_tokens_and_plain_words_are_no_near_misses(text: str) -> None:
+def test_tokens_and_plain_words_are_not_reported_as_mistyped_tokens(text: str) -> None:
     assert GRAMMAR.near_miss(text) is None
 
 

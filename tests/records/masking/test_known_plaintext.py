@@ -153,7 +153,7 @@ async def test_the_history_and_the_plans_of_a_record_show_its_token(book: InProc
     assert [entry["changes"]["email"][1] == joined for entry in reversed(entries)] == [True, True, False, True]
 
 
-async def test_deleting_what_it_wrote_does_not_tell_whether_others_hold_the_value(
+async def test_deleting_its_own_record_does_not_reveal_whether_other_records_have_the_value(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     existing_contact = await book.value(root, "contact", "create", email=KNOWN)

@@ -101,7 +101,7 @@ async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
     assert await refusal_of(book, agent, phone=wrong_token) == f"unknown token {wrong_token}"
 
 
-async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
+async def test_a_token_is_refused_in_a_field_that_is_read_in_clear(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, title="t", email="ada@example.com")
@@ -193,7 +193,7 @@ async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: In
         assert await refusal_of(book, caller, notes=f"to {foreign_email}") == f"unknown token {foreign_email}"
 
 
-async def test_equal_values_have_equal_tokens_where_the_label_is_linked_and_nowhere_else(
+async def test_equal_values_have_equal_tokens_only_where_the_label_is_linked(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     values = {"email": "a@example.com", "other_email": "a@example.com", "phone": "+44", "postcode": "1", "notes": "n"}

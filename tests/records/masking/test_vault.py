@@ -27,7 +27,7 @@ async def recounted(book: InProcessService) -> dict[int, int]:
     return {row[0]: row[1] for row in rows}
 
 
-async def test_each_distinct_linked_value_has_one_row_and_the_others_one_for_each_holder(
+async def test_each_distinct_linked_value_has_one_row_and_other_values_have_one_row_for_each_holder(
     book: InProcessService, root: Caller
 ) -> None:
     values = {"email": "ada@example.com", "other_email": "ada@example.com", "postcode": "1", "notes": "n"}
@@ -95,7 +95,7 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
 
 
 @pytest.mark.parametrize("is_held_elsewhere", [False, True])
-async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_others_hold_it(
+async def test_a_value_that_is_removed_and_returns_has_its_token_again(
     book: InProcessService, root: Caller, agent: Caller, *, is_held_elsewhere: bool
 ) -> None:
     if is_held_elsewhere:
@@ -169,7 +169,7 @@ async def test_values_held_in_one_batch_are_counted_once_each(book: InProcessSer
     assert all(0 <= entry.id < 1 << 48 for entry in held_batch)
 
 
-async def test_releasing_twice_as_often_as_held_leaves_nothing(book: InProcessService) -> None:
+async def test_more_releases_than_holds_leave_no_value(book: InProcessService) -> None:
     vault = book.service.engine.vault
     async with book.service.records.database.transaction() as transaction:
         (held_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
@@ -195,7 +195,7 @@ def test_a_sealed_copy_opens_with_its_key_alone(text: str) -> None:
     assert vault.seal(b"k" * 16, text) != sealed_text
 
 
-def test_keyed_hashes_tell_equal_from_other_and_differ_between_databases() -> None:
+def test_keyed_hashes_distinguish_values_and_differ_between_databases() -> None:
     vault, other_vault = Vault(b"1" * 32), Vault(b"2" * 32)
     hashes: Mapping[str, bytes] = {"a": vault.keyed(b"a"), "b": vault.keyed(b"b"), "other": other_vault.keyed(b"a")}
 

@@ -132,7 +132,7 @@ async def test_the_header_alone_is_not_enough(modern: McpDesk) -> None:
 
 
 @pytest.mark.parametrize("revision", ["1900-01-01", "2024-11-05"])
-async def test_an_unsupported_revision_is_refused_with_the_supported_ones(modern: McpDesk, revision: str) -> None:
+async def test_an_unsupported_revision_is_refused_with_the_supported_revisions(modern: McpDesk, revision: str) -> None:
     for message in (with_meta(request("tools/list"), protocolVersion=revision), request("tools/list")):
         answer = await send(modern, message, revision=revision)
         assert answer.status_code == 400

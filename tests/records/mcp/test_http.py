@@ -34,7 +34,7 @@ async def test_h1_a_request_is_answered_with_one_json_object(desk: McpDesk, revi
     ],
     ids=["initialized", "unknown", "result", "error"],
 )
-async def test_h2_a_notification_or_a_response_is_accepted_without_a_word(
+async def test_h2_a_notification_or_a_response_is_accepted_without_a_body(
     desk: McpDesk, revision: str, message: dict[str, object]
 ) -> None:
     answer = await desk.send(message, revision=revision)
@@ -80,7 +80,9 @@ async def test_h5_delete_is_not_allowed(desk: McpDesk) -> None:
     ],
 )
 @pytest.mark.parametrize("who", ["alice", ""])
-async def test_h6_a_page_of_another_site_is_refused_before_anything_else(desk: McpDesk, origin: str, who: str) -> None:
+async def test_h6_a_page_of_another_site_is_refused_before_any_other_check(
+    desk: McpDesk, origin: str, who: str
+) -> None:
     answer = await desk.send(PING, who, origin=origin)
 
     assert answer.status_code == 403
@@ -94,7 +96,7 @@ async def test_h7_a_page_of_this_machine_or_none_is_served(desk: McpDesk, origin
 
 @pytest.mark.parametrize("revision", [MODERN, "2024-11-05", "1999-01-01", "latest", "2025-11-25, 2025-06-18"])
 @pytest.mark.parametrize("message", [PING, initialize(NEW)], ids=["ping", "initialize"])
-async def test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_takes_for_a_newer_server(
+async def test_h8_the_refusal_of_an_unsupported_revision_is_not_mistaken_for_a_newer_server(
     desk: McpDesk, revision: str, message: dict[str, object]
 ) -> None:
     answer = await desk.send(message, revision=revision)
@@ -119,7 +121,7 @@ async def test_h10_initialize_may_carry_the_header(desk: McpDesk, revision: str)
 
 
 @pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/*;q=0.5", BOTH, "text/html"])
-async def test_h11_whatever_the_client_accepts_it_gets_json(desk: McpDesk, accept: str | None) -> None:
+async def test_h11_a_client_that_accepts_any_type_gets_json(desk: McpDesk, accept: str | None) -> None:
     answer = await desk.send(PING, accept=accept)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")

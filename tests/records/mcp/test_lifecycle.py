@@ -30,7 +30,7 @@ async def test_j1_the_id_comes_back_with_its_type(desk: McpDesk, raw: str) -> No
 
 @every_revision
 @pytest.mark.parametrize("raw", ["null", "1.5", "1.0", "1e3", "true", "[]", "{}", "-0.0"])
-async def test_j2_an_id_of_another_type_is_refused_and_not_taken_for_a_notification(
+async def test_j2_an_id_of_another_type_is_refused_and_not_treated_as_a_notification(
     desk: McpDesk, revision: str, raw: str
 ) -> None:
     answer = await desk.send(with_id(raw), revision=revision)

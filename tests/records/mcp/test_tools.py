@@ -96,7 +96,7 @@ REFUSED: list[tuple[str, bytes]] = [
 
 
 @every_revision
-async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: McpDesk, revision: str) -> None:
+async def test_o9_a_refused_input_is_a_result_with_the_error_text_of_rest(both: McpDesk, revision: str) -> None:
     agent = await both.office.agent("alice", "*")
     headers = {**both.office.headers(agent), "Content-Type": "application/json"}
     message = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}'
@@ -178,7 +178,7 @@ async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: McpDe
 
 
 @every_revision
-async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: McpDesk, revision: str) -> None:
+async def test_o16_the_response_is_the_only_message(desk: McpDesk, revision: str) -> None:
     """Whatever capabilities the client declares, the body of the response is the only message."""
     able = {"sampling": {}, "roots": {"listChanged": True}, "elicitation": {}}
     message = initialize(revision)
@@ -220,7 +220,7 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDe
     assert denied_names == ["party.tax_id"]
 
 
-async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
+async def test_o20_an_unavailable_service_is_an_internal_error_with_its_message(
     desk: McpDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run_unavailable(*arguments: object, **options: object) -> object:

@@ -70,7 +70,7 @@ async def test_the_agents_of_the_demonstration_have_called_and_been_refused(offi
     assert helper["refused_24h"] > 0
 
 
-async def test_decided_leads_of_the_demonstration_are_in_the_past_and_few_open_ones_are_overdue(
+async def test_decided_leads_of_the_demonstration_are_in_the_past_and_few_open_leads_are_overdue(
     office: Office,
 ) -> None:
     await demo_activity.add_activity(office.service.engine)

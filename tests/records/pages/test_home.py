@@ -117,7 +117,7 @@ async def test_calls_of_an_agent_are_logged_without_their_content(office: Office
     assert (used_token["calls_24h"], used_token["refused_24h"], used_token["proposals_open"]) == (4, 1, 1)
 
 
-async def test_the_calls_of_others_agents_are_hidden(office: Office) -> None:
+async def test_calls_of_agents_of_other_people_are_hidden(office: Office) -> None:
     agent = await office.agent("alice", label="mailbot")
     token = await office.first_record("agent_token", "alice", label="mailbot")
 

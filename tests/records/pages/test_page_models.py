@@ -84,7 +84,7 @@ async def test_malformed_tiles_are_refused(office: Office, tiles: object, text: 
     assert answer.startswith(text)
 
 
-async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: Office) -> None:
+async def test_favourites_belong_to_their_person_and_lead_to_pages_of_the_service(office: Office) -> None:
     await office.value("alice", "favourite.create", name="Leads", path="/models/lead")
 
     assert [favourite["name"] for favourite in await office.all("favourite", "alice")] == ["Leads"]

@@ -174,7 +174,7 @@ async def page(trade: InProcessService, caller: Caller, **query: Any) -> Any:
     return await trade.value(caller, "deal", "list", **query)
 
 
-async def test_pages_far_down_are_those_of_the_whole(trade: InProcessService, clerk: Caller) -> None:
+async def test_pages_far_down_equal_those_of_the_whole_list(trade: InProcessService, clerk: Caller) -> None:
     rng = random.Random(7)
     for order in ORDERS:
         for conditions in FILTERS:
@@ -216,7 +216,7 @@ async def test_a_change_before_the_page_moves_it(trade: InProcessService, clerk:
         assert await page(trade, clerk, **query, limit=10, offset=offset) == list_after[offset : offset + 10]
 
 
-async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: InProcessService, clerk: Caller) -> None:
+async def test_a_jump_during_other_writes_is_a_page_of_one_moment(trade: InProcessService, clerk: Caller) -> None:
     root = trade.administrator()
 
     async def write() -> None:

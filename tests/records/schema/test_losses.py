@@ -106,7 +106,7 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
         (Number, 1, lambda: Number(computed=_length_of_title), "a number cannot become a computed number"),
     ],
 )
-async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
+async def test_a_field_of_another_kind_begins_empty_on_request(
     database: Database, first_field: Any, value: int | str | None, after: Any, becomes: str
 ) -> None:
     other_model = model("other", title=Text())
@@ -200,7 +200,7 @@ async def test_a_field_becomes_required_once_no_record_is_without_it(database: D
     assert await column_of(database, "lead", "size") == [1, 2, 2]
 
 
-async def test_doubles_are_in_the_way_of_a_unique_field_and_their_value_is_not_reported(database: Database) -> None:
+async def test_duplicates_prevent_a_unique_field_and_their_value_is_not_reported(database: Database) -> None:
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
     doubles = [await put(database, "lead", mail="secret@example.com") for _ in range(2)]
     await put(database, "lead")

@@ -41,7 +41,7 @@ def served_routes(store: Store) -> dict[tuple[str, str], Route[Store]]:
 
 
 @pytest.mark.parametrize("path", ["/health", "/info"])
-async def test_health_and_info_come_in_four_formats_and_else_as_json(world: World, path: str) -> None:
+async def test_health_and_info_have_four_formats_and_json_by_default(world: World, path: str) -> None:
     plain_response = await world.call("GET", path)
     members = plain_response.json()
 

@@ -79,7 +79,7 @@ async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncCli
     assert draft["example"]["answer"]["channel"] == "stable"
 
 
-async def test_the_manual_shows_an_answer_wherever_there_is_one_in_json(http: httpx.AsyncClient) -> None:
+async def test_the_manual_shows_the_answer_of_each_endpoint_that_answers_json(http: httpx.AsyncClient) -> None:
     endpoints = (await http.get("/wiki.json")).json()["endpoints"]
     without_example = {
         endpoint["endpoint"]
@@ -175,7 +175,7 @@ async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.Async
             assert response.headers["content-type"].startswith(link["type"])
 
 
-async def test_security_txt_names_whom_to_tell_until_when_and_where_it_is(http: httpx.AsyncClient) -> None:
+async def test_security_txt_names_contact_expiry_and_its_address(http: httpx.AsyncClient) -> None:
     now = clock.from_datetime(datetime(2026, 3, 1, 15, 30, tzinfo=UTC))
     with clock.fixed(now):
         answer, later_response = await http.get(SECURITY), await http.get(SECURITY)

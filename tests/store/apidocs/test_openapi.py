@@ -215,7 +215,7 @@ def test_every_code_has_a_page_and_the_status_it_is_at(method: str, path: str, o
 
 
 @each_operation
-def test_every_answer_that_is_counted_says_where_the_caller_stands(
+def test_every_rate_limited_operation_documents_its_quota_headers(
     method: str, path: str, operation: dict[str, Any]
 ) -> None:
     route = _route(method, path)
@@ -234,7 +234,7 @@ def _route(method: str, path: str) -> Route[Any]:
     )
 
 
-def test_a_key_for_the_sandbox_is_marked_wherever_keys_are_shown() -> None:
+def test_a_key_for_the_sandbox_is_marked_in_every_list_of_keys() -> None:
     for method, path, operation in (operation.values for operation in OPERATIONS):
         is_known_by_key = {"ApiKey": []} in operation.get("security", [])
         codes = resolve_reference(operation["responses"].get("403", {})).get("x-codes", [])
@@ -284,7 +284,7 @@ def _headers_read(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
+def test_structs_of_the_same_name_are_described_separately() -> None:
     def struct_named(member: str) -> type[msgspec.Struct]:
         struct = msgspec.defstruct("Health", [(member, str | None, None)], omit_defaults=True)
         struct.__module__ = struct.__qualname__ = member

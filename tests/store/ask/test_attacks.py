@@ -34,7 +34,7 @@ async def test_odd_values_are_answered_or_refused(shelf: Store, question: str) -
 
 
 @pytest.mark.parametrize("which", ["any", "all", "none"])
-async def test_versions_are_compared_wherever_they_are_given(shelf: Store, which: str) -> None:
+async def test_versions_are_compared_with_every_combinator(shelf: Store, which: str) -> None:
     everything = Filter(find="releases", limit=100)
     newer = Filter(find="releases", where=Where(version=Values(**{which: (">1.0.0",)})), limit=100)
     exact = Filter(find="releases", where=Where(version=Values(**{which: ("1.0.0",)})), limit=100)
@@ -51,7 +51,7 @@ async def test_fields_are_those_of_the_products_that_the_filter_finds(shelf: Sto
     assert (none.total, two.total) == (0, 2)
 
 
-def test_a_filter_looks_for_a_bounded_number_of_words() -> None:
+def test_a_filter_searches_a_bounded_number_of_words() -> None:
     text = " ".join("abcdefghijklmnopqrstuvwxyz")
     question_filter = Filter(where=Where(text=Values(any=(text,))))
 
@@ -84,7 +84,7 @@ async def test_words_of_drafts_alone_correct_no_typing_error(shelf: Store) -> No
     assert "quill" in spelt
 
 
-async def test_one_license_is_looked_up_once_however_often_it_is_named(
+async def test_a_license_that_is_named_repeatedly_is_looked_up_once(
     shelf: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked_for: list[str] = []

@@ -139,7 +139,7 @@ async def test_a_question_of_two_thousand_characters_is_answered(shop: World) ->
     assert answer.json()["sources"] == []
 
 
-async def test_a_stream_tells_start_sources_deltas_and_the_whole_answer(shop: World) -> None:
+async def test_a_stream_has_start_sources_deltas_and_the_whole_answer(shop: World) -> None:
     whole_body = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "q1"})).json()
     answer = await shop.call("POST", "/ask", params={"stream": "true"}, json={"query": QUESTION, "query_id": "q1"})
 
@@ -152,7 +152,7 @@ async def test_a_stream_tells_start_sources_deltas_and_the_whole_answer(shop: Wo
     assert sse_events[-1] == ("done", whole_body)
 
 
-async def test_a_stream_is_not_taken_up_again(shop: World) -> None:
+async def test_a_stream_cannot_be_resumed(shop: World) -> None:
     headers = {"Last-Event-ID": "7"}
 
     assert (await shop.call("GET", "/ask", params={"q": "x", "stream": "true"}, headers=headers)).status_code == 204
@@ -182,7 +182,7 @@ async def test_a_refusal_after_the_head_is_the_last_event(
     assert "the database is busy" in json.dumps(sse_events[-1][1])
 
 
-async def test_products_are_compared_whatever_fields_are_sent(shop: World) -> None:
+async def test_products_are_compared_for_any_fields_sent(shop: World) -> None:
     text = "product=quill|hammer; answer=compare; fields=notes"
     answer = (await shop.call("GET", "/ask", params={"q": text})).json()
 
@@ -190,7 +190,7 @@ async def test_products_are_compared_whatever_fields_are_sent(shop: World) -> No
     assert [source["product"] for source in answer["sources"]] == ["hammer", "quill"]
 
 
-async def test_time_is_told_from_the_clock(shop: World) -> None:
+async def test_relative_times_are_computed_from_the_clock(shop: World) -> None:
     with clock.fixed(NOW):
         answer = await shop.call("GET", "/ask", params={"q": "What was released last week?"})
 

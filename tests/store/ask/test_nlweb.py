@@ -15,7 +15,7 @@ async def test_a_nested_question_has_the_meta_form(shop: World) -> None:
     assert body["results"][0]["grounding"]["source_urls"]
 
 
-async def test_what_cannot_be_told_is_a_failure_or_asks_back(shop: World) -> None:
+async def test_an_unanswerable_question_is_a_failure_or_an_elicitation(shop: World) -> None:
     failed = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "Which game is best?"}})
     elicitation = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "What is Slow?"}})
 

@@ -21,7 +21,7 @@ _FILTERS = (
 
 
 @pytest.mark.parametrize("walked", [1, 3, 1_000])
-async def test_products_are_the_same_however_far_the_catalog_is_walked(
+async def test_products_are_the_same_for_any_number_of_rows_read_from_the_catalog(
     shelf: Store, monkeypatch: pytest.MonkeyPatch, walked: int
 ) -> None:
     limited = [replace(each, limit=limit) for each in _FILTERS for limit in (1, 2, None)]

@@ -93,7 +93,7 @@ async def test_answers_are_the_same_whether_hidden_things_exist_or_not(store: St
         assert everything_of(await asked(store, question)) == everything_of(await asked(other_store, question))
 
 
-async def test_hidden_words_are_never_said(shelf: Store) -> None:
+async def test_hidden_words_are_never_in_an_answer(shelf: Store) -> None:
     for question in PROBES:
         answer_text = everything_of(await asked(shelf, question))
 
@@ -103,7 +103,9 @@ async def test_hidden_words_are_never_said(shelf: Store) -> None:
 
 
 @pytest.mark.parametrize("role", ["owner", "viewer"])
-async def test_a_token_sees_no_more_than_nobody(world: World, shelf: Store, role: Role, is_full: bool) -> None:
+async def test_a_token_sees_no_more_than_an_anonymous_caller(
+    world: World, shelf: Store, role: Role, is_full: bool
+) -> None:
     token = await world.person("owner@orrery.example", orrery=role)
 
     for question in PROBES[:: 1 if is_full else 2]:
@@ -113,7 +115,7 @@ async def test_a_token_sees_no_more_than_nobody(world: World, shelf: Store, role
         assert (await world.call("GET", "/ask", token, params=parameters)).json() == anonymous.json()
 
 
-async def test_a_product_taken_off_the_catalog_is_gone_from_the_next_answer(world: World, shelf: Store) -> None:
+async def test_a_product_removed_from_the_catalog_is_gone_from_the_next_answer(world: World, shelf: Store) -> None:
     token = await world.person("owner@orrery.example", orrery="owner")
     assert (await asked(shelf, "What is Stargazer?")).status == "answered"
 

@@ -37,7 +37,7 @@ STORY = [
 ]
 
 
-async def test_later_operations_see_what_earlier_ones_did(batches: Batches) -> None:
+async def test_later_operations_see_the_effects_of_earlier_operations(batches: Batches) -> None:
     results = await batches.results(STORY, mode="atomic")
 
     assert statuses(results) == [201, 201, 200, 200, 200, 200, 200, 200, 201, 200]
@@ -102,7 +102,7 @@ async def paused_batch(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[a
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-async def test_no_other_request_sees_anything_before_the_commit(
+async def test_no_other_request_sees_the_changes_before_the_commit(
     batches: Batches,
     paused_batch: tuple[asyncio.Event, asyncio.Event],
     is_good: bool,

@@ -36,7 +36,7 @@ SPELLINGS = {
 
 @modes
 @pytest.mark.parametrize("path", SPELLINGS)
-async def test_a_batch_in_a_batch_is_refused_however_it_is_spelt(batches: Batches, mode: str, path: str) -> None:
+async def test_a_batch_in_a_batch_is_refused_in_any_spelling(batches: Batches, mode: str, path: str) -> None:
     rows_before = await batches.all_rows()
 
     (result,) = await batches.results([post(path, INNER)], mode=mode)

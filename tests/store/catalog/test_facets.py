@@ -140,7 +140,7 @@ async def test_since_counts_days_and_the_filter_by_days_is_left_out_of_it(world:
     assert counts["kind"]["game"] == 2
 
 
-async def test_rare_tags_are_counted_where_they_are_asked_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rare_tags_are_counted_if_they_are_requested(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog_index, "MAX_WORDS", 1)
     monkeypatch.setattr(catalog_index, "MAX_STRAYS", 3)
     await world.product("north", "one", tags=["often"])

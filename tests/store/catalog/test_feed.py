@@ -36,7 +36,7 @@ async def test_a_feed_has_published_releases_newest_first_for_every_caller(world
         assert feed.findtext("atom:updated", namespaces=NAMES) == newest
 
 
-async def test_a_feed_without_releases_is_whole_and_one_of_a_draft_is_nobody_elses(world: World) -> None:
+async def test_a_feed_without_releases_is_complete_and_the_feed_of_a_draft_is_private(world: World) -> None:
     await world.product("north", "one")
     await world.product("north", "secret", status="draft")
 

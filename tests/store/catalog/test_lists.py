@@ -100,7 +100,7 @@ async def publish_release(world: World, token: str, slug: str, version: str, cha
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
 
 
-async def test_a_channel_is_a_filter_as_long_as_something_is_published_in_it(world: World) -> None:
+async def test_a_channel_is_a_filter_while_a_release_is_published_in_it(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for slug in ("a", "b", "c"):
         await world.product("north", slug)
@@ -130,7 +130,7 @@ async def test_free_products_can_be_filtered(world: World) -> None:
 
 
 @pytest.mark.parametrize("sort", ["title", "-published_at"])
-async def test_a_day_since_which_something_was_released_is_a_filter(world: World, sort: str) -> None:
+async def test_products_are_filtered_by_the_day_of_their_last_publication(world: World, sort: str) -> None:
     owner = await world.person("owner@north.example", north="owner")
     midnight = clock.from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
     for slug, seconds in (("a", -1), ("b", 0), ("c", 90_000), ("old", -9_000_000)):
@@ -197,7 +197,7 @@ async def test_a_filter_that_means_nothing_is_refused_by_its_name(world: World, 
     assert answer.json()["errors"][0]["parameter"] == name
 
 
-async def test_a_cursor_keeps_its_filters_and_goes_with_no_others(world: World) -> None:
+async def test_a_cursor_keeps_its_filters_and_is_refused_with_other_filters(world: World) -> None:
     for slug in ("a", "b", "c"):
         await world.product("north", slug, access="free")
     filters = {"access": "free", "published_since": "2020-01-01", "limit": "1"}

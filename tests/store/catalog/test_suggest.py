@@ -28,7 +28,7 @@ async def test_titles_are_found_by_the_beginning_of_their_words(world: World) ->
     assert (await suggested(world, "zzz"))["products"] == []
 
 
-async def test_a_typing_error_is_tolerated_where_nothing_else_is_found(world: World) -> None:
+async def test_a_typing_error_is_tolerated_if_nothing_matches_exactly(world: World) -> None:
     await world.product("north", "star-harbour")
 
     assert slugs((await suggested(world, "harbuor"))["products"]) == ["star-harbour"]

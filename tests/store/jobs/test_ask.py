@@ -140,7 +140,7 @@ async def test_a_wrong_payload_is_refused_where_it_is_wrong(
     assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
 
 
-async def test_a_job_is_for_those_who_may_publish(world: World, owner: str) -> None:
+async def test_a_job_requires_the_right_to_publish_in_its_organisation(world: World, owner: str) -> None:
     viewer = await world.person("viewer@north.example", north="viewer")
 
     assert (await world.call("POST", "/jobs", json=errand())).status_code == 401

@@ -79,7 +79,7 @@ async def test_an_attempt_that_takes_too_long_is_ended(world: World, owner: str,
     assert "took too long" in body["error"]["detail"]
 
 
-async def test_a_worker_that_stops_lets_a_job_end_or_gives_it_back(world: World, owner: str) -> None:
+async def test_a_worker_that_stops_waits_for_its_job_or_returns_it_to_the_queue(world: World, owner: str) -> None:
     async with working_on(world.store):
         short, long = await ask(world, owner, seconds=0.3), await ask(world, owner, seconds=60)
         await running(world.store, short)
@@ -117,7 +117,9 @@ async def test_lost_workers_are_no_attempts(world: World, owner: str, working: W
     assert (body["status"], body["attempts"]) == ("completed", 3)
 
 
-async def test_files_of_dead_attempts_are_removed_and_files_of_running_ones_are_kept(world: World, owner: str) -> None:
+async def test_files_of_dead_attempts_are_removed_and_files_of_running_attempts_are_kept(
+    world: World, owner: str
+) -> None:
     job_id = await ask(world, owner)
     claimed_job = await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested")
     data = Path(world.store.settings.data)

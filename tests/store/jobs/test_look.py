@@ -13,7 +13,9 @@ from tests.store.jobs.kinds import ask, effects, wait_for_job
 from tests.store.world import World
 
 
-async def test_a_job_of_others_is_as_missing_as_one_that_never_was(world: World, owner: str) -> None:
+async def test_a_job_of_another_organisation_cannot_be_distinguished_from_a_missing_job(
+    world: World, owner: str
+) -> None:
     south = await world.person("owner@south.example", south="owner")
     reader = await world.person_token("owner@north.example", "read:library")
     job_id = await ask(world, owner)

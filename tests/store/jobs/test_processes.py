@@ -68,7 +68,7 @@ async def test_a_stopped_worker_gives_its_job_back_and_leaves_nothing(world: Wor
     assert await world.store.database.fetch("SELECT id FROM job_worker") == []
 
 
-async def test_a_worker_dies_with_its_parent_whatever_it_does(world: World, owner: str) -> None:
+async def test_a_worker_dies_with_its_parent_during_any_work(world: World, owner: str) -> None:
     orders = jobs_worker_process.worker_config(world.store)
     parent = subprocess.Popen(
         [sys.executable, "-c", KEEPER, json.dumps(worker_process.COMMAND), orders.decode()], stdin=subprocess.PIPE

@@ -81,7 +81,7 @@ async def test_pages_hold_everything_once_in_order(world: World, owned_slugs: li
     assert await walk(world, token, limit) == owned_slugs
 
 
-async def test_fifty_are_shown_unless_a_limit_is_asked_for(world: World) -> None:
+async def test_fifty_products_are_shown_unless_a_limit_is_requested(world: World) -> None:
     token = await world.person("ann@example.com")
     products = [await world.product("north", f"p-{number}") for number in range(52)]
     await world.grant("ann@example.com", *products)
@@ -141,7 +141,7 @@ async def test_an_organisation_and_its_owner_have_libraries_of_their_own(world: 
     assert (await world.call("GET", "/library", person)).json() == []
 
 
-async def test_owned_products_keep_their_place_when_they_are_renamed_or_taken_off(
+async def test_owned_products_keep_their_position_when_they_are_renamed_or_archived(
     world: World, owned_slugs: list[str]
 ) -> None:
     token = await world.person_token("ann@example.com", "read:library")

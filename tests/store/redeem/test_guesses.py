@@ -153,7 +153,7 @@ async def test_a_used_up_code_is_no_guess(world: World) -> None:
     assert statuses == {409}
 
 
-async def test_the_same_person_gets_the_same_answer_whatever_became_of_the_code(world: World) -> None:
+async def test_the_same_person_gets_the_same_answer_after_any_change_of_the_code(world: World) -> None:
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
     body = {"kind": "license", "products": ["one"], "count": 1, "expires_at": "2999-01-01T00:00:00Z"}

@@ -126,7 +126,7 @@ async def test_a_code_that_changes_after_it_was_found_gives_nothing(
     assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == (change == "code_already_redeemed")
 
 
-async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones_is_not_used(
+async def test_a_code_for_several_products_gives_all_of_them_and_a_code_for_owned_products_is_not_used(
     world: World, owner: str
 ) -> None:
     (code_of_both,) = await issue(world, owner, products=["two", "one"])
@@ -177,7 +177,9 @@ async def test_guessing_is_limited_for_each_address(world: World, owner: str) ->
     assert (await redeem(world, late_token, code)).is_success
 
 
-async def test_codes_are_kept_as_hashes_and_told_again_to_their_own_key_alone(world: World, owner: str) -> None:
+async def test_codes_are_stored_as_hashes_and_shown_again_only_for_their_idempotency_key(
+    world: World, owner: str
+) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4())}
     body = {"kind": "promo", "products": ["one"], "count": 3, "max_uses": 2}
 

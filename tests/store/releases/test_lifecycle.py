@@ -153,7 +153,7 @@ async def test_a_release_is_promoted_without_another_upload(world: World, owner:
     assert (draft.status_code, draft.json()["code"]) == (409, "release_not_published")
 
 
-async def test_a_version_is_taken_once_and_notes_change_alone(world: World, owner: str) -> None:
+async def test_a_version_is_used_once_and_only_its_notes_change(world: World, owner: str) -> None:
     await release(world, owner, "1.0.0")
     repeated_release = await world.call(
         "POST", "/products/made/releases", owner, json={"version": "1.0.0", "channel": "beta"}

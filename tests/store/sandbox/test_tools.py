@@ -19,7 +19,7 @@ async def spoken(sandbox: SandboxCaller, message: dict[str, Any], place: str = P
     return result
 
 
-async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: SandboxRouter) -> None:
+async def test_tools_work_only_on_the_data_set_of_the_key(world: World, front: SandboxRouter) -> None:
     first_caller, second_caller = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front)
     rows_before = await all_of(world)
 
@@ -34,7 +34,7 @@ async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: 
     assert await all_of(world) == rows_before
 
 
-async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
+async def test_the_owner_sees_every_tool_except_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
     outside = {listed_tool["name"] for listed_tool in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
     inside_names = {listed_tool["name"] for listed_tool in (await spoken(sandbox, request("tools/list")))["tools"]}
 
@@ -59,7 +59,7 @@ async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(
     assert "sandbox" not in outside.lower()
 
 
-async def test_without_a_key_a_tool_that_needs_one_is_challenged_with_the_way_to_a_key(sandbox: SandboxCaller) -> None:
+async def test_a_tool_call_without_its_required_key_is_answered_with_how_to_get_a_key(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
     read_response = await http.post(PLACE, json=tool("list_products", limit=1))
     refused_response = await http.post(PLACE, json=tool("get_library"))

@@ -220,7 +220,7 @@ async def session_token(world: World, email: str) -> str:
     return tokens.issue_in_session(store, session, session_hash, frozenset())[0]
 
 
-async def test_statistics_are_for_those_who_run_the_organisation(world: World, owner: str) -> None:
+async def test_only_owners_and_clients_of_the_organisation_read_statistics(world: World, owner: str) -> None:
     publisher = await world.person("p@north.example", north="publisher")
     viewer = await world.person("v@north.example", north="viewer")
     stranger = await world.person("o@south.example", south="owner")

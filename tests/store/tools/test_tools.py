@@ -148,7 +148,7 @@ async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: McpDesk,
 
 
 @pytest.mark.parametrize(("name", "scope"), [("redeem_code", "read:library"), ("get_job", None)])
-async def test_a_call_that_needs_a_token_is_challenged_and_the_way_in_is_named(
+async def test_a_call_without_its_required_token_is_answered_with_how_to_get_a_token(
     desk: McpDesk, name: str, scope: str | None
 ) -> None:
     http = desk.office.http
@@ -226,7 +226,7 @@ async def test_pages_of_an_array_are_followed_by_their_cursor(both: McpDesk) -> 
 
 
 @every_revision
-async def test_o9_a_refusal_is_a_result_with_its_words_and_its_remedy(both: McpDesk, revision: str) -> None:
+async def test_o9_a_refusal_is_a_result_with_its_message_and_its_remedy(both: McpDesk, revision: str) -> None:
     for name, arguments, path, options in (
         ("get_product", {"id": "nothing"}, "/products/nothing", {}),
         ("get_product", {"id": "../library"}, "/products/..%2Flibrary", {}),
@@ -274,7 +274,7 @@ async def test_o9_an_argument_that_cannot_be_sent_is_refused_by_its_name(
     assert await desk.refusal_of("alice", name, **arguments) == reason
 
 
-async def test_an_unknown_argument_names_the_known_ones(desk: McpDesk) -> None:
+async def test_the_error_for_an_unknown_argument_lists_the_known_arguments(desk: McpDesk) -> None:
     reason = await desk.refusal_of("alice", "list_products", authorization="x")
 
     assert reason.startswith("authorization: is unknown here (known: ")

@@ -79,7 +79,7 @@ async def test_a_reset_for_an_unknown_address_sends_nothing(visitor: AccountVisi
     assert visitor.letters() == []
 
 
-async def test_a_link_works_once_and_takes_the_others_of_its_address_along(visitor: AccountVisitor) -> None:
+async def test_a_link_works_once_and_ends_the_other_links_of_its_address(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     first_token = visitor.token()
     await visitor.ask("signup", ANN)

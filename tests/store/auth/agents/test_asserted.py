@@ -348,7 +348,7 @@ async def test_t23_a_claim_for_a_new_account_gives_no_more_than_agent_and_assert
     assert await scopes_of(world, agent) == (status, granted_scopes)
 
 
-async def test_an_assertion_without_any_scope_that_the_agent_asked_for_claims_nothing_and_is_not_used_up(
+async def test_an_assertion_without_a_scope_that_the_agent_requested_claims_nothing_and_is_not_used_up(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)

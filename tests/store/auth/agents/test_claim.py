@@ -167,7 +167,7 @@ async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_ag
     assert await world.store.database.fetch(select_registrations) == rows_before
 
 
-async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat: Visitor) -> None:
+async def test_a_role_given_meanwhile_allows_the_person_to_approve_the_agent(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT, "write:products")
     await pat.decide(agent.link, user_code=agent.code)
     async with world.store.database.transaction() as transaction:

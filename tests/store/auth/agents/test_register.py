@@ -164,7 +164,7 @@ async def test_t47_one_address_cannot_register_without_end(world: World) -> None
     ).status_code == 200
 
 
-async def test_t47_an_agent_registers_no_more_than_it_may_whatever_address_it_names(world: World) -> None:
+async def test_t47_the_registrations_of_a_caller_are_limited_over_all_addresses(world: World) -> None:
     for number in range(3):
         body = {"type": "service_auth", "email": f"a{number}@example.com"}
         assert (await RegisteredAgent(world.http).register(body)).status_code == 200

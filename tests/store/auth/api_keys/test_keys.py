@@ -76,7 +76,7 @@ async def test_an_unknown_tier_is_refused_by_name(world: World, tier: str) -> No
     assert await stored_keys(world) == []
 
 
-async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: World) -> None:
+async def test_an_address_gets_five_keys_in_an_hour_over_all_endpoints(world: World) -> None:
     for number in range(5):
         assert (await world.http.get(PLACES[number % 2])).status_code == 200
 

@@ -24,7 +24,7 @@ async def test_t29_what_is_no_token_is_refused(store: Store, form_token: str) ->
         sessions.require_form_token(store, "css_one", form_token)
 
 
-async def test_t29_a_signature_made_for_something_else_is_no_token(store: Store) -> None:
+async def test_t29_a_signature_for_another_purpose_is_no_token(store: Store) -> None:
     other_token = sessions.form_token(store, "x")
 
     with pytest.raises(FormExpired):

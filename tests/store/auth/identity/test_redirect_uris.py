@@ -83,7 +83,7 @@ def test_valid_redirect_uris_can_be_registered(uri: str) -> None:
 
 
 @pytest.mark.parametrize("uri", UNSAFE)
-def test_t35_these_may_not_be_registered(uri: str) -> None:
+def test_t35_invalid_redirect_uris_cannot_be_registered(uri: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:
         clients.require_safe_uris(["https://app.example/back", uri])
 

@@ -70,7 +70,7 @@ def owned(answer: Any) -> object:
 
 
 @pytest.mark.parametrize("call", ENTITLED)
-async def test_an_agent_that_reads_the_page_of_a_refusal_gets_in(world: World, call: str) -> None:
+async def test_an_agent_that_reads_the_page_of_a_refusal_gets_a_token(world: World, call: str) -> None:
     person = await Visitor.signed_in(world, PAT)
     agent = DiscoveringAgent(world.http, call)
 
@@ -91,7 +91,7 @@ async def test_an_agent_that_reads_the_page_of_a_refusal_gets_in(world: World, c
 
 
 @pytest.mark.parametrize("call", ENTITLED)
-async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_and_gets_in(
+async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_and_gets_a_token(
     world: World, call: str
 ) -> None:
     await new_person(world, PAT)

@@ -206,7 +206,7 @@ async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str
     assert "code" in redirect_parameters(allowed_response, decision_form["redirect_uri"])
 
 
-async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: KnownClient) -> None:
+async def test_a_seal_of_another_sign_in_is_refused(world: World, browser: Browser, client: KnownClient) -> None:
     await new_person(world, "eve@example.com")
     eve = Browser(world)
     await eve.sign_in("eve@example.com")
@@ -325,7 +325,7 @@ async def test_t38_a_parameter_that_is_sent_twice_is_refused(browser: Browser, c
     assert "location" not in answer.headers
 
 
-async def test_t38_state_comes_back_as_it_was_sent_and_unknown_parameters_are_let_be(
+async def test_t38_state_is_returned_unchanged_and_unknown_parameters_are_ignored(
     browser: Browser, client: KnownClient
 ) -> None:
     for state in ("null", "a+b %&=#/?é", "\r\nLocation: https://evil.example", '"><script>'):

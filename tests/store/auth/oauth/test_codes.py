@@ -118,7 +118,7 @@ async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browse
     assert (await exchange(world, client, code)).status_code == 200, "who is nobody burns nothing"
 
 
-async def test_only_the_hash_of_a_code_is_stored_and_old_ones_are_deleted(
+async def test_only_the_hash_of_a_code_is_stored_and_old_codes_are_deleted(
     world: World, browser: Browser, client: KnownClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = await code_for(browser, client)

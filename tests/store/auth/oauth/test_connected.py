@@ -72,7 +72,9 @@ async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) 
     assert ended_agent.status == "revoked"
 
 
-async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, client: KnownClient, ann: str) -> None:
+async def test_no_caller_ends_agents_or_consents_of_another_person(
+    world: World, browser: Browser, client: KnownClient, ann: str
+) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     agent = await agent_of(world, ann)
     consent = next(iter(await world.store.database.fetch("SELECT id FROM consent")))[0]

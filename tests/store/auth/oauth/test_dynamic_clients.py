@@ -298,7 +298,7 @@ async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
     assert oauth_refusal(await exchange(world, client, code, code_verifier="w" * 43)) == (400, "invalid_grant")
 
 
-async def test_a_token_made_for_the_client_itself_is_worth_nothing(world: World) -> None:
+async def test_a_token_issued_for_the_client_itself_is_refused(world: World) -> None:
     client = await new_dynamic(world)
     forged_token = tokens.issue(world.store, client.id, client.id, frozenset({"read:products"}))
 

@@ -188,7 +188,7 @@ async def test_every_address_in_the_skill_is_one_of_the_metadata(world: World) -
             assert answer.status_code != 404, path
 
 
-async def test_the_logo_is_a_picture_and_nothing_else(world: World) -> None:
+async def test_the_logo_is_served_only_as_a_picture(world: World) -> None:
     answer = await world.http.get("/logo.svg")
 
     assert answer.headers["content-type"] == "image/svg+xml"
@@ -229,7 +229,7 @@ async def test_pages_of_any_site_may_use_tokens_and_read_what_is_refused(world: 
 
 
 @pytest.mark.parametrize("path", ["/auth/authorize", "/auth/agents", "/auth/signin", "/api/v1/library"])
-async def test_pages_of_other_sites_use_nothing_else(world: World, path: str) -> None:
+async def test_pages_of_other_sites_can_use_no_other_endpoint(world: World, path: str) -> None:
     preflight = await world.http.options(path)
     answer = await world.http.get(path, headers={"Origin": "https://evil.example"})
 

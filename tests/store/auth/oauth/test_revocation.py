@@ -59,7 +59,7 @@ async def test_t41_a_revoked_token_is_refused_at_once_on_every_worker(
     assert await status(world.http, other_token) == 200, "no other token ends"
 
 
-async def test_t41_a_client_does_not_end_anothers_token(world: World, client: KnownClient) -> None:
+async def test_t41_a_client_does_not_end_the_token_of_another_client(world: World, client: KnownClient) -> None:
     other_client = await new_client(world, name="Other")
     token = await client_token(world, client)
 
@@ -79,7 +79,7 @@ async def test_t41_a_client_does_not_end_an_agent_by_its_assertion(world: World,
     assert (await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})).status_code == 200
 
 
-async def test_credentials_that_come_along_must_hold(world: World, client: KnownClient) -> None:
+async def test_credentials_in_the_request_must_be_valid(world: World, client: KnownClient) -> None:
     token = await client_token(world, client)
 
     wrong_secret = await world.http.post(REVOKE, data={"token": token}, auth=(client.id, "wrong"))

@@ -67,7 +67,7 @@ async def test_credentials_beside_our_own_assertion_must_hold(world: World, clie
     assert (await world.http.post(TOKEN, data=form, auth=client)).status_code == 200
 
 
-async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone(
+async def test_only_an_authenticated_client_may_present_an_assertion_of_another_issuer(
     world: World, client: KnownClient
 ) -> None:
     form = {"grant_type": JWT_BEARER, "assertion": forged(b'{"iss":"https://idp.example"}')}
@@ -165,7 +165,7 @@ async def test_a_token_is_for_this_service_alone(world: World, client: KnownClie
             assert oauth_refusal(answer) == (400, "invalid_target")
 
 
-async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: KnownClient) -> None:
+async def test_t39_a_client_authenticates_with_one_method_only(world: World, client: KnownClient) -> None:
     form = {**GRANT, "client_id": client.id, "client_secret": client.secret}
 
     double_answer = await world.http.post(TOKEN, data=form, auth=client)

@@ -220,7 +220,7 @@ async def test_t13_a_claim_that_is_missing_or_of_a_wrong_type_is_refused(
 
 @pytest.mark.parametrize("claim", ["scope", "email", "auth_time", "nbf", "resource"])
 @pytest.mark.parametrize("value", [{}, 1.5, True, [1]], ids=repr)
-async def test_t13_a_claim_that_may_be_missing_has_its_type_as_well(
+async def test_t13_an_optional_claim_must_have_its_type(
     store: Store, provider: IdentityProvider, claim: str, value: object
 ) -> None:
     assert await refusal_code(store, provider.mint(ROOT_URL, **{claim: value})) == "invalid_request"
@@ -332,7 +332,9 @@ async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider
         assert await refusal_code(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
 
 
-async def test_t21_what_one_issuer_signs_is_none_of_anothers(store: Store, provider: IdentityProvider) -> None:
+async def test_t21_an_assertion_belongs_only_to_the_issuer_that_signed_it(
+    store: Store, provider: IdentityProvider
+) -> None:
     with identity_provider.serve_provider() as other_provider:
         await other_provider.trust(store)
         own_assertion = await id_jag.verify(store, provider.mint(ROOT_URL))
@@ -372,7 +374,7 @@ async def test_t23_the_scopes_it_is_limited_to_are_reported(
     st.binary(max_size=200).map(lambda data: data.decode("latin-1"))
     | st.lists(st.binary(max_size=60).map(b64), min_size=3, max_size=3).map(".".join)
 )
-async def test_t7_any_text_is_refused_and_nothing_else_happens(store: Store, text: str) -> None:
+async def test_t7_any_text_is_refused_without_another_effect(store: Store, text: str) -> None:
     with pytest.raises(Refused):
         await id_jag.verify(store, text)
 

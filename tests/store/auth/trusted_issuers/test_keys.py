@@ -26,7 +26,9 @@ async def unavailable_refusal(store: Store, token: str) -> Unavailable:
     return refusal.value
 
 
-async def test_t9_a_flood_of_unknown_key_ids_asks_the_issuer_twice(store: Store, provider: IdentityProvider) -> None:
+async def test_t9_a_flood_of_unknown_key_ids_causes_two_requests_to_the_issuer(
+    store: Store, provider: IdentityProvider
+) -> None:
     await provider.trust(store)
     await id_jag.verify(store, provider.mint(ROOT_URL))
 
@@ -80,7 +82,7 @@ async def test_t9_a_huge_set_or_none_at_all_is_as_if_the_issuer_were_away(
 
 
 @pytest.mark.parametrize("how", ["delay_s", "drip_s"])
-async def test_t9_a_slow_issuer_holds_nobody_longer_than_the_whole_time(
+async def test_t9_a_slow_issuer_delays_no_caller_beyond_the_time_limit(
     store: Store, provider: IdentityProvider, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)

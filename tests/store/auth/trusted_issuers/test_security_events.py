@@ -225,7 +225,7 @@ async def test_while_the_issuers_keys_cannot_be_had_the_event_is_to_be_sent_agai
 
 
 @pytest.mark.parametrize("header", ["Bearer nonsense", "Basic nonsense"])
-async def test_an_authorization_header_of_the_transmitter_is_not_looked_at(
+async def test_an_authorization_header_of_the_transmitter_is_ignored(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider, header: str
 ) -> None:
     await provider.trust(store)

@@ -31,7 +31,7 @@ async def test_an_issuer_is_kept_as_it_was_given(store: Store) -> None:
     assert await trusted_issuers.issuers(store.database) == [added_issuer]
 
 
-async def test_without_algorithms_the_two_usual_ones_are_allowed(store: Store) -> None:
+async def test_without_declared_algorithms_the_two_usual_algorithms_are_allowed(store: Store) -> None:
     assert (await add(store)).algorithms == {"ES256", "RS256"}
 
 
@@ -80,7 +80,7 @@ async def test_invalid_issuer_data_is_refused(store: Store) -> None:
     assert await trusted_issuers.issuers(store.database) == []
 
 
-async def test_plain_http_is_for_those_who_allow_it(store: Store, settings: Settings) -> None:
+async def test_plain_http_needs_the_setting_that_allows_it(store: Store, settings: Settings) -> None:
     careful = with_settings(settings, private_issuers=False)
     async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as careful_store:
         for members in ({"issuer": "http://id.example"}, {"jwks_uri": "http://id.example/jwks.json"}):

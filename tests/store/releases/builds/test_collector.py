@@ -225,7 +225,7 @@ async def test_staged_bytes_without_an_open_upload_are_deleted(shop: Shop) -> No
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
-async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
+async def test_an_interrupted_removal_is_continued(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
     await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))

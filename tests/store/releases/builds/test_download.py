@@ -134,7 +134,9 @@ async def test_the_headers_say_what_the_bytes_are(shop: Shop) -> None:
     ("requested_range", "start", "stop"),
     [("bytes=0-99", 0, 100), ("bytes=100-", 100, 1000), ("bytes=-10", 990, 1000), ("bytes=900-5000", 900, 1000)],
 )
-async def test_a_range_brings_just_those_bytes(shop: Shop, requested_range: str, start: int, stop: int) -> None:
+async def test_a_range_request_returns_exactly_its_bytes(
+    shop: Shop, requested_range: str, start: int, stop: int
+) -> None:
     artifact = await shop.upload(DATA)
 
     answer = await shop.world.call(
@@ -181,7 +183,7 @@ async def test_downloads_are_counted_when_they_begin_at_the_first_byte(shop: Sho
     assert await downloads(shop) == 2
 
 
-async def test_usage_shows_which_versions_are_downloaded_most_and_only_ones_own(shop: Shop) -> None:
+async def test_usage_shows_the_most_downloaded_versions_of_the_own_organisation_only(shop: Shop) -> None:
     world = shop.world
     owner = await world.person("owner@north.example", north="owner")
     other_token = await world.person("owner@south.example", south="owner")

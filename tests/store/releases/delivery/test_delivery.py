@@ -76,7 +76,7 @@ async def test_only_the_entitled_get_what_updates_are_made_of(works: JobRunner) 
         assert (await world.call("GET", path, shop.token)).status_code == (404 if subpath == "sbom" else 200)
 
 
-async def test_drafts_do_not_exist_for_others(works: JobRunner) -> None:
+async def test_drafts_do_not_exist_for_other_callers(works: JobRunner) -> None:
     world = works.shop.world
     await works.upload_and_process(tar(FILES), "2.0.0-draft")
     stranger = await world.person("s@south.example", south="owner")
@@ -110,7 +110,7 @@ async def test_builds_are_found_by_their_platform(works: JobRunner) -> None:
     assert (answer.status_code, answer.json()["code"]) == (404, "not_processed")
 
 
-async def test_a_manifest_is_not_sent_twice_to_who_has_it(works: JobRunner) -> None:
+async def test_a_manifest_is_not_sent_again_to_a_client_that_has_it(works: JobRunner) -> None:
     await works.upload_and_process(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     path = f"/products/{works.shop.product_id}/releases/1.1.0/manifest"

@@ -61,7 +61,7 @@ async def test_transparency_is_kept() -> None:
     assert open_picture(picture.data).mode == "RGBA"
 
 
-async def test_places_words_and_profiles_do_not_travel() -> None:
+async def test_locations_comments_and_profiles_are_removed_from_pictures() -> None:
     words = PngImagePlugin.PngInfo()
     words.add_text("Comment", "SECRET WORDS")
     exif = Image.Exif()

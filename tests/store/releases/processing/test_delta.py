@@ -43,7 +43,7 @@ def spread(stretches: list[tuple[int, int]]) -> list[int]:
     return [place for start, stop in stretches for place in range(start, stop)]
 
 
-async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(works: JobRunner) -> None:
+async def test_a_new_build_has_updates_from_the_newest_builds_of_its_channel(works: JobRunner) -> None:
     build_ids = [await publish_build(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
 
     waiting_deltas = await waiting(works)
@@ -80,7 +80,7 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> N
     }
 
 
-async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_ones(works: JobRunner) -> None:
+async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_builds(works: JobRunner) -> None:
     await publish_build(works, OLD, "1.1.0", platform="linux")
     later_builds = [
         await publish_build(works, {**NEW, "v": bytes([number])}, f"1.{number}.0", platform="windows")

@@ -89,7 +89,7 @@ async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> N
     assert [sha256 async for sha256, *_ in works.store.blobs.sealed()] == []
 
 
-async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go(works: JobRunner) -> None:
+async def test_a_build_that_needs_a_chunk_keeps_it_though_it_was_just_released(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
     other_artifact = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
     outcome = await works.outcome("build.process", other_artifact)

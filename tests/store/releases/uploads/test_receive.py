@@ -234,7 +234,7 @@ async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_s
     assert answers[0].content == answers[1].content
 
 
-async def test_a_store_that_is_away_is_unavailable_while_nobody_has_finished(
+async def test_an_upload_to_an_unavailable_blob_store_is_answered_503(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def seal_unavailable(*_: object) -> NoReturn:
@@ -246,7 +246,7 @@ async def test_a_store_that_is_away_is_unavailable_while_nobody_has_finished(
     assert (await shop.put(address, DATA)).status_code == 503
 
 
-async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> None:
+async def test_a_shorter_part_never_replaces_a_longer_part(shop: Shop) -> None:
     address = await shop.address(1000)
     upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
 
@@ -257,7 +257,7 @@ async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> Non
     assert await uploads.parts(shop.store.database, upload.id) == [Part(0, 20, f"{20:064x}")]
 
 
-async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(shop: Shop) -> None:
+async def test_a_blob_matches_its_digest_when_clients_send_different_bytes_at_once(shop: Shop) -> None:
     address = await shop.address(1000)
     other_data = pattern(1000, seed=2)
 

@@ -56,7 +56,7 @@ def test_ranges_are_given_from_first_to_last_byte() -> None:
     assert uploads.received_header(parts) == "0-14,20-20"
 
 
-def test_the_header_stays_short_however_many_crumbs_came() -> None:
+def test_the_header_stays_short_for_any_number_of_small_parts() -> None:
     parts = [Part(place * 2, 1, "") for place in range(5000)]
 
     assert uploads.received_header(parts).count(",") == 99
@@ -66,7 +66,7 @@ def test_the_header_stays_short_however_many_crumbs_came() -> None:
     "name",
     ["game.zip", "a", "x" * 255, "ü" * 127, "spiel v1 (final).tar.gz", ".hidden", "...", "日本語.exe", "a\u00a0b"],
 )
-def test_an_ordinary_filename_is_taken(name: str) -> None:
+def test_an_ordinary_filename_is_accepted(name: str) -> None:
     uploads.check_filename(name)
 
 
