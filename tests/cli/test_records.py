@@ -37,7 +37,8 @@ def test_modules_are_planned_applied_and_listed(run: Run, data: Path, settings: 
 
 def test_a_disabled_module_is_dropped_only_on_request(run: Run, data: Path, settings: Settings) -> None:
     fewer = {**settings, "COUNTERSIGN_MODULES": "party"}
-    assert run("modules", "apply", "--data", data, **settings).returncode == Exit.OK
+    with served(data, "--demo", service="records", settings=settings):
+        pass
 
     shown_result = run("modules", "plan", "--data", data, **fewer)
     tried_result = run("modules", "apply", "--destroy", "--dry-run", "--data", data, **fewer)
@@ -55,6 +56,20 @@ def test_a_disabled_module_is_dropped_only_on_request(run: Run, data: Path, sett
     assert "run `countersign modules apply --destroy`" in serve_result.stderr
     assert kept_result.stdout == "Everything is up to date.\n"
     assert destroyed.returncode == Exit.OK, destroyed.stderr
+    assert "crm\t-\t-\toff\t\n" in listed_result.stdout
+
+
+def test_a_disabled_module_without_records_is_dropped_by_itself(run: Run, data: Path, settings: Settings) -> None:
+    fewer = {**settings, "COUNTERSIGN_MODULES": "party"}
+    assert run("modules", "apply", "--data", data, **settings).returncode == Exit.OK
+
+    shown_result = run("modules", "plan", "--data", data, **fewer)
+    applied = run("modules", "apply", "--data", data, **fewer)
+    listed_result = run("modules", "list", "--data", data, **fewer)
+
+    assert "  drop the table lead with its records\n" in shown_result.stdout
+    assert "--destroy" not in shown_result.stderr
+    assert applied.returncode == Exit.OK, applied.stderr
     assert "crm\t-\t-\toff\t\n" in listed_result.stdout
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.declare import Bool, Decimal, DeclarationError, Grant, Moment, Money, Ref, Role, Select, Table, Text
-from countersign.declare.model import READ_COMMANDS
+from countersign.declare.model import TABLE_COMMANDS
 from countersign.declare.table import quoted, relation_names, relation_of
 from tests.declare.planting import model, registry
 from tests.scaling.measuring import growth
@@ -42,7 +42,7 @@ def test_a_model_with_a_table_has_the_reading_commands_and_kinds_for_reading_alo
     )
     model_found = registry(plant, roles=(Role("gardener", Grant(model="plant", masked="*")),)).models["plant"]
 
-    assert model_found.commands == READ_COMMANDS
+    assert model_found.commands == TABLE_COMMANDS
     assert model_found.table == Table("public.plant", key="id", fingerprint="0a", rows_about=12)
 
 

@@ -56,6 +56,7 @@ async def test_the_text_of_the_plan_names_the_changes(database: Database) -> Non
     stage = "(CASE \"stage\" WHEN 'new' THEN 0 WHEN 'done' THEN 1 END)"
     downwards = ["DESC NULLS LAST"] if database.dialect == "postgres" else []
     await upgrade(database, lead())
+    await put(database, "lead", title="One", stage="new")
 
     plan = await planned(
         database, model("lead", title=Text(personal="PERSON"), won=Bool(required=True)), model("note", lead=Ref("lead"))

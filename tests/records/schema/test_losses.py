@@ -261,3 +261,25 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
     rows = [tuple(row) for row in await database.fetch("SELECT id, label, hash, refs FROM pii_value")]
     assert rows == [(value, "CONTACT", None, 1)]
     assert value != held_value.id
+
+
+async def test_models_and_fields_without_a_record_are_removed_without_confirmation(database: Database) -> None:
+    lead, note = model("lead", title=Text()), model("note", lead=Ref("lead"), text=Text(personal="TEXT"))
+    await upgrade(database, model("lead", title=Text(), size=Text(personal="TEXT")), note)
+
+    plan = await planned(database, lead)
+    await upgrade(database, lead)
+
+    assert plan.losses == ()
+    assert set((await installed(database)).tables) == {"lead"}
+    assert (await installed(database)).tables["lead"].column("size") is None
+
+
+async def test_a_field_without_values_of_a_model_with_records_needs_confirmation(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text(), size=Text()), model("note", text=Text()))
+    await put(database, "lead", title="One")
+
+    errors = await upgrade_errors(database, model("lead", title=Text()))
+
+    assert "drop lead.size with its values" in errors
+    assert "drop the table note" not in errors
