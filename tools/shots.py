@@ -72,7 +72,7 @@ def all_pages() -> list[Shot]:
         for place in STORE
     ]
     forms = [Shot("store", place, "") for place in FORMS]
-    work = [Shot("work", place, "root" if place.name.startswith(("users", "roles")) else "alice") for place in WORK]
+    work = [Shot("work", place, "root" if place.name.startswith(("users", "roles", "data-map")) else "alice") for place in WORK]
     return [*store, *forms, *(each._replace(person="") if each.place.name == "sign-in" else each for each in work)]
 
 

@@ -134,7 +134,8 @@ async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
     assert stage["choices"][0] == {"value": "new", "label": {"en": "New", "de": "Neu"}, "tone": "info"}
     assert [choice["tone"] for choice in stage["choices"]] == ["info", "cyan", "violet", "good", "bad"]
     assert stage["is_personal"] is False
-    assert next(field for field in lead["fields"] if field["name"] == "contact_email")["is_personal"] is True
+    email = next(field for field in lead["fields"] if field["name"] == "contact_email")
+    assert (email["is_personal"], email["token_label"], stage["token_label"]) == (True, "EMAIL", None)
     details = {command_detail["id"]: command_detail for command_detail in meta["alice"]["lead"]["command_details"]}
     assert details["lead.delete"] == {
         "id": "lead.delete",
