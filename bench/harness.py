@@ -18,7 +18,7 @@ from typing import Any
 import load
 import msgspec
 from load import Figures
-from processes import ROOT, Cluster, Cores, Worker, pinned, postgres
+from processes import ROOT, Cluster, Cores, Worker, pin_prefix, postgres
 
 RESULTS = ROOT / "docs" / "results"
 ROUNDS, SECONDS, WARM_UP_S = 5, 3, 2
@@ -168,7 +168,7 @@ class Bench:
         database."""
         cpu_before = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         requests = contender.requests.next(seconds)
-        figures = load.play(requests, contender.worker.port, seconds, pinned(self.cores.rest), self.folder)
+        figures = load.play(requests, contender.worker.port, seconds, pin_prefix(self.cores.rest), self.folder)
         cpu_after = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         # On each connection, one more request may have been sent than is counted. Wait until the contender has handled
         # these requests, so that it does not slow down the next contender.

@@ -92,14 +92,14 @@ def read(bench: Bench, database: str, records_servers: Served) -> None:
 @contextmanager
 def bare_of(bench: Bench, records_servers: Served, command: str, body: dict[str, object]) -> Iterator[Worker]:
     """Run a server that sends as many constant bytes as the response to the command has."""
-    with sent(records_servers, "manager", command, body) as answer:
+    with send_command(records_servers, "manager", command, body) as answer:
         size = len(answer.read())
     with worker({"contender": "bare", "body_bytes": size}, bench.folder, bench.cores) as bare_server:
         yield bare_server
 
 
 @contextmanager
-def sent(
+def send_command(
     records_servers: Served, user: str, command: str, body: dict[str, object]
 ) -> Iterator[http.client.HTTPResponse]:
     """Send a command to our service, and provide the response before its body is read."""
@@ -118,12 +118,12 @@ def read_all(bench: Bench, database: str, records_servers: Served) -> None:
         first_byte_times_ms: list[float] = []
         for _ in range(bench.options.rounds):
             started_s = time.perf_counter()
-            with sent(records_servers, user, "list", {}) as answer:
+            with send_command(records_servers, user, "list", {}) as answer:
                 answer.read(1)
                 first_byte_times_ms.append((time.perf_counter() - started_s) * 1000)
         before_mib = peak_mib = records_servers.ours.own_mib()
         started_s, size = time.perf_counter(), 0
-        with sent(records_servers, user, "list", {}) as answer:
+        with send_command(records_servers, user, "list", {}) as answer:
             while piece := answer.read(1 << 20):
                 size += len(piece)
                 peak_mib = max(peak_mib, records_servers.ours.own_mib())

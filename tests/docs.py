@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tests.servers.countersign import environment
 from tests.servers.fork_server import is_forking
-from tests.servers.shell_command import forked_countersign
+from tests.servers.shell_command import fork_countersign
 
 ROOT = Path(__file__).parents[1]
 PORT, RECORDS_PORT = "8480", "8080"
@@ -51,7 +51,7 @@ def commands(text: str) -> list[DocumentedCommand]:
     return commands_found
 
 
-def matches(shown_output: str, printed_output: str) -> bool:
+def matches_output(shown_output: str, printed_output: str) -> bool:
     """Return whether the printed text is equal to the text in the document. In the document, … matches any text within
     a line.
 
@@ -75,7 +75,7 @@ def run(
         lines += [line, f"echo '{_END}'"]
     variables = {"HOME": str(folder), "TMPDIR": str(folder), **variables}
     variables = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", **variables)
-    with forked_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first_folder:
+    with fork_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first_folder:
         variables["PATH"] = os.pathsep.join((str(first_folder), str(Path(sys.executable).parent), variables["PATH"]))
         shell = subprocess.Popen(
             ["bash", "-c", "\n".join(lines)],
@@ -103,7 +103,7 @@ def differences(
     different_commands = [
         f"$ {command.line}\n{output}"
         for command, output in zip(tour, printed_outputs.outputs, strict=False)
-        if not matches(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
+        if not matches_output(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
     ]
     if len(printed_outputs.outputs) != len(tour) + 1:
         different_commands.append(f"{len(tour)} commands, {len(printed_outputs.outputs) - 1} ended")

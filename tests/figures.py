@@ -60,12 +60,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         file = _file(item)
-        if item.nodeid in passed(file, commit()):
+        if item.nodeid in passed_tests(file, commit()):
             item.add_marker(pytest.mark.skip(reason=f"passed at this commit: see {file.relative_to(ROOT)}"))
 
 
 @cache
-def passed(file: Path, at: str) -> frozenset[str]:
+def passed_tests(file: Path, at: str) -> frozenset[str]:
     """Return the tests that have passed at the commit, according to the results file."""
     lines = file.read_text().splitlines() if file.exists() else []
     entries = [json.loads(line) for line in lines]

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from tests.source import Source, dotted
+from tests.source import Source, dotted_name
 
 Complaint = tuple[int, str]
 """A violation of a rule: the line number, and a text with the remedy."""
@@ -249,7 +249,7 @@ def restricted_imports(source: Source) -> Iterator[Complaint]:
     for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
-        called_name = dotted(node.func)
+        called_name = dotted_name(node.func)
         if CLOCKS.fullmatch(called_name) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
             yield node.lineno, f"{called_name}(): call kernel.clock or kernel.ids, which tests can replace"
 
@@ -270,7 +270,7 @@ def broad_catches(source: Source) -> Iterator[Complaint]:
         if isinstance(node, ast.ExceptHandler):
             names = ast.unparse(node.type) if node.type else "BaseException"
             raises = isinstance(node.body[-1], ast.Raise)
-        elif isinstance(node, ast.Call) and dotted(node.func).endswith("suppress"):
+        elif isinstance(node, ast.Call) and dotted_name(node.func).endswith("suppress"):
             names, raises = ast.unparse(node), False
         else:
             continue
@@ -320,8 +320,8 @@ def no_leftovers(source: Source) -> Iterator[Complaint]:
         if leftover := _LEFTOVER.search(line):
             yield number, f"{leftover[0]}: finish the work, or remove the comment"
     for node in source.nodes:
-        if isinstance(node, ast.Call) and dotted(node.func) in ("print", "breakpoint", "pdb.set_trace"):
-            yield node.lineno, f"{dotted(node.func)}(): use the log, or click.echo"
+        if isinstance(node, ast.Call) and dotted_name(node.func) in ("print", "breakpoint", "pdb.set_trace"):
+            yield node.lineno, f"{dotted_name(node.func)}(): use the log, or click.echo"
 
 
 def names_describe_content(source: Source) -> Iterator[Complaint]:

@@ -64,7 +64,7 @@ def sources() -> list[Source]:
     return source_files
 
 
-def dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """Return an expression as a dotted name, such as `datetime.now`. If it begins with something other than a name, the
     result begins with "…"."""
     names: list[str] = []

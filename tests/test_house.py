@@ -112,7 +112,7 @@ def violations_in_tests() -> dict[Rule, Violations]:
     return violations
 
 
-def unexcused(rule: Rule, violations: Violations) -> list[str]:
+def unexcused_violations(rule: Rule, violations: Violations) -> list[str]:
     """Return the violations without an exception, and the exceptions without a violation."""
     excused = EXCEPTIONS.get(rule, {})
     new = [
@@ -127,14 +127,14 @@ def unexcused(rule: Rule, violations: Violations) -> list[str]:
 
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=lambda rule: rule.__name__)
 def test_the_source_keeps_the_rule(rule: Rule) -> None:
-    broken = unexcused(rule, {source.path: list(rule(source)) for source in sources()})
+    broken = unexcused_violations(rule, {source.path: list(rule(source)) for source in sources()})
 
     assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
 
 
 @pytest.mark.parametrize("rule", TEST_RULES, ids=lambda rule: rule.__name__)
 def test_the_tests_keep_the_rule(rule: Rule) -> None:
-    broken = unexcused(rule, violations_in_tests()[rule])
+    broken = unexcused_violations(rule, violations_in_tests()[rule])
 
     assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
 
@@ -310,7 +310,7 @@ def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, impor
     assert "BROKEN" in result.stdout
 
 
-def unresolved(text: str) -> list[str]:
+def unresolved_imports(text: str) -> list[str]:
     """Return the names that a script or its functions import from this repository and that do not exist."""
     imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
     imported = [
@@ -335,12 +335,12 @@ def is_importable(module: str, name: str) -> bool:
 @pytest.mark.parametrize("folder", ["bench", "tools", "examples"])
 def test_a_script_outside_the_package_imports_what_is_there(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
-        assert not unresolved(path.read_text()), path
+        assert not unresolved_imports(path.read_text()), path
 
 
 @pytest.mark.parametrize("module", ["countersign.kernel.gone", "countersign.settings"])
 def test_a_planted_import_of_a_missing_module_is_found(module: str) -> None:
-    assert unresolved(f"def fill():\n    from {module} import gone\n") == [f"{module}.gone"]
+    assert unresolved_imports(f"def fill():\n    from {module} import gone\n") == [f"{module}.gone"]
 
 
 # The repository -----------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ REGISTRY = re.compile(r"://[a-z.-]*(pypi|pythonhosted|npmjs|debian)\.|--(find-li
 LOCAL_ADDRESSES = {"a path of one machine": LOCAL_PATH, "the address of a package registry": REGISTRY}
 
 
-def tracked() -> list[Path]:
+def tracked_files() -> list[Path]:
     """Return every file that git tracks, or nothing outside a git repository."""
     result = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     return [ROOT / name for name in result.stdout.split("\0") if name and (ROOT / name).is_file()]
@@ -363,7 +363,9 @@ def addresses(text: str) -> list[str]:
 
 
 def test_tracked_files_name_no_machine_and_no_registry() -> None:
-    addresses_by_path = {str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked()}
+    addresses_by_path = {
+        str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked_files()
+    }
 
     assert not {path: texts for path, texts in addresses_by_path.items() if texts}
 

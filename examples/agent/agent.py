@@ -36,7 +36,7 @@ async def work(url: str, token: str, model: Model) -> str:
                 return step.text
             await asyncio.sleep(step.after_s)
             result = await carry_out(client, step)
-            print(f"{step.tool} {shortened(step.arguments)}\n  {result.status}: {shortened(result.told)}")
+            print(f"{step.tool} {shorten(step.arguments)}\n  {result.status}: {shorten(result.told)}")
     return f"gave up after {MAX_STEPS} steps"
 
 
@@ -52,7 +52,7 @@ async def carry_out(client: Client, step: Call) -> Result:
     return Result(str(tool_answer["status"]), tool_answer)
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """A value on one line of a terminal."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 150 else f"{text[:150]}…"

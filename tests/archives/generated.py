@@ -206,7 +206,7 @@ _ZIP_TRICKS: dict[str, Callable[[bytes, bytes], ZipEntry]] = {
     "a size of more": lambda name, data: ZipEntry(name, data, DEFLATED, central={"size": len(data) + 9}),
     "another offset": lambda name, data: ZipEntry(name, data, central={"offset": 1}),
     "bytes that belong to nothing": lambda name, data: ZipEntry(name, data, before=b"between"),
-    "bytes behind a stream": lambda name, data: ZipEntry(name, data, DEFLATED, packed=zips.deflated(data) + b"more"),
+    "bytes behind a stream": lambda name, data: ZipEntry(name, data, DEFLATED, packed=zips.deflate(data) + b"more"),
     "another name in an extra field": lambda name, data: ZipEntry(
         name, data, extra=zips.unicode_path(name, b"other-" + name)
     ),

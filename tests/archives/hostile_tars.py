@@ -104,7 +104,7 @@ KINDS = [
         "fifo",
         "with bytes",
         "special-file",
-        lambda: archive(header(b"n", 5, tars.FIFO), tars.padded(b"hello")),
+        lambda: archive(header(b"n", 5, tars.FIFO), tars.pad_block(b"hello")),
     ),
     *(
         ArchiveCase(

@@ -47,11 +47,11 @@ def mutant(number: int) -> bytes:
     data = rng.choice(SEEDS)
     for magic, unpacked in MAGICS.items():
         if data.startswith(magic) and rng.random() < 0.7:
-            return rng.choice(PACKINGS)(_changed(unpacked(data), rng))
-    return _changed(data, rng)
+            return rng.choice(PACKINGS)(_mutate(unpacked(data), rng))
+    return _mutate(data, rng)
 
 
-def _changed(data: bytes, rng: random.Random) -> bytes:
+def _mutate(data: bytes, rng: random.Random) -> bytes:
     own_mutations = _ZIP if is_zip(data) else _TAR
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5))):
         change = rng.choice(own_mutations if rng.random() < 0.7 else _ANY)

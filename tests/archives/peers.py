@@ -116,7 +116,7 @@ def on_disk(folder: Path) -> Tree:
     return tree
 
 
-def composed(tree: Tree) -> Tree:
+def compose_paths(tree: Tree) -> Tree:
     """The tree with its paths in NFC, the form in which some programs write them."""
     return {unicodedata.normalize("NFC", path): entry for path, entry in tree.items()}
 

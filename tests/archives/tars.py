@@ -50,7 +50,7 @@ def base256(number: int, width: int) -> bytes:
     return bytes(marked)
 
 
-def padded(data: bytes) -> bytes:
+def pad_block(data: bytes) -> bytes:
     """The data, padded with zeros to a whole block."""
     return data + bytes(-len(data) % BLOCK)
 
@@ -92,7 +92,7 @@ def header(
 
 def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **options: object) -> bytes:
     """A file: header and bytes; its size can be false."""
-    return header(name, len(data) if size is None else size, **options) + padded(data)
+    return header(name, len(data) if size is None else size, **options) + pad_block(data)
 
 
 def link(name: bytes, target: bytes, **options: object) -> bytes:
@@ -122,12 +122,12 @@ def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
 def pax(*records: bytes | tuple[bytes, bytes], kind: bytes = PAX, name: bytes = b"PaxHeaders/x") -> bytes:
     """An extended header for the next entry, or with `g` for all that follow."""
     data = b"".join(entry if isinstance(entry, bytes) else record(*entry) for entry in records)
-    return header(name, len(data), kind) + padded(data)
+    return header(name, len(data), kind) + pad_block(data)
 
 
 def long(text: bytes, kind: bytes = LONG_NAME) -> bytes:
     """GNU's long name (or with `K` target) of the next entry."""
-    return header(b"././@LongLink", len(text) + 1, kind, magic=GNU) + padded(text + b"\x00")
+    return header(b"././@LongLink", len(text) + 1, kind, magic=GNU) + pad_block(text + b"\x00")
 
 
 def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
@@ -140,7 +140,7 @@ def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real_siz
     """GNU's old sparse file: the offsets of its pieces, and its declared size."""
     sparse_map = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
     raw = {"sparse": sparse_map, "real_size": octal(real_size, 12)}
-    return header(name, len(data), SPARSE, magic=GNU, raw=raw) + padded(data)
+    return header(name, len(data), SPARSE, magic=GNU, raw=raw) + pad_block(data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def test_accepted_corpus_archives_unpack_as_other_programs_unpack_them(file: str
 
     _, tree = outcome(data, "compatible")
 
-    assert peers.composed(program_tree) == peers.composed(peers.with_implied(tree))
+    assert peers.compose_paths(program_tree) == peers.compose_paths(peers.with_implied(tree))
 
 
 def test_every_file_of_the_corpora_is_written_down() -> None:

@@ -31,9 +31,9 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
         limits = replace(LIMITS, profile="strict" if seed % 2 else "compatible")
         tree, rule = read_or_rule(archive, limits)
         count["taken" if tree is not None else "refused"] += 1
-        hold_right(archive, tree, rule, seed)
+        require_correct(archive, tree, rule, seed)
         if tree is not None and (seed % PROGRAMS_ONE_IN == 0 or (archive.trick and is_full)):
-            count.update(hold_alike(archive, tree, seed))
+            count.update(require_same_contents(archive, tree, seed))
 
     figures |= count
     assert min(count["taken"], count["refused"]) > (FULL if is_full else SAMPLE) // 10
@@ -47,7 +47,7 @@ def read_or_rule(archive: GeneratedArchive, limits: Limits) -> tuple[Tree | None
         return None, rule_of(refusal)
 
 
-def hold_right(archive: GeneratedArchive, tree: Tree | None, rule: str, seed: int) -> None:
+def require_correct(archive: GeneratedArchive, tree: Tree | None, rule: str, seed: int) -> None:
     """A valid archive is read correctly; an accepted archive reads the same in the standard library; a refusal has a
     rule."""
     if archive.tree is not None:
@@ -58,13 +58,13 @@ def hold_right(archive: GeneratedArchive, tree: Tree | None, rule: str, seed: in
         assert peers.by_library(archive.data) == tree, f"{seed} {archive.trick}"
 
 
-def hold_alike(archive: GeneratedArchive, tree: Tree, seed: int) -> list[str]:
+def require_same_contents(archive: GeneratedArchive, tree: Tree, seed: int) -> list[str]:
     """Every installed program that reads the format unpacks the same; returns their names."""
     agreeing_programs: list[str] = []
     for name in peers.PROGRAMS:
         program_tree = peers.by_program(name, archive.data)
         if program_tree is not None:
-            assert peers.composed(program_tree) == peers.composed(peers.with_implied(tree)), (
+            assert peers.compose_paths(program_tree) == peers.compose_paths(peers.with_implied(tree)), (
                 f"{seed} {archive.trick} {name}"
             )
             agreeing_programs.append(name)

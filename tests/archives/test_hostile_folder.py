@@ -14,7 +14,7 @@ from countersign.archives.reader import read_folder
 from countersign.archives.refusals import ArchiveRefused
 from tests.archives.cases import LIMITS, PROFILES
 from tests.archives.names import DEEP, ON_DISK, NamesCase
-from tests.archives.tools import planted
+from tests.archives.tools import plant_build
 
 
 def read_tree(folder: Path, profile: Profile = "strict", **limits: int) -> dict[str, tuple[str, bytes]]:
@@ -131,7 +131,7 @@ def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_harmless_folder_is_read_unchanged(profile: Profile, tmp_path: Path) -> None:
-    planted_files = planted(tmp_path, links=True)
+    planted_files = plant_build(tmp_path, links=True)
 
     entries = read_tree(tmp_path, profile)
 

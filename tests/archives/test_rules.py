@@ -19,7 +19,7 @@ def words(node: ast.expr) -> Iterator[str]:
         yield from words(node.orelse)
 
 
-def raised() -> set[str]:
+def raised_rules() -> set[str]:
     """Every rule that is passed to a refusal, directly or through a variable."""
     rules: set[str] = set()
     for path in FOLDER.glob("*.py"):
@@ -34,4 +34,4 @@ def raised() -> set[str]:
 
 
 def test_the_table_has_every_rule_that_is_raised_and_no_other() -> None:
-    assert raised() == RULES.keys()
+    assert raised_rules() == RULES.keys()

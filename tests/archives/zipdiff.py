@@ -66,8 +66,8 @@ def _sizes(bits: tuple[int, ...], descriptor_bits: int | None, front: int, direc
     packed_size, size = len(unzeroed_entry.payload()), len(data)
     local = {"packed": 0 if zeroed[0] else packed_size, "size": 0 if zeroed[1] else size}
     central = {"packed": 0 if zeroed[2] else packed_size, "size": 0 if zeroed[3] else size}
-    local, front_extra = _widened(local, front)
-    central, extra = _widened(central, directory)
+    local, front_extra = _widen_sizes(local, front)
+    central, extra = _widen_sizes(central, directory)
     trailer = None
     if descriptor_bits is not None:
         sizes = 0 if descriptor_bits & 1 else packed_size, 0 if descriptor_bits & 2 else size
@@ -78,7 +78,7 @@ def _sizes(bits: tuple[int, ...], descriptor_bits: int | None, front: int, direc
     return DoubtfulArchive(f"sizes {bits} {descriptor_bits} {front} {directory}", archive(item), {"test": data})
 
 
-def _widened(sizes: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
+def _widen_sizes(sizes: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
     """The numbers that Zip64 has instead."""
     numbers = [sizes[name] for bit, name in ((2, "size"), (1, "packed")) if which & bit]
     moved_sizes = {name: FF32 for bit, name in ((2, "size"), (1, "packed")) if which & bit}
@@ -235,7 +235,7 @@ def _desync(has_overlap: bool) -> bytes:
 
 def _deflated_twice() -> bytes:
     """Deflated according to the local header, stored according to the directory."""
-    inner = zips.deflated(b"") + zips.descriptor(0, 2, 0) + B.written()
+    inner = zips.deflate(b"") + zips.descriptor(0, 2, 0) + B.written()
     hidden_entry = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
     return archive(hidden_entry, A)
 

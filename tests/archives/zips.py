@@ -41,7 +41,7 @@ class HeaderFields:
 
 
 @lru_cache(maxsize=1_024)
-def deflated(data: bytes) -> bytes:
+def deflate(data: bytes) -> bytes:
     """The bytes as a raw deflate stream, cached because most test archives contain the same few files."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
@@ -81,7 +81,7 @@ class ZipEntry:
         """The bytes after the local header."""
         if self.packed is not None:
             return self.packed
-        return deflated(self.data) if self.method == DEFLATED else self.data
+        return deflate(self.data) if self.method == DEFLATED else self.data
 
     def fields(self) -> HeaderFields:
         """The true values."""

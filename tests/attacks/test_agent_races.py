@@ -46,7 +46,7 @@ async def bound_while(
             await register._register_known(store, transaction, origin, Applicant("agent", "", READING), person_id)
 
 
-async def known_subject(world: World, provider: IdentityProvider) -> str:
+async def create_subject(world: World, provider: IdentityProvider) -> str:
     """The id of a person whom the provider created, with an agent."""
     await provider.trust(world.store)
     believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
@@ -59,7 +59,7 @@ async def known_subject(world: World, provider: IdentityProvider) -> str:
 async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
     world: World, provider: IdentityProvider
 ) -> None:
-    person_id = await known_subject(world, provider)
+    person_id = await create_subject(world, provider)
     store, end, subject_read = world.store, asyncio.Event(), asyncio.Event()
     async with store.database.transaction() as transaction:
         await accounts.add_link(transaction, secrets.digest("proof"), EmailLink(FUTURE, "/"), 600)
@@ -77,7 +77,7 @@ async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
 async def test_t42_a_registration_under_way_does_not_outlive_its_subjects_revocation(
     world: World, provider: IdentityProvider
 ) -> None:
-    person_id = await known_subject(world, provider)
+    person_id = await create_subject(world, provider)
     store, end, subject_read = world.store, asyncio.Event(), asyncio.Event()
 
     async def revoke() -> None:

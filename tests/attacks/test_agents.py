@@ -25,7 +25,7 @@ from tests.store.world import World
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Settings without delays."""
-    return asserting.unhurried(settings)
+    return asserting.fast_polling_settings(settings)
 
 
 async def test_a_narrow_assertion_gives_a_client_no_more_than_it_carries(

@@ -25,8 +25,8 @@ from countersign.updates.ingest_worker import MAX_METADATA_BYTES
 from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.worker_protocol import MetadataFile
 from tests.store.files import Shop, open_shop
-from tests.store.releases.processing.damage import stored_file
-from tests.store.releases.processing.works import JobRunner, noise, tar, zipped
+from tests.store.releases.processing.damage import writable_file
+from tests.store.releases.processing.works import JobRunner, noise, tar, zip_files
 from tests.store.world import World
 
 SHARED, SECRET = noise(900_000, 1), b"the whole plot of the sequel " * 3000
@@ -56,10 +56,10 @@ async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(wo
         pack_content = (await works.shop.world.http.get(pack.url)).content
         for start in range(len(pack_content)):
             if pack_content[start : start + 4] == b"\x28\xb5\x2f\xfd":
-                assert chunks.chunk_id(_unpacked(pack_content[start:])) in chunk_names
+                assert chunks.chunk_id(_unpack_frame(pack_content[start:])) in chunk_names
 
 
-def _unpacked(frame: bytes) -> bytes:
+def _unpack_frame(frame: bytes) -> bytes:
     """The contents of the zstd frame at the beginning."""
     try:
         return zstd.ZstdDecompressor().decompress(frame)
@@ -77,7 +77,7 @@ async def upload_build(works: JobRunner, data: bytes) -> tuple[str, Build]:
 async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) -> None:
     """The repair that `artifact.verify` suggests succeeds."""
     artifact_id, lost_build = await upload_build(works, tar({"a": SHARED}))
-    (await stored_file(works.store, lost_build.envelope_sha256)).unlink()
+    (await writable_file(works.store, lost_build.envelope_sha256)).unlink()
     verified = await works.run_job("artifact.verify", artifact_id)
     assert "build.process" in verified["findings"][0]["heal"]
 
@@ -122,7 +122,7 @@ async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: 
     """The process that does the jobs of all organisations reads them. 200 files of 1 MiB would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
-    result = await works.upload_and_process(zipped(files), filename="game.zip")
+    result = await works.upload_and_process(zip_files(files), filename="game.zip")
 
     assert result["files"] == 20
     assert result["components"] == MAX_METADATA_BYTES // (1 << 20)
@@ -154,7 +154,7 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
     """A result has a maximum size, whatever names an archive has, since many results are listed together."""
     path = "/".join(["n" * 250] * 4)[:1000]
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
-    artifact_id = await works.upload(zipped(files), filename="game.zip")
+    artifact_id = await works.upload(zip_files(files), filename="game.zip")
 
     listing = await works.run_job("archive.extract", artifact_id, limit=10_000)
 
@@ -245,8 +245,8 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunn
     other_id = (await works.upload_and_process(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
     other_build = await builds.build(works.store.database, other_id)
     assert other_build is not None
-    (await stored_file(works.store, own_build.envelope_sha256)).write_bytes(
-        (await stored_file(works.store, other_build.envelope_sha256)).read_bytes()
+    (await writable_file(works.store, own_build.envelope_sha256)).write_bytes(
+        (await writable_file(works.store, other_build.envelope_sha256)).read_bytes()
     )
 
     verified = await works.run_job("artifact.verify", artifact_id)

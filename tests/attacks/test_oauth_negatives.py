@@ -15,7 +15,7 @@ from tests.store.auth.oauth.conftest import (
     ORIGIN,
     Browser,
     KnownClient,
-    asking,
+    authorization_parameters,
     code_for,
     hidden_fields,
     new_client,
@@ -70,7 +70,7 @@ async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world:
     client = await new_client(world)
     page = await person.get(agent.link)
     forms: dict[str, dict[str, str]] = {
-        ASK: {**asking(client), "csrf": csrf_of(page), "decision": "allow"},
+        ASK: {**authorization_parameters(client), "csrf": csrf_of(page), "decision": "allow"},
         CLAIM: {"csrf": csrf_of(page), "user_code": agent.code, "confirm": "yes"},
         AGENTS: {"csrf": csrf_of(page), "id": agent.answer["registration_id"]},
         "/auth/signin": {"email": PAT, "password": "correct horse battery"},
@@ -123,8 +123,8 @@ async def test_csrf_a_consent_is_not_given_by_a_form_without_its_token_and_is_as
     world: World,
 ) -> None:
     client = await new_client(world)
-    browser = await arrived(world)
-    fields = hidden_fields(await browser.get(ASK, asking(client)))
+    browser = await sign_in_pat(world)
+    fields = hidden_fields(await browser.get(ASK, authorization_parameters(client)))
 
     for csrf in ("", "x", fields["csrf"][:-2]):
         answer = await browser.post(ASK, {**fields, "csrf": csrf, "decision": "allow"})
@@ -132,7 +132,7 @@ async def test_csrf_a_consent_is_not_given_by_a_form_without_its_token_and_is_as
     grants = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
 
     assert list(grants) == []
-    assert (await browser.get(ASK, asking(client))).status_code == 200
+    assert (await browser.get(ASK, authorization_parameters(client))).status_code == 200
     assert "code" in sent_back(await browser.post(ASK, {**fields, "decision": "allow"}))
 
 
@@ -161,9 +161,9 @@ async def test_fixation_a_cookie_from_before_the_sign_in_opens_nothing_after_it(
 
 async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(world: World) -> None:
     client = await new_client(world)
-    browser = await arrived(world)
+    browser = await sign_in_pat(world)
     old = dict(browser.cookie)
-    fields = hidden_fields(await browser.get(ASK, asking(client)))
+    fields = hidden_fields(await browser.get(ASK, authorization_parameters(client)))
     await browser.sign_in(PAT)
     new_cookie = dict(browser.cookie)
 
@@ -183,9 +183,9 @@ async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(
 async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: World, prompt: str) -> None:
     of_north = await new_client(world)
     created_body = (await world.http.post("/auth/clients", json={"redirect_uris": [BACK]})).json()
-    stranger, browser = Browser(world), await arrived(world)
+    stranger, browser = Browser(world), await sign_in_pat(world)
     for client in (of_north, KnownClient(created_body["client_id"], created_body["client_secret"])):
-        authorization = {**asking(client), "prompt": prompt}
+        authorization = {**authorization_parameters(client), "prompt": prompt}
 
         unknown = await stranger.get(ASK, authorization)
         known_response = await browser.get(ASK, authorization)
@@ -203,18 +203,20 @@ async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: Wor
 
 async def test_prompt_none_widens_no_consent_that_was_given(world: World) -> None:
     client = await new_client(world)
-    browser = await arrived(world)
+    browser = await sign_in_pat(world)
     await code_for(browser, client, scope="read:library")
 
-    wider = await browser.get(ASK, {**asking(client, scope="read:library read:products"), "prompt": "none"})
-    same_response = await browser.get(ASK, {**asking(client, scope="read:library"), "prompt": "none"})
+    wider = await browser.get(
+        ASK, {**authorization_parameters(client, scope="read:library read:products"), "prompt": "none"}
+    )
+    same_response = await browser.get(ASK, {**authorization_parameters(client, scope="read:library"), "prompt": "none"})
 
     assert wider.status_code == 200
     assert "see listings" in wider.text
     assert parse_qs(urlsplit(same_response.headers["location"]).query)["code"]
 
 
-async def arrived(world: World) -> Browser:
+async def sign_in_pat(world: World) -> Browser:
     """Pat's browser, signed in."""
     await new_person(world, PAT)
     browser = Browser(world)
@@ -224,4 +226,4 @@ async def arrived(world: World) -> Browser:
 
 async def seen_with(world: World, client: KnownClient, cookie: str) -> httpx.Response:
     """The consent page, as a browser with this cookie sees it."""
-    return await world.http.get(ASK, params=asking(client), headers={"Cookie": cookie})
+    return await world.http.get(ASK, params=authorization_parameters(client), headers={"Cookie": cookie})

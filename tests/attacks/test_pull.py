@@ -242,7 +242,7 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
     assert pinned.counters == {"p/stable": 9, "q/stable": 3}
 
 
-def offered(script: ScriptedServer, sample_build: SampleBuild, state: ChannelState, by: SigningKey) -> None:
+def offer_release(script: ScriptedServer, sample_build: SampleBuild, state: ChannelState, by: SigningKey) -> None:
     """Answer a pull that asks for the build by name, as a store would whose manifest `by` has signed."""
     manifest = sample_build.manifest
     member: dict[str, object] = {"id": manifest.product_id, "slug": manifest.product, "title": "x", "kind": "tool"}
@@ -289,7 +289,7 @@ def dry_pull(run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path) -
 
     def pull_signed(state: ChannelState, by: SigningKey) -> str:
         script.answers.clear()
-        offered(script, SIGNED, state, by)
+        offer_release(script, SIGNED, state, by)
         ended_result = run(
             *("pull", "toolsmith/bench", tmp_path / "app", "--server", script.url),
             *("--version", "1.0", "--platform", "linux", "--dry-run"),
@@ -319,7 +319,7 @@ def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Call
     assert dry_pull(state_of([first_key, second_key, third_key], third_key), third_key) == ""
 
 
-def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
+def forge_delta(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
     """A delta whose covers and runs of differences all have length 0."""
     lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
     packed_lists = [patch.compress(numbers) for numbers in lists]
@@ -334,7 +334,7 @@ def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") 
 )
 def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
     """A delta of a hundred bytes took a client twenty seconds."""
-    blob = forged(100, covers, runs)
+    blob = forge_delta(100, covers, runs)
 
     with pytest.raises(DeltaRefused):
         [b"".join(pieces) for pieces in apply.contents(blob, [MemoryPiece(b"old files")], [100])]
@@ -342,7 +342,7 @@ def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
 
 def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
     """A delta with an impossible size is refused before anything is allocated."""
-    unfolded = apply.contents(forged(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
+    unfolded = apply.contents(forge_delta(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
 
     with pytest.raises(DeltaRefused, match="more bytes than the files have"):
         next(unfolded)
@@ -376,7 +376,7 @@ def test_an_invalid_address_is_reported_as_invalid(
 ) -> None:
     """The addresses of the bytes are not signed."""
     script, publisher = scripted(), dsse.new_signing_key()
-    offered(script, SIGNED, state_of([publisher], publisher), publisher)
+    offer_release(script, SIGNED, state_of([publisher], publisher), publisher)
     places = BuildServer(SIGNED).places()
     packs = [msgspec.structs.replace(pack, url=address) for pack in places.packs]
     script.answers.pop()

@@ -184,7 +184,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
         bit = rng.randrange(8 * len(archive_bytes))
         changed_bytes = bytearray(archive_bytes)
         changed_bytes[bit // 8] ^= 1 << bit % 8
-        places = damaged_places(bytes(changed_bytes))
+        places = damaged_ranges(bytes(changed_bytes))
         missed += not places
         misplaced += bool(places) and not any(start <= bit // 8 < stop for start, stop in places)
 
@@ -192,7 +192,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
     assert (missed, misplaced) == (0, 0)
 
 
-def damaged_places(archive: bytes) -> list[tuple[int, int]]:
+def damaged_ranges(archive: bytes) -> list[tuple[int, int]]:
     """The places of the damage, as `verify` finds them."""
     try:
         reading = ArchiveReader(AgeDecryptor(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)

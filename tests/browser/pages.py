@@ -21,7 +21,7 @@ Faults = dict[tuple[Scheme, int], list[str]]
 
 
 @asynccontextmanager
-async def opened(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
+async def open_page(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
     """A new page in a new browser context; a request to another site fails the test."""
     context = await browser.new_context(**options)
     context.set_default_timeout(ENOUGH_MS)
@@ -77,7 +77,7 @@ async def heading(page: Page) -> str:
     return await page.inner_text("h1")
 
 
-def mailed_link(store: Running, to: str, *, other_than: str = "") -> str:
+def newest_link(store: Running, to: str, *, other_than: str = "") -> str:
     """The link in the newest letter, as the operator finds it."""
     command = [*COMMAND, "mail", "--last", "--to", to, "--json", "--data", str(store.data)]
     for _ in range(100):

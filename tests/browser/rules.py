@@ -37,10 +37,10 @@ async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]
 
 async def settle(page: Page) -> None:
     """Wait until the page has painted what it shows, and nothing moves."""
-    await evaluated(page, _SETTLED)
+    await evaluate(page, _SETTLED)
 
 
-async def evaluated(page: Page, expression: str) -> Any:
+async def evaluate(page: Page, expression: str) -> Any:
     """The value of the expression, evaluated by the debugger, so that the policy of the page stays unchanged."""
     session = _SESSIONS.get(page) or _SESSIONS.setdefault(page, await page.context.new_cdp_session(page))
     evaluation = {"expression": expression, "awaitPromise": True, "returnByValue": True}
@@ -50,16 +50,16 @@ async def evaluated(page: Page, expression: str) -> Any:
 
 
 async def _axe(page: Page, axe: str, only: Sequence[str]) -> list[str]:
-    if not await evaluated(page, "'axe' in globalThis"):
-        await evaluated(page, f"{axe};undefined")
+    if not await evaluate(page, "'axe' in globalThis"):
+        await evaluate(page, f"{axe};undefined")
     rules = f"{{type: 'rule', values: {list(only)}}}" if only else f"{{type: 'tag', values: {TAGS}}}"
     options = f"{{runOnly: {rules}, resultTypes: ['violations']}}"
     shown_violation = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
     script = f"axe.run(document, {options}).then(found => found.violations.map(each => {shown_violation}))"
-    return await evaluated(page, script)
+    return await evaluate(page, script)
 
 
 async def _more(page: Page) -> list[str]:
     # The browser shows the focus only after keyboard input.
     await page.keyboard.press("Shift")
-    return await evaluated(page, _MORE)
+    return await evaluate(page, _MORE)

@@ -19,7 +19,7 @@ from tests.browser.pages import (
     Looks,
     Scheme,
     no_faults,
-    opened,
+    open_page,
     send,
 )
 from tests.browser.shop import CUSTOMER, PASSWORD, RETURNS_TO, STRANGER, TLS, Shop
@@ -41,7 +41,7 @@ async def press(page: Page, words: str) -> None:
         await page.click(f"button:text-is('{words}')")
 
 
-async def registered_itself(shop: Shop) -> str:
+async def self_registered_client(shop: Shop) -> str:
     """The id of an unverified client that registered itself."""
     async with httpx.AsyncClient(verify=TLS) as http:
         answer = await http.post(f"{shop.url}/auth/clients", json={"redirect_uris": [RETURNS_TO]})
@@ -66,7 +66,7 @@ async def faults(
             shop.register(),
             shop.register(method="service_auth", email=STRANGER),
         )
-        async with opened(shared_browser, running) as (_, page):
+        async with open_page(shared_browser, running) as (_, page):
 
             async def look(title: str, path: str = "") -> None:
                 if path:
@@ -98,7 +98,7 @@ async def faults(
             query += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
             await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{query}")
             await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
-            await look("This link does not work", wrong_request(shop, await registered_itself(shop)))
+            await look("This link does not work", wrong_request(shop, await self_registered_client(shop)))
             await look("Connected agents", f"{shop.url}/auth/agents")
             await press(page, "Disconnect")
             await expect(page.locator("main")).to_contain_text("No agents are connected")
@@ -114,7 +114,7 @@ def test_every_page_about_agents_keeps_the_rules_of_accessibility(faults: Faults
 
 async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browser, shop: Shop) -> None:
     link = shop.register()["claim"]["verification_uri"]
-    async with opened(browser, shop.running, java_script_enabled=False) as (context, page):
+    async with open_page(browser, shop.running, java_script_enabled=False) as (context, page):
         await page.goto(f"{shop.url}/auth/signin")
         await send(page, email=CUSTOMER, password=PASSWORD)
         await page.wait_for_url(f"{shop.url}/")
@@ -130,7 +130,7 @@ async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browse
 async def test_a_wrong_request_of_an_unverified_client_leaves_the_store_by_a_click_alone(
     browser: Browser, shop: Shop
 ) -> None:
-    wrong_url = wrong_request(shop, await registered_itself(shop))
+    wrong_url = wrong_request(shop, await self_registered_client(shop))
     return_requests: list[str] = []
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()

@@ -17,7 +17,7 @@ from playwright.async_api import Browser
 
 from tests import docs
 from tests.browser import shop as shops
-from tests.browser.pages import heading, opened, send
+from tests.browser.pages import heading, open_page, send
 from tests.browser.shop import CUSTOMER, PASSWORD, TLS, Shop
 from tests.servers.countersign import COMMAND, environment, served
 
@@ -32,7 +32,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     settings = {"COUNTERSIGN_LOG_REQUESTS": "true", "COUNTERSIGN_POLL_INTERVAL_S": "1"}
     with served(tmp_path / "data", settings=settings) as running:
         arrival_shop = shops.set_up(running)
-        logged_until(arrival_shop, ("POST", "/redeem"))
+        wait_for_logged_request(arrival_shop, ("POST", "/redeem"))
         yield arrival_shop
 
 
@@ -75,16 +75,16 @@ class Arriving:
         return self.process.returncode, remaining_output
 
 
-def logged(shop: Shop) -> list[tuple[str, str]]:
+def logged_requests_of(shop: Shop) -> list[tuple[str, str]]:
     """Method and route of every request the store has answered."""
     lines = [json.loads(line) for line in shop.running.log.read_text().splitlines() if line.startswith("{")]
     return [(line["method"], line["route"]) for line in lines if line.get("event") == "request"]
 
 
-def logged_until(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
+def wait_for_logged_request(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
     """The log after `last` is in it, because an answer is sent before its line is written."""
     until = time.monotonic() + 60
-    while (requests := logged(shop))[-1:] != [last]:
+    while (requests := logged_requests_of(shop))[-1:] != [last]:
         assert time.monotonic() < until, f"the last request is {requests[-1:]} instead of {last}"
         time.sleep(0.1)
     return requests
@@ -92,7 +92,7 @@ def logged_until(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
 
 async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: str = "Allow") -> str:
     """The person's part: sign in, type the code, decide; returns the heading of the next page."""
-    async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
+    async with open_page(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)
         await page.fill("#user_code", code)
@@ -102,12 +102,12 @@ async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: s
 
 
 async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(browser: Browser, shop: Shop) -> None:
-    count_before = len(logged(shop))
+    count_before = len(logged_requests_of(shop))
     agent = Arriving(sys.executable, AGENT, shop.base, "--email", CUSTOMER, "--keep")
     prompt = agent.reads(r"(?s)calls itself (.*)\[y/N\] ")
     assert "Countersign" in prompt[1]
     assert "read:library" in prompt[1]
-    logged_requests = logged_until(shop, ("GET", "/.well-known/oauth-authorization-server"))
+    logged_requests = wait_for_logged_request(shop, ("GET", "/.well-known/oauth-authorization-server"))
     assert len(logged_requests) - count_before == 3, "nothing is sent while the person has not agreed"
     agent.answer("y")
     link = agent.reads(r"open (\S+)\n")[1]
@@ -117,7 +117,7 @@ async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(
 
     assert decision_heading == "Connected"
     assert agent.ends() == (0, "night-ferry: Night Ferry\n")
-    logged_requests = logged_until(shop, ("GET", "/library"))[count_before:]
+    logged_requests = wait_for_logged_request(shop, ("GET", "/library"))[count_before:]
     pages = [request for request in logged_requests if request[1] in ("/auth/claim", "/auth/signin")]
     requests = [request for request in logged_requests if request not in pages and request != POLL]
     assert len(requests) <= MOST_REQUESTS
@@ -134,7 +134,7 @@ async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) ->
     assert (code, output.strip()) == (1, "not without your yes")
     # The log is read after the line of a later request.
     httpx.get(f"{shop.base}/auth/me", timeout=60, verify=TLS)
-    assert ("POST", "/auth/register") not in logged_until(shop, ("GET", "/auth/me"))
+    assert ("POST", "/auth/register") not in wait_for_logged_request(shop, ("GET", "/auth/me"))
 
 
 def login(shop: Shop, home: Path, *options: str) -> tuple[Arriving, str, str]:
@@ -148,7 +148,7 @@ async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_si
     browser: Browser, shop: Shop, tmp_path: Path
 ) -> None:
     command, link, _ = login(shop, tmp_path, "--publish")
-    async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
+    async with open_page(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)
         page_text = await page.inner_text("main")

@@ -114,7 +114,7 @@ def test_the_wait_is_reported_without_the_name_of_its_header(
 
 
 def test_no_hint_names_a_header_on_the_command_line() -> None:
-    refusals = [refusal for refusal in known_refusals() if "Retry-After" in refusal.resolution]
+    refusals = [refusal for refusal in refusal_types() if "Retry-After" in refusal.resolution]
 
     hints = [output.hint(refusal.code, 5) for refusal in refusals]
 
@@ -124,7 +124,7 @@ def test_no_hint_names_a_header_on_the_command_line() -> None:
 
 def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_own() -> None:
     refusals = [
-        refusal for refusal in known_refusals() if re.search(CALL, refusal.resolution) and refusal.code != NotFound.code
+        refusal for refusal in refusal_types() if re.search(CALL, refusal.resolution) and refusal.code != NotFound.code
     ]
 
     hints = [output.hint(refusal.code, 0) for refusal in refusals]
@@ -135,7 +135,7 @@ def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_ow
 
 
 def test_a_hint_is_of_a_problem_that_there_is() -> None:
-    assert {*output.HINTS, *output.WAITING} <= {refusal.code for refusal in known_refusals()}
+    assert {*output.HINTS, *output.WAITING} <= {refusal.code for refusal in refusal_types()}
 
 
 def test_a_product_that_is_not_there_is_looked_for_by_a_command(run: Run, scripted: Make, tmp_path: Path) -> None:
@@ -157,11 +157,11 @@ def test_the_text_of_a_server_is_shown_as_it_was_sent(run: Run, scripted: Make) 
     assert "Next:  Wait for the time in Retry-After and send the request again" in result.stderr
 
 
-def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
+def refusal_types(of: type[Refused] = Refused) -> list[type[Refused]]:
     """All problem types of both services."""
     assert distribution.ROUTES
     assert records.SCHEMA
-    return [of, *(refusal for subclass in of.__subclasses__() for refusal in known_refusals(subclass))]
+    return [of, *(refusal for subclass in of.__subclasses__() for refusal in refusal_types(subclass))]
 
 
 def test_no_server_at_all_is_unreachable(run: Run) -> None:

@@ -18,7 +18,7 @@ from countersign.kernel.security.masterkey import parse_master_key
 from countersign.kernel.webhooks import receivers
 from countersign.settings import Settings
 from tests.cli.conftest import Run
-from tests.cli.test_operator import watched
+from tests.cli.test_operator import serve_with_operator_port
 from tests.servers.countersign import Running, served
 from tests.test_encrypted_columns import BOTH, NEW, OLD, OWNER, THIRD, open_filled_services
 
@@ -31,7 +31,7 @@ TABLES = (
 ENGINES = ["sqlite", "postgres"]
 
 
-def place(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
+def empty_database_settings(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
     """The settings of an empty database, without the master key."""
     if engine == "sqlite":
         return {}
@@ -89,7 +89,11 @@ def tables_of(result: "subprocess.CompletedProcess[str]") -> dict[str, list[str]
 def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     run: Run, tmp_path: Path, request: pytest.FixtureRequest, engine: str
 ) -> None:
-    data, database_place, other_place = tmp_path / "data", place(request, engine), place(request, engine)
+    data, database_place, other_place = (
+        tmp_path / "data",
+        empty_database_settings(request, engine),
+        empty_database_settings(request, engine),
+    )
     write_encrypted_values(data, database_place)
     turning, new_key_settings = {**database_place, KEY: BOTH}, {**database_place, KEY: NEW}
 
@@ -179,7 +183,7 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     data, key_settings = tmp_path / "data", {KEY: NEW}
     asyncio.run(_seal_under_several(data))
 
-    with watched(data, **key_settings) as server:
+    with serve_with_operator_port(data, **key_settings) as server:
         readiness = server.ask("/readyz").json()
     doctor = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", data, **key_settings)
     verified = run("verify", "--json", "--data", data, **key_settings)

@@ -146,7 +146,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Ma
     assert len(server.seen) == 1
 
 
-def signed_in(run: Run, server: ScriptedServer) -> None:
+def sign_in(run: Run, server: ScriptedServer) -> None:
     """Sign in to the server, and require that it received one request."""
     server.say(200, ME)
     assert run("login", "--with-token", "--server", server.url, stdin="the-token").returncode == Exit.OK
@@ -156,8 +156,8 @@ def test_a_logout_removes_the_login_of_this_server_and_has_the_server_end_its_to
     run: Run, scripted: Make, home: dict[str, str]
 ) -> None:
     server, other_server = scripted(), scripted()
-    signed_in(run, server)
-    signed_in(run, other_server)
+    sign_in(run, server)
+    sign_in(run, other_server)
     server.say(200, {})
 
     result = run("logout", "--server", server.url)
@@ -175,7 +175,7 @@ def test_a_logout_removes_the_login_of_this_server_and_has_the_server_end_its_to
 
 def test_a_logout_without_the_server_still_removes_the_login(run: Run, scripted: Make) -> None:
     server = scripted()
-    signed_in(run, server)
+    sign_in(run, server)
     server.answers.append(None)
 
     result = run("logout", "--server", server.url)
@@ -199,7 +199,7 @@ def test_a_token_is_refused_by_the_store_after_its_logout(run: Run, demo_store: 
 
 def test_a_refused_saved_login_names_the_commands_that_replace_and_remove_it(run: Run, scripted: Make) -> None:
     server = scripted()
-    signed_in(run, server)
+    sign_in(run, server)
     server.say(401, {"code": "invalid_token", "detail": "the token is unknown"})
 
     result = run("library", "--server", server.url)

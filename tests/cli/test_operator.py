@@ -85,7 +85,9 @@ class ObservedServer(NamedTuple):
 
 
 @contextmanager
-def watched(data: Path, *options: str, service: str = "both", **settings: str) -> Iterator[ObservedServer]:
+def serve_with_operator_port(
+    data: Path, *options: str, service: str = "both", **settings: str
+) -> Iterator[ObservedServer]:
     """Serve the directory with an operator's port until the block ends."""
     port = free_port()
     settings = {"COUNTERSIGN_OPERATOR_PORT": str(port), **settings}
@@ -96,7 +98,7 @@ def watched(data: Path, *options: str, service: str = "both", **settings: str) -
 @pytest.fixture(scope="module")
 def both_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]:
     """A data directory with both services and the demonstration."""
-    with watched(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
+    with serve_with_operator_port(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
         yield each
 
 
@@ -276,15 +278,17 @@ def test_a_node_reports_that_the_database_has_a_newer_schema(both_services: Obse
 
 
 def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:
-    with watched(tmp_path / "data", "--demo", service="distribution"):
+    with serve_with_operator_port(tmp_path / "data", "--demo", service="distribution"):
         pass
-    with watched(tmp_path / "data", service="distribution", COUNTERSIGN_RESERVE_MIB=str(1 << 40)) as server:
+    with serve_with_operator_port(
+        tmp_path / "data", service="distribution", COUNTERSIGN_RESERVE_MIB=str(1 << 40)
+    ) as server:
         assert server.failing() == ["disk", "distribution database", "blob store"]
         assert server.silent() == []
 
 
 def test_a_service_that_hangs_is_named_and_stops_no_other(tmp_path: Path) -> None:
-    with watched(tmp_path / "data") as server:
+    with serve_with_operator_port(tmp_path / "data") as server:
         workers_before = server.workers()
         os.kill(workers_before[0], signal.SIGSTOP)
         try:
@@ -299,7 +303,7 @@ def test_a_service_that_hangs_is_named_and_stops_no_other(tmp_path: Path) -> Non
 
 
 def test_a_worker_whose_loop_hangs_is_named(tmp_path: Path) -> None:
-    with watched(tmp_path / "data", "--workers", "2", service="distribution") as server:
+    with serve_with_operator_port(tmp_path / "data", "--workers", "2", service="distribution") as server:
         wait_until(lambda: server.silent() == [])
         stopped = server.workers()[1]
 
@@ -317,7 +321,7 @@ def test_a_worker_whose_loop_hangs_is_named(tmp_path: Path) -> None:
 
 def test_of_a_worker_that_died_no_number_is_left(tmp_path: Path) -> None:
     count = "countersign_http_request_seconds_count"
-    with watched(tmp_path / "data", "--workers", "2", service="store") as server:
+    with serve_with_operator_port(tmp_path / "data", "--workers", "2", service="store") as server:
         wait_until(lambda: server.silent() == [])
         while not server.sum(count, 'worker="1"'):
             httpx.get(f"{server.server.url}/api/v1/info")
@@ -353,7 +357,7 @@ def _running(output: str) -> dict[str, str]:
 
 def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path: Path) -> None:
     with (
-        watched(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
+        serve_with_operator_port(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
         socket.create_connection(("127.0.0.1", server.server.port)) as slow,
     ):
         head = "POST /api/v1/auth/token HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\n"

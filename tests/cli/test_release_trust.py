@@ -100,7 +100,7 @@ def test_a_statement_about_another_product_of_the_organisation_is_refused(
     assert "the statement belongs to another product" in refused_result.stderr
 
 
-def listed_release(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
+def release_entry(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
     """A release as the store lists it."""
     files = [{"id": version, "filename": f"{platform}.zip", "size": 1, "platform": platform} for platform in platforms]
     return {"version": version, "channel": "stable", "artifacts": files, "status": status}
@@ -120,11 +120,11 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     channel_state = msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, []))
     linux = replace(OTHER, manifest=msgspec.structs.replace(OTHER.manifest, platform="linux"))
     releases = [
-        listed_release("4.0", "windows"),
-        listed_release("3.0", "linux"),
-        listed_release("2.1", "linux", status="yanked"),
-        listed_release("2.0", "windows", "linux"),
-        listed_release("1.0", "linux"),
+        release_entry("4.0", "windows"),
+        release_entry("3.0", "linux"),
+        release_entry("2.1", "linux", status="yanked"),
+        release_entry("2.0", "windows", "linux"),
+        release_entry("1.0", "linux"),
     ]
     not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
     pull_request = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")

@@ -64,7 +64,7 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
 def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run: Run, data: Path) -> None:
     data.mkdir(mode=0o700)
     assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
-    asyncio.run(_migrated(data / "records.sqlite", install.MIGRATIONS))
+    asyncio.run(_migrations_run(data / "records.sqlite", install.MIGRATIONS))
 
     refused_result = run("user", "create", "eve", "--data", data)
     upgraded = run("db", "upgrade", "--data", data)
@@ -83,11 +83,11 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
         (data / f"{service}.sqlite").unlink()
         (data / "installation.json").unlink(missing_ok=True)
         (data / "blobs" / "installation.json").unlink(missing_ok=True)
-        asyncio.run(_migrated(data / f"{service}.sqlite", package, leaving=1))
-    applied_before = {service: _applied(data, service) for service in ("distribution", "records")}
+        asyncio.run(_migrations_run(data / f"{service}.sqlite", package, leaving=1))
+    applied_before = {service: _applied_migrations(data, service) for service in ("distribution", "records")}
 
     refused_results = [run(*command, "--data", data) for command in (*OF_A_STORE, *OF_RECORDS)]
-    applied_after = {service: _applied(data, service) for service in applied_before}
+    applied_after = {service: _applied_migrations(data, service) for service in applied_before}
     upgraded = run("db", "upgrade", "--data", data)
     upgrade_results = [run(*command, "--data", data) for command in (OF_A_STORE[0], OF_RECORDS[0])]
 
@@ -158,13 +158,13 @@ def test_a_link_that_no_server_serves_yet_says_so(run: Run, data: Path) -> None:
     assert advice not in result.stderr + known_result.stderr
 
 
-async def _migrated(path: Path, package: str, *, leaving: int = 0) -> None:
+async def _migrations_run(path: Path, package: str, *, leaving: int = 0) -> None:
     database = await open_sqlite(path, reserve_bytes=0)
     await migrate.upgrade(database, package, leaving=leaving)
     await database.close()
 
 
-def _applied(data: Path, service: str) -> list[str]:
+def _applied_migrations(data: Path, service: str) -> list[str]:
     # Inspect a copy, because reading the original would leave a lock that the commands meet.
     copy = shutil.copy(data / f"{service}.sqlite", data.with_name("looked_at"))
     database = sqlite3.connect(copy)
@@ -185,7 +185,7 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
 ) -> None:
     settings = {**home, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
     data.mkdir(mode=0o700)
-    asyncio.run(_migrated(data / file, migrations, leaving=1))
+    asyncio.run(_migrations_run(data / file, migrations, leaving=1))
     arguments = [*COMMAND, *command, "--data", data]
     with subprocess.Popen(arguments, env=environment(**settings), stderr=subprocess.PIPE, text=True) as waiting_process:
         wait_until(lambda: waiting_process.poll() is not None or _holds(waiting_process.pid, data / file))

@@ -44,7 +44,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
-def quoted(names: list[str]) -> str:
+def quoted_columns(names: list[str]) -> str:
     """A list of columns in SQL."""
     return ", ".join(f'"{name}"' for name in names)
 
@@ -59,7 +59,7 @@ def all_rows(database: apsw.Connection, known_rows: Held | None = None) -> Held:
     rows_by_table: Held = {}
     for table in [str(row[0]) for row in database.execute(TABLES)] if known_rows is None else known_rows:
         names = columns(database, table) if known_rows is None else known_rows[table][0]
-        rows = database.execute(f'SELECT {quoted(names)} FROM "{table}"').fetchall()
+        rows = database.execute(f'SELECT {quoted_columns(names)} FROM "{table}"').fetchall()
         rows_by_table[table] = names, sorted(rows, key=repr)
     return rows_by_table
 
@@ -88,7 +88,9 @@ def copy_rows(path: Path, today: Path, number: int) -> None:
         names = [name for name in columns(database, table) if name in columns(database, table, "today")]
         if names:
             database.execute(f'DELETE FROM "{table}"')
-            database.execute(f'INSERT INTO "{table}" ({quoted(names)}) SELECT {quoted(names)} FROM today."{table}"')
+            database.execute(
+                f'INSERT INTO "{table}" ({quoted_columns(names)}) SELECT {quoted_columns(names)} FROM today."{table}"'
+            )
     _undo(database, path.stem, number)
     database.close()
 
@@ -130,7 +132,7 @@ def require_moved(database: apsw.Connection, tables: list[str]) -> None:
         assert database.execute(f'SELECT count(*) FROM "{MOVED[table]}"').fetchone() > (0,)
 
 
-def moved_rows(rows_before: Held) -> list[str]:
+def remove_dropped_tables(rows_before: Held) -> list[str]:
     """Remove the tables that a migration drops from `rows_before`, and return those that have rows."""
     return [table for table in MOVED if rows_before.pop(table, ([], []))[1]]
 
@@ -151,7 +153,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     applied = asyncio.run(side.upgrade(settings))
     pending_after = asyncio.run(side.pending(settings))
     database = apsw.Connection(str(path))
-    moved_tables = moved_rows(rows_before)
+    moved_tables = remove_dropped_tables(rows_before)
     updated_rows = all_rows(database, rows_before)
 
     names = [migration.name for migration in migrate.migrations(PACKAGES[service])[number:]]

@@ -19,7 +19,7 @@ from tests.store.conftest import (  # noqa: F401
     ROOT_URL,
     create_data_directory,
     http,
-    migrated,
+    migrated_database,
     original,
     settings,
     settings_of,
@@ -63,7 +63,7 @@ async def tokens_of(stage_settings: Settings) -> dict[str, str | None]:
 def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
     """The address of a PostgreSQL database for one test: with the scene when the test uses it, else empty."""
     on_stage = "scene" in request.fixturenames
-    return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated(postgres_cluster))
+    return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated_database(postgres_cluster))
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     artifacts = [artifact for release in releases for artifact in release.get("artifacts", ())]
     fuzzed.artifacts = [artifact["id"] for artifact in artifacts]
     for artifact in fuzzed.artifacts[:6]:
-        assert _made(_job(http, "build.process", artifact))["status"] == "completed"
+        assert _created_object(_job(http, "build.process", artifact))["status"] == "completed"
     fuzzed.values |= {
         "path.id": [
             *ids,
@@ -141,7 +141,7 @@ def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
         ],
         "path.version": [*versions, DRAFT],
         "path.artifact_id": fuzzed.artifacts,
-        "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
+        "path.job_id": [_created_object(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
         "path.token": _uploads(http, ids[0]),
         "path.sha256": [_picture(http, ids[0])],
         "path.type": ["resource-not-found", "invalid-request", "rate-limit-exceeded"],
@@ -165,8 +165,10 @@ def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any
 
 def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[str]]:
     """Secrets that give access: codes, a client, and a registered agent."""
-    batch = _made(http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9}))
-    agent = _made(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
+    batch = _created_object(
+        http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9})
+    )
+    agent = _created_object(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
     return {
         "path.batch_id": [batch["batch_id"]],
         "body.code": [*demo.LICENCE_CODES, demo.PROMO_CODE, *batch["codes"]],
@@ -184,9 +186,11 @@ def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[s
 def _uploads(http: httpx.Client, product: str) -> Sequence[str]:
     """The secrets of uploads to a draft, each of four bytes, the length of `null`, which bodies without a schema often
     are."""
-    _made(http.post(f"/products/{product}/releases", json={"version": DRAFT, "channel": "beta"}))
+    _created_object(http.post(f"/products/{product}/releases", json={"version": DRAFT, "channel": "beta"}))
     path = f"/products/{product}/releases/{DRAFT}/artifacts"
-    urls = [_made(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")]
+    urls = [
+        _created_object(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")
+    ]
     return [url.rpartition("/")[2] for url in urls]
 
 
@@ -201,12 +205,12 @@ def _picture(http: httpx.Client, product: str) -> str:
     Image.new("RGB", (8, 8), "red").save(icon_bytes, "PNG")
     size = len(icon_bytes.getvalue())
     media_body = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
-    media_answer = _made(http.post(f"/products/{product}/media", json=media_body))
-    stored_media = _made(httpx.put(media_answer["upload_url"], content=icon_bytes.getvalue()))
+    media_answer = _created_object(http.post(f"/products/{product}/media", json=media_body))
+    stored_media = _created_object(httpx.put(media_answer["upload_url"], content=icon_bytes.getvalue()))
     return str(stored_media["url"]).rpartition("/")[2]
 
 
-def _made(answer: httpx.Response) -> dict[str, Any]:
+def _created_object(answer: httpx.Response) -> dict[str, Any]:
     assert answer.is_success, answer.text
     body: dict[str, Any] = answer.json()
     return body

@@ -30,7 +30,7 @@ PRIVATE = (
 )
 
 
-async def raw(world: World, path: str, method: str = "GET", **headers: str) -> tuple[httpx.Response, bytes]:
+async def third_response(world: World, path: str, method: str = "GET", **headers: str) -> tuple[httpx.Response, bytes]:
     """The answer with its body as sent, to the third request with these headers alone."""
     request_headers = {
         "Accept-Encoding": "identity",
@@ -56,13 +56,15 @@ async def large_world(world: World) -> World:
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG])
 async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(large_world: World, path: str) -> None:
-    plain_answer, plain_body = await raw(large_world, path)
+    plain_answer, plain_body = await third_response(large_world, path)
     tags = {plain_answer.headers["etag"]}
     for accepted_codings, coding in (("gzip", "gzip"), ("zstd", "zstd"), ("gzip, zstd, br", "zstd"), ("*", "zstd")):
-        answer, body = await raw(large_world, path, Accept_Encoding=accepted_codings)
-        head, head_body = await raw(large_world, path, "HEAD", Accept_Encoding=accepted_codings)
+        answer, body = await third_response(large_world, path, Accept_Encoding=accepted_codings)
+        head, head_body = await third_response(large_world, path, "HEAD", Accept_Encoding=accepted_codings)
         tag = answer.headers["etag"]
-        revalidated, empty = await raw(large_world, path, Accept_Encoding=accepted_codings, If_None_Match=tag)
+        revalidated, empty = await third_response(
+            large_world, path, Accept_Encoding=accepted_codings, If_None_Match=tag
+        )
 
         assert answer.headers["content-encoding"] == head.headers["content-encoding"] == coding
         assert UNPACK[coding](body) == plain_body
@@ -73,16 +75,16 @@ async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(l
         assert "content-encoding" not in revalidated.headers
         tags.add(tag)
     for request_headers in ({"Accept_Encoding": "zstd"}, {"Accept_Encoding": "gzip", "Cookie": "a=b"}, {}):
-        etag = (await raw(large_world, path, **request_headers))[0].headers["etag"]
+        etag = (await third_response(large_world, path, **request_headers))[0].headers["etag"]
         for tag in tags:
-            conditional_answer, _ = await raw(large_world, path, **request_headers, If_None_Match=tag)
+            conditional_answer, _ = await third_response(large_world, path, **request_headers, If_None_Match=tag)
             assert (conditional_answer.status_code, conditional_answer.headers["etag"]) == (
                 304 if tag == etag else 200,
                 etag,
             )
-        anything, _ = await raw(large_world, path, **request_headers, If_None_Match="*")
+        anything, _ = await third_response(large_world, path, **request_headers, If_None_Match="*")
         assert (anything.status_code, anything.headers["etag"]) == (304, etag)
-    ranged, ranged_body = await raw(large_world, path, Accept_Encoding="gzip", Range="bytes=0-9")
+    ranged, ranged_body = await third_response(large_world, path, Accept_Encoding="gzip", Range="bytes=0-9")
     assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, plain_body)
     assert len(tags) == 3
     for response in (plain_answer, answer, revalidated):
@@ -96,7 +98,10 @@ async def test_a_client_that_accepts_no_coding_gets_an_unencoded_response(
     large_world: World, accepted_codings: str
 ) -> None:
     for path in (*DOCUMENTS, *CATALOG):
-        assert "content-encoding" not in (await raw(large_world, path, Accept_Encoding=accepted_codings))[0].headers
+        assert (
+            "content-encoding"
+            not in (await third_response(large_world, path, Accept_Encoding=accepted_codings))[0].headers
+        )
 
 
 @pytest.mark.parametrize("credential", PRIVATE, ids=lambda credential: next(iter(credential)))
@@ -109,7 +114,7 @@ async def test_with_a_cookie_or_a_credential_nothing_is_compressed(
         name: value.replace("PERSON", person).replace("KEY", key) for name, value in credential.items()
     }
     for path in (*DOCUMENTS, *CATALOG):
-        answer, _ = await raw(large_world, path, Accept_Encoding="gzip, zstd", **credential_headers)
+        answer, _ = await third_response(large_world, path, Accept_Encoding="gzip, zstd", **credential_headers)
         assert answer.status_code == 200
         assert "content-encoding" not in answer.headers, path
 
@@ -126,7 +131,7 @@ async def test_no_other_answer_of_the_store_is_compressed(scene: Scene) -> None:
 
 
 async def test_a_change_is_seen_in_every_coding_at_once(large_world: World) -> None:
-    response_before, _ = await raw(large_world, CATALOG[1], Accept_Encoding="gzip")
+    response_before, _ = await third_response(large_world, CATALOG[1], Accept_Encoding="gzip")
     owner = await large_world.person_token("owner@north.example", "read:products write:products")
     body = {"slug": "big", "title": "Changed", "kind": "game", "platforms": ["web"], "status": "public"}
     body["description"] = "Another story. " * 300
@@ -135,7 +140,7 @@ async def test_a_change_is_seen_in_every_coding_at_once(large_world: World) -> N
         "PUT", "/products/big", owner, json=body, headers={"If-Match": response_before.headers["etag"]}
     )
 
-    answer_after, gzip_body = await raw(
+    answer_after, gzip_body = await third_response(
         large_world, CATALOG[1], Accept_Encoding="gzip", If_None_Match=response_before.headers["etag"]
     )
 
@@ -196,10 +201,13 @@ async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         world = World(no_room, client)
         for path in CATALOG:
-            assert "content-encoding" not in (await raw(world, path, Accept_Encoding=accepted_codings))[0].headers
+            assert (
+                "content-encoding"
+                not in (await third_response(world, path, Accept_Encoding=accepted_codings))[0].headers
+            )
         assert compressed_bodies == []
         for number, path in enumerate(DOCUMENTS, 1):
-            assert (await raw(world, path, Accept_Encoding=accepted_codings))[0].headers[
+            assert (await third_response(world, path, Accept_Encoding=accepted_codings))[0].headers[
                 "content-encoding"
             ] == accepted_codings
             assert len(compressed_bodies) == number

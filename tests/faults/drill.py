@@ -202,7 +202,7 @@ async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
     return (await wire.call(port, "POST" if body else "GET", path, token=token, body=body)).status
 
 
-async def backed_up(
+async def back_up_under_load(
     place: DataDirectory, running: Running, pause_s: float, *options: str | Path
 ) -> tuple[WriterLoad, dict[str, object]]:
     """Make a backup while writers write, let them write a little longer, and return the load and the output of the
@@ -224,7 +224,7 @@ async def backed_up(
     return load, output
 
 
-def lost(load: WriterLoad, place: DataDirectory, time_before: str) -> list[str]:
+def missing_writes(load: WriterLoad, place: DataDirectory, time_before: str) -> list[str]:
     """What was acknowledged before this time but is missing in the restored place."""
     moment = time_of(time_before)
     return [

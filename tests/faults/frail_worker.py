@@ -60,7 +60,7 @@ def settings(data: str, database_url: str = "") -> Settings:
     )
 
 
-def inside(client: httpx.AsyncClient) -> Say:
+def in_process_client(client: httpx.AsyncClient) -> Say:
     """Requests to an application in this process."""
 
     async def send(request: Request) -> WireResponse:
@@ -109,7 +109,7 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
     frail = ctypes.CDLL(None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ROOT_URL) as client:
         clients = {
-            int(number): ErrandClient(inside(client), ledger_of(int(number), steps))
+            int(number): ErrandClient(in_process_client(client), ledger_of(int(number), steps))
             for number, steps in order["errands"].items()
         }
         frail.frail_arm(order["mode"], ctypes.c_long(order["at"]))
@@ -121,7 +121,7 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
         if refused_steps := [result.step for result in results if isinstance(result, WriteRefused)]:
             say(
                 turned=refused_steps,
-                still_writes=await still_writes(ErrandClient(inside(client), StepLedger()), errand),
+                still_writes=await still_writes(ErrandClient(in_process_client(client), StepLedger()), errand),
             )
     return outcome(results)
 

@@ -67,7 +67,7 @@ async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int
         await codes.add_known(transaction, org_id, "promo", [product_id], [text], uses)
 
 
-async def standing(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
+async def code_state(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
     """The code's uses, the owners who redeemed it, and the owners entitled to the product."""
     reader = store.database
     uses_row = await reader.fetch_one("SELECT uses FROM code WHERE code_hash = $1", codes.digest(text))

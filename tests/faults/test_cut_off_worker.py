@@ -31,7 +31,7 @@ PATIENCE_S = 120
 
 
 @asynccontextmanager
-async def working(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
+async def run_worker(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
     """A worker on the machine, ready to work, until the block ends."""
     worker_settings = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
     words = machine.command(*job_worker.COMMAND)
@@ -123,11 +123,11 @@ async def cut_off_at_work(
     later."""
     first_machine, second_machine = pair
     folder, url = place
-    async with working(first_machine, store, folder / "first", url) as worker:
+    async with run_worker(first_machine, store, folder / "first", url) as worker:
         job = await add_job(store, org_id)
         await wait_for_count(store, BEGUN, 1, job)
         getattr(first_machine, manner)()
-        async with working(second_machine, store, folder / "second", url):
+        async with run_worker(second_machine, store, folder / "second", url):
             await wait_for_count(store, ENDED, 1, job)
         first_machine.heal()
         later_job = await add_job(store, org_id)
@@ -137,7 +137,7 @@ async def cut_off_at_work(
         if not task.done():
             # It could not cancel its job and ended, so its supervisor starts another.
             assert worker.returncode == processes.RESTART_CODE
-            async with working(first_machine, store, folder / "first", url):
+            async with run_worker(first_machine, store, folder / "first", url):
                 await task
 
     assert await number(store, BEGUN, job) == 2

@@ -20,8 +20,8 @@ from tests.faults.crowd import ClientPool
 from tests.faults.frail import FaultyDiskWorker, frail
 from tests.faults.lives import RestartableService
 from tests.faults.places import FilledDirectory
-from tests.faults.preload import compiled
-from tests.faults.test_jobs_under_kills import count_values, seeded, unfinished_count
+from tests.faults.preload import compile_library
+from tests.faults.test_jobs_under_kills import count_values, seed_jobs, unfinished_count
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY, environment
 
@@ -33,7 +33,7 @@ HANDS = (1, 6)
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
-    with frail(compiled("frail", tmp_path), tmp_path) as faulty_worker:
+    with frail(compile_library("frail", tmp_path), tmp_path) as faulty_worker:
         yield faulty_worker
 
 
@@ -84,7 +84,7 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_c
     crowd = ClientPool(lives, places.fill_for(lives), 0)
     sound = dict(lives.settings)
     lives.settings |= {
-        "LD_PRELOAD": str(compiled("frail", tmp_path)),
+        "LD_PRELOAD": str(compile_library("frail", tmp_path)),
         "FRAIL_UNDER": str(lives.data / f"{service}.sqlite"),
         "FRAIL_MODE": str(frail_worker.SYNC_FAILS),
         "FRAIL_AT": "8",
@@ -127,11 +127,14 @@ async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next
 ) -> None:
     data = tmp_path / "data"
     settings = Settings(data=str(data), master_key=MASTER_KEY, reserve_mib=0, job_engine="embedded", job_lease_s=2)
-    variables = {"LD_PRELOAD": str(compiled("frail", tmp_path)), "FRAIL_UNDER": str(data / "distribution.sqlite")}
+    variables = {
+        "LD_PRELOAD": str(compile_library("frail", tmp_path)),
+        "FRAIL_UNDER": str(data / "distribution.sqlite"),
+    }
     variables |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "12"}
     async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
-        jobs = await seeded(store, 12, random.Random(7))
+        jobs = await seed_jobs(store, 12, random.Random(7))
 
         async def is_done() -> bool:
             return not await unfinished_count(store)

@@ -104,7 +104,7 @@ class WorkerKiller:
 
 
 @asynccontextmanager
-async def tormented(nemesis: WorkerKiller) -> AsyncIterator[None]:
+async def kill_workers(nemesis: WorkerKiller) -> AsyncIterator[None]:
     """Workers run and are killed until the block ends."""
     tasks = [asyncio.create_task(nemesis.torment()) for _ in range(WORKERS)]
     try:
@@ -116,7 +116,7 @@ async def tormented(nemesis: WorkerKiller) -> AsyncIterator[None]:
     assert all(isinstance(result, asyncio.CancelledError) for result in results), results
 
 
-async def seeded(store: Store, count: int, rng: random.Random) -> list[str]:
+async def seed_jobs(store: Store, count: int, rng: random.Random) -> list[str]:
     """Add `count` jobs of several organisations."""
     async with store.database.transaction() as transaction:
         orgs = [
@@ -164,7 +164,7 @@ async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
     return lease_waits
 
 
-def passed_over(waited: list[LeaseWait]) -> list[LeaseWait]:
+def passed_over_waits(waited: list[LeaseWait]) -> list[LeaseWait]:
     """Waits in which workers were running and began other jobs instead."""
     many = [wait for wait in waited if wait.begun_before_it > WORKERS]
     return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
@@ -183,10 +183,10 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
     async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
         nemesis = WorkerKiller(store, seed=7)
-        jobs = await seeded(store, count, rng)
+        jobs = await seed_jobs(store, count, rng)
         began_s = time.monotonic()
 
-        async with asyncio.timeout(1_200), tormented(nemesis):
+        async with asyncio.timeout(1_200), kill_workers(nemesis):
             while await unfinished_count(store) > count * (1 - KILLED_UNTIL):
                 await asyncio.sleep(0.2)
             nemesis.is_over = True
@@ -202,7 +202,7 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
     assert effect_counts == dict.fromkeys(jobs, 1)
     assert nemesis.killed
     assert waited, "no worker was killed over a job"
-    assert not passed_over(waited)
+    assert not passed_over_waits(waited)
     figures |= {
         "jobs": count,
         "kills": len(nemesis.killed),

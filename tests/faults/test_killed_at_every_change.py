@@ -10,7 +10,7 @@ import pytest
 from tests.faults import frail_worker, places
 from tests.faults.frail import FaultyDiskWorker, frail
 from tests.faults.places import FilledDirectory
-from tests.faults.preload import compiled
+from tests.faults.preload import compile_library
 from tests.figures import Figures
 
 SAMPLE = 4
@@ -20,7 +20,7 @@ MOST = 5_000
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
-    with frail(compiled("frail", tmp_path), tmp_path) as faulty_worker:
+    with frail(compile_library("frail", tmp_path), tmp_path) as faulty_worker:
         yield faulty_worker
 
 

@@ -12,7 +12,7 @@ from countersign.cli.output import Exit
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migration_marker import MigrationMarker
 from tests.faults.drill import DataDirectory
-from tests.faults.test_backups_under_kills import killed
+from tests.faults.test_backups_under_kills import run_and_kill
 from tests.figures import Figures
 from tests.servers.postgres import PostgresFactory
 
@@ -63,7 +63,7 @@ def test_a_killed_move_is_made_again(
         data_directory = DataDirectory.create(shutil.copytree(template, tmp_path / f"data-{number}"))
         url = new_postgres_url()
         move: list[str | Path] = ["db", "migrate", "--to", url, "--data", data_directory.data]
-        cut += killed(data_directory, move, rng.uniform(0.3, 1.05) * move_s)
+        cut += run_and_kill(data_directory, move, rng.uniform(0.3, 1.05) * move_s)
         mark = migration_marker.read_marker(data_directory.data)
         marked += mark is not None
         if mark is None or not mark.is_complete:

@@ -13,7 +13,7 @@ from tests.faults import frail_worker, places
 from tests.faults.crowd import ClientPool
 from tests.faults.errands import WriteLost
 from tests.faults.lives import RestartableService
-from tests.faults.preload import compiled
+from tests.faults.preload import compile_library
 from tests.faults.volumes import PoweredVolume
 from tests.figures import Figures
 
@@ -107,7 +107,7 @@ def test_no_acknowledged_write_is_lost_in_a_power_cut(site: PowerCutService, is_
 
 def test_a_service_whose_syncs_do_nothing_is_found_out(site: PowerCutService, tmp_path: Path, figures: Figures) -> None:
     site.lives.settings |= {
-        "LD_PRELOAD": str(compiled("frail", tmp_path)),
+        "LD_PRELOAD": str(compile_library("frail", tmp_path)),
         "FRAIL_UNDER": str(site.volume.folder),
         "FRAIL_MODE": str(frail_worker.SYNC_LIES),
     }

@@ -134,7 +134,7 @@ async def check(store: Store, lives: RestartableService, redeem_round: RedeemRou
         await redeem(lives, redeem_round, owner)
     granted_owners, refused_owners = redeem_round.owners_answered(200), redeem_round.owners_answered(409)
     assert (len(granted_owners), len(refused_owners)) == (size.uses, size.persons - size.uses)
-    uses, redeemed, entitled = await shop.standing(store, redeem_round.code, redeem_round.product_id)
+    uses, redeemed, entitled = await shop.code_state(store, redeem_round.code, redeem_round.product_id)
     assert uses == size.uses
     assert not [owner for owner, times in Counter([*redeemed]).items() if times > 1]
     assert not [owner for owner, times in Counter([*entitled]).items() if times > 1]

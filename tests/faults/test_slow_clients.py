@@ -95,7 +95,7 @@ async def polite(lives: RestartableService, path: str, expected: int, count: int
     return sorted(waits_ms)[count * 99 // 100]
 
 
-async def crowded(
+async def measure_with_slow_clients(
     lives: RestartableService, path: str, expected: int, crowd: Sequence[str]
 ) -> tuple[float, list[float]]:
     """The result of `polite` while a slow client of each of these kinds is connected, and after how many seconds each
@@ -130,7 +130,7 @@ async def test_slow_clients_are_disconnected_and_delay_no_other_client(
         crowd = [kinds[number % len(kinds)] for number in range(CROWD if is_full else SAMPLE)]
         for _ in range(ROUNDS if is_full else 1):
             alone_ms.append(await polite(lives, path, expected, POLITE))
-            p99_ms, ended_s = await crowded(lives, path, expected, crowd)
+            p99_ms, ended_s = await measure_with_slow_clients(lives, path, expected, crowd)
             crowded_ms.append(p99_ms)
             for kind, each_s in zip(crowd, ended_s, strict=True):
                 closed_s[kind] = max(closed_s.get(kind, 0.0), each_s)

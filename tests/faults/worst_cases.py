@@ -272,7 +272,7 @@ def token_like_text(rng: random.Random) -> WorstCaseRequest:
 
 
 @records
-def marked_text(rng: random.Random) -> WorstCaseRequest:
+def text_with_marks(rng: random.Random) -> WorstCaseRequest:
     value = {"title": combining_marks(500), "notes": combining_marks(rng.randrange(100_000, 900_000))}
     return _post("marked_text", "records", "/api/lead/create", rng.choice(("alice", "agent")), value)
 
@@ -330,7 +330,7 @@ def deep_body(rng: random.Random) -> WorstCaseRequest:
 
 
 @records
-def escaped_text(rng: random.Random) -> WorstCaseRequest:
+def text_of_escapes(rng: random.Random) -> WorstCaseRequest:
     piece = rng.choice((b"\\u00e9", b"\\\\", b":,", b'\\"'))
     body = b'{"title":"' + piece * ((RECORDS_BYTES - ROOM) // len(piece)) + b'"}'
     return WorstCaseRequest("escaped_text", "records", "POST", "/api/lead/create", "alice", body)

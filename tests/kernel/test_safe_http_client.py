@@ -56,7 +56,9 @@ class FixedServer:
 
 
 @asynccontextmanager
-async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[FixedServer]:
+async def serve_response(
+    answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[FixedServer]:
     """Run such a server on a free port."""
     fixed_server = FixedServer(answer, pause_s)
     server = await asyncio.start_server(fixed_server.take, "127.0.0.1", 0, ssl=tls)
@@ -65,9 +67,9 @@ async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = No
         yield fixed_server
 
 
-async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
+async def fetch_response(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
     """Return the result of fetching this response."""
-    async with far(answer, pause_s) as server:
+    async with serve_response(answer, pause_s) as server:
         return await safe_http_client.get_json(server.url(), allows_private=True)
 
 
@@ -118,7 +120,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     ids=["length", "chunked", "closed", "more-than-announced"],
 )  # fmt: skip
 async def test_a_document_is_read_with_every_kind_of_end_marker(head: bytes) -> None:
-    assert await fetched(OK + head) == (b"{}", None)
+    assert await fetch_response(OK + head) == (b"{}", None)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ async def test_a_document_is_read_with_every_kind_of_end_marker(head: bytes) -> 
      ("no-cache, max-age=9", 0), ("s-maxage=5", None), ("max-age=-1", None), ("max-age=" + "9" * 50, 999_999_999)],
 )  # fmt: skip
 async def test_the_max_age_of_a_document_is_returned(directive: str, kept_s: int | None) -> None:
-    answer = await fetched(OK + f"Content-Length: 2\r\nCache-Control: {directive}\r\n\r\n{{}}".encode())
+    answer = await fetch_response(OK + f"Content-Length: 2\r\nCache-Control: {directive}\r\n\r\n{{}}".encode())
 
     assert answer.max_age_s == kept_s
 
@@ -138,7 +140,7 @@ async def test_the_request_names_its_host_and_has_no_other_information_about_us(
     resolve(["127.0.0.1"])
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    async with far(OK + b"Content-Length: 2\r\nSet-Cookie: a=b\r\n\r\n{}") as server:
+    async with serve_response(OK + b"Content-Length: 2\r\nSet-Cookie: a=b\r\n\r\n{}") as server:
         for _ in range(2):
             await safe_http_client.get_json(server.url("keys.example"), allows_private=True)
 
@@ -214,7 +216,7 @@ async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
 
 async def test_t9_a_name_whose_address_changes_is_resolved_once(resolve: Callable[..., list[str]]) -> None:
     looked_up = resolve(["127.0.0.1"], ["127.0.0.2"])
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}") as server:
         await safe_http_client.get_json(server.url("keys.example"), allows_private=True)
 
     assert looked_up == ["keys.example"]
@@ -224,7 +226,7 @@ async def test_t9_a_name_whose_address_changes_is_resolved_once(resolve: Callabl
     "host", ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "017700000001", "127.1", "[::ffff:127.0.0.1]"]
 )
 async def test_t9_our_own_machine_is_not_reached_by_any_spelling(host: str) -> None:
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}") as server:
         await unreachable(server.url(host, "https"))
         await unreachable(server.url(host))
 
@@ -247,10 +249,10 @@ def test_t9_an_address_of_another_form_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 204, 206, 404, 500, 103])
 async def test_t9_redirects_and_other_statuses_are_not_followed(status: int) -> None:
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as other_server:
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}") as other_server:
         ending = "" if status in (103, 204, 304) else "Content-Length: 2\r\n\r\n{}"
         answer = f"HTTP/1.1 {status} X\r\nLocation: {other_server.url()}\r\n{ending or chr(13) + chr(10)}".encode()
-        async with far(answer) as server:
+        async with serve_response(answer) as server:
             assert str(status) in await unreachable(server.url(), private=True)
 
     assert other_server.heads == []
@@ -266,7 +268,7 @@ async def test_t9_redirects_and_other_statuses_are_not_followed(status: int) -> 
     ids=["announced", "never-ending", "until-closed", "chunked", "headers"],
 )  # fmt: skip
 async def test_t9_an_answer_over_64_kib_is_refused(answer: bytes) -> None:
-    async with far(answer) as server:
+    async with serve_response(answer) as server:
         assert "more than 65536 bytes" in await unreachable(server.url(), private=True)
 
 
@@ -279,7 +281,7 @@ async def test_t9_an_answer_over_64_kib_is_refused(answer: bytes) -> None:
     ids=range(14),
 )  # fmt: skip
 async def test_an_answer_that_is_cut_off_or_no_http_is_none(answer: bytes) -> None:
-    async with far(answer) as server:
+    async with serve_response(answer) as server:
         assert await unreachable(server.url(), private=True)
 
 
@@ -289,7 +291,7 @@ async def test_t9_an_answer_that_trickles_ends_with_the_whole_time(
 ) -> None:
     monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
     # The whole answer takes at least 45 seconds.
-    async with far(answer, pause_s=0.05) as server:
+    async with serve_response(answer, pause_s=0.05) as server:
         began_s = time.monotonic()
 
         assert "within 0.3 s" in await unreachable(server.url(), private=True)
@@ -350,7 +352,7 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
 ) -> None:
     tls, trusted = certificate(tmp_path, "keys.example")
     resolve(["127.0.0.1"])
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}", tls=tls) as server:
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}", tls=tls) as server:
         stranger = await unreachable(server.url("keys.example", "https"), private=True)
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
         proven = await safe_http_client.get_json(server.url("keys.example", "https"), allows_private=True)
@@ -366,6 +368,6 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
 def test_any_response_is_read_as_a_document_or_as_unreachable(answer: bytes, has_head: bool) -> None:
     async def ask() -> None:
         with suppress(Unreachable):
-            assert (await fetched((OK + b"\r\n" if has_head else b"HTTP/1.1 ") + answer)).body in answer
+            assert (await fetch_response((OK + b"\r\n" if has_head else b"HTTP/1.1 ") + answer)).body in answer
 
     asyncio.run(ask())

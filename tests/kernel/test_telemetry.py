@@ -62,7 +62,7 @@ def secret_texts(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @contextmanager
-def logged() -> Iterator[io.StringIO]:
+def capture_log() -> Iterator[io.StringIO]:
     """Return what the block logs."""
     log_text = io.StringIO()
     with redirect_stderr(log_text):
@@ -70,7 +70,7 @@ def logged() -> Iterator[io.StringIO]:
         yield log_text
 
 
-def wrapped(text: str, shape: int) -> Any:
+def wrap(text: str, shape: int) -> Any:
     """Return the text inside a nested structure."""
     shapes: list[Any] = [
         text,
@@ -92,10 +92,10 @@ def test_a_credential_in_a_text_never_comes_out(
     text, marker = secret
     assume(marker not in text_before + text_after)
 
-    with logged() as log_text:
+    with capture_log() as log_text:
         log = telemetry.logger("test")
         log.info(f"{text_before} {text} {text_after}")
-        log.warning("event", detail=wrapped(f"{text_before} {text} {text_after}", shape))
+        log.warning("event", detail=wrap(f"{text_before} {text} {text_after}", shape))
 
     assert marker not in log_text.getvalue()
     assert len(log_text.getvalue().splitlines()) == 2
@@ -105,7 +105,7 @@ def test_a_credential_in_a_text_never_comes_out(
 def test_a_credential_directly_after_a_word_is_never_logged(prefix: str, text_before: str) -> None:
     opaque = secrets.new_secret(prefix)
 
-    with logged() as log_text:
+    with capture_log() as log_text:
         telemetry.logger("test").info(f"{text_before}{opaque} {text_before}{jwt(opaque)}")
 
     assert opaque[-40:] not in log_text.getvalue()
@@ -115,9 +115,9 @@ def test_a_credential_directly_after_a_word_is_never_logged(prefix: str, text_be
 def test_a_credential_in_an_exception_never_comes_out(secret: tuple[str, str], shape: int) -> None:
     text, marker = secret
 
-    with logged() as log_text:
+    with capture_log() as log_text:
         try:
-            raise LookupError(wrapped(text, shape))
+            raise LookupError(wrap(text, shape))
         except LookupError as error:
             telemetry.logger("test").error("failed", exc_info=error)
 
@@ -127,10 +127,10 @@ def test_a_credential_in_an_exception_never_comes_out(secret: tuple[str, str], s
 
 @given(st.sampled_from(SECRET_NAMES), MARKER, st.integers(0, 7))
 def test_nothing_that_is_called_a_secret_comes_out(name: str, marker: str, shape: int) -> None:
-    with logged() as log_text:
+    with capture_log() as log_text:
         log = telemetry.logger("test")
-        log.info("event", **{name: wrapped(marker, shape)})
-        log.info("event", request={"members": [{name: wrapped(marker, shape)}]})
+        log.info("event", **{name: wrap(marker, shape)})
+        log.info("event", request={"members": [{name: wrap(marker, shape)}]})
 
     assert marker not in log_text.getvalue()
 
@@ -139,7 +139,7 @@ def test_nothing_that_is_called_a_secret_comes_out(name: str, marker: str, shape
 def test_values_that_are_not_secret_are_logged_unchanged(text: str, number: int, flag: bool, none_value: None) -> None:
     members = {"text": text, "number": number, "flag": flag, "nothing": none_value}
 
-    with logged() as log_text:
+    with capture_log() as log_text:
         telemetry.logger("test").info("event", **members)
 
     line = json.loads(log_text.getvalue())
@@ -149,7 +149,7 @@ def test_values_that_are_not_secret_are_logged_unchanged(text: str, number: int,
 
 
 def test_an_access_line_names_the_template_and_nothing_of_the_address() -> None:
-    with logged() as log_text:
+    with capture_log() as log_text:
         telemetry.access("PUT", "/artifacts/uploads/{token}", 201, 1.23456)
 
     line = json.loads(log_text.getvalue())
@@ -167,7 +167,7 @@ class LoggedRequest(NamedTuple):
 def test_a_line_written_while_a_request_is_answered_shows_whose_it_is(principal: str) -> None:
     reset_token = telemetry.REQUEST.set(LoggedRequest("00ff", principal))
     try:
-        with logged() as log_text:
+        with capture_log() as log_text:
             telemetry.logger("test").warning("event")
     finally:
         telemetry.REQUEST.reset(reset_token)
@@ -177,7 +177,7 @@ def test_a_line_written_while_a_request_is_answered_shows_whose_it_is(principal:
 
 
 def test_a_line_outside_of_requests_names_none() -> None:
-    with logged() as log_text:
+    with capture_log() as log_text:
         telemetry.logger("test").warning("event")
 
     assert not {"request_id", "principal"} & json.loads(log_text.getvalue()).keys()

@@ -64,14 +64,14 @@ def test_a_client_in_javascript_works(
     check(peer, node.run(script, peer.url, peer.token, peer.lead, mode), revision)
 
 
-def inspected(peer: RunningService, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run_inspector(peer: RunningService, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The output of the Inspector's command line."""
     inspector_options = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
     return node.run("node_modules/.bin/mcp-inspector", *inspector_options, *arguments)
 
 
 def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: RunningService, node: Node) -> None:
-    process = inspected(peer, node, "--method", "tools/list", "--strict")
+    process = run_inspector(peer, node, "--method", "tools/list", "--strict")
 
     assert process.returncode == 0, process.stderr
     assert sorted(tool["name"] for tool in json.loads(process.stdout)["tools"]) == sorted(peer.tools)
@@ -83,8 +83,8 @@ def test_the_inspector_calls_a_tool(peer: RunningService, node: Node) -> None:
     calling = ("--method", "tools/call", "--tool-name", "lead__get", "--tool-arg")
 
     good_call, refused_call = (
-        inspected(peer, node, *calling, f"id={peer.lead}"),
-        inspected(peer, node, *calling, "id=x"),
+        run_inspector(peer, node, *calling, f"id={peer.lead}"),
+        run_inspector(peer, node, *calling, "id=x"),
     )
 
     assert json.loads(good_call.stdout)["structuredContent"]["value"]["id"] == peer.lead

@@ -19,7 +19,7 @@ PASSED = "Baseline check passed"
 
 
 @contextmanager
-def started(log: Path, *arguments: str) -> Iterator[str]:
+def start_server(log: Path, *arguments: str) -> Iterator[str]:
     """The address of one of the suite's servers."""
     port = free_port()
     kind, *script_arguments = arguments
@@ -36,7 +36,7 @@ def started(log: Path, *arguments: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The protocol with tools that the suite calls by name."""
-    with started(tmp_path_factory.mktemp("tools") / "log", "tools") as url:
+    with start_server(tmp_path_factory.mktemp("tools") / "log", "tools") as url:
         yield url
 
 
@@ -46,7 +46,7 @@ def records(tmp_path_factory: pytest.TempPathFactory, sqlite_office: SeededOffic
     folder = tmp_path_factory.mktemp("records")
     data = folder / "data"
     shutil.copytree(sqlite_office.place, data)
-    with started(folder / "log", "records", str(data), sqlite_office.tokens["alice"]) as url:
+    with start_server(folder / "log", "records", str(data), sqlite_office.tokens["alice"]) as url:
         yield url
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.peers import shop as shops
-from tests.peers.node import Node, environment, prepared
+from tests.peers.node import Node, environment, prepare_node
 from tests.peers.shop import PersonBrowser, RunningStore
 
 PROJECT = Path(__file__).parent / "oauth_clients"
@@ -45,7 +45,7 @@ def person(shop: RunningStore) -> Iterator[PersonBrowser]:
 @pytest.fixture(scope="session")
 def oauth_node() -> Node:
     """Node with the locked packages of the OAuth clients; the test is skipped when they are not available."""
-    return prepared(PROJECT)
+    return prepare_node(PROJECT)
 
 
 def seen_by(

@@ -42,7 +42,7 @@ async def _day(office: Office, url: str, year: str) -> None:
     command = [sys.executable, str(AGENT), url, "--wait", "60"]
     process = await asyncio.create_subprocess_exec(*command, env=variables, stdout=-1, stderr=-1)
     async with asyncio.timeout(LIMIT_S):
-        plan = await _proposed(office, process)
+        plan = await _wait_for_plan(office, process)
         lead_before = await office.value("alice", "lead.get", id=plan["target"]["id"])
         approval = await office.approve("alice", plan["id"], digest=plan["digest"])
         assert approval.json()["value"]["state"] == "executed", approval.text
@@ -54,10 +54,10 @@ async def _day(office: Office, url: str, year: str) -> None:
     assert "@" not in printed_output
     assert "refused: token not allowed in lead.title" in printed_output
     assert printed_output.rstrip().endswith(f"Plan {plan['id']} is executed.")
-    await _worked(office, printed_output, lead_before)
+    await _require_work(office, printed_output, lead_before)
 
 
-async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:
+async def _wait_for_plan(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:
     """Return the agent's plan as soon as it exists."""
     while process.returncode is None:
         plans = await office.value("alice", "plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
@@ -68,7 +68,7 @@ async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict
     raise AssertionError(f"the agent ended early: {errors.decode()}")
 
 
-async def _worked(office: Office, printed_output: str, deleted_lead: dict[str, Any]) -> None:
+async def _require_work(office: Office, printed_output: str, deleted_lead: dict[str, Any]) -> None:
     """Require that the changes of the agent are in the records, in clear for people who see them in clear, and in the
     audit with the agent's name."""
     worked = printed_output.partition("Worked lead ")[2][:24]

@@ -29,7 +29,7 @@ def new_key() -> str:
     return str(uuid.uuid4())
 
 
-async def keyed(
+async def run_with_key(
     office: Office, who: str, command: str, key: str, body: Mapping[str, object] | None = None
 ) -> httpx.Response:
     """Run a command with a key."""
@@ -43,8 +43,8 @@ async def run_twice(
     """Run a command twice with one key. Only the second response must be marked as a replay."""
     key = new_key()
     first_answer, repeated_answer = (
-        await keyed(office, who, command, key, body),
-        await keyed(office, who, command, key, body),
+        await run_with_key(office, who, command, key, body),
+        await run_with_key(office, who, command, key, body),
     )
     assert "idempotency-replayed" not in first_answer.headers, first_answer.text
     assert repeated_answer.headers.get("idempotency-replayed") == "true", repeated_answer.text
@@ -123,10 +123,10 @@ async def test_an_agents_answers_and_proposals_are_done_once(office: Office) -> 
 async def test_a_withdrawn_proposal_is_not_made_again_by_a_repeat(office: Office) -> None:
     agent, key = await office.agent("alice"), new_key()
     lead = await office.first_record("lead", "alice")
-    first_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    first_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
     await office.value(agent, "plan.withdraw", id=first_answer.json()["plan_id"])
 
-    repeated_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    repeated_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
 
     assert has_same_bytes(first_answer, repeated_answer)
     pending = [{"field": "state", "op": "eq", "value": "pending"}]
@@ -135,12 +135,14 @@ async def test_a_withdrawn_proposal_is_not_made_again_by_a_repeat(office: Office
 
 async def test_a_key_is_a_uuid_bare_or_quoted(office: Office) -> None:
     key = new_key()
-    await keyed(office, "alice", "lead.create", key, LEAD)
+    await run_with_key(office, "alice", "lead.create", key, LEAD)
     for spelling in (f'"{key}"', key.upper()):
-        assert (await keyed(office, "alice", "lead.create", spelling, LEAD)).headers["idempotency-replayed"] == "true"
+        assert (await run_with_key(office, "alice", "lead.create", spelling, LEAD)).headers[
+            "idempotency-replayed"
+        ] == "true"
 
     for wrong_key in ("", "x", key[:-1], f"{key}, {new_key()}", f"'{key}'"):
-        answer = await keyed(office, "alice", "lead.create", wrong_key, LEAD)
+        answer = await run_with_key(office, "alice", "lead.create", wrong_key, LEAD)
         assert (answer.status_code, answer.json()) == (
             400,
             {"error": "Idempotency-Key: must be one UUID, bare or in double quotes"},
@@ -150,10 +152,10 @@ async def test_a_key_is_a_uuid_bare_or_quoted(office: Office) -> None:
 
 async def test_a_key_with_another_input_is_refused_and_the_same_input_may_be_spelt_otherwise(office: Office) -> None:
     key = new_key()
-    await keyed(office, "alice", "lead.create", key, LEAD)
+    await run_with_key(office, "alice", "lead.create", key, LEAD)
 
-    other_answer = await keyed(office, "alice", "lead.create", key, {**LEAD, "title": "Another"})
-    reordered = await keyed(office, "alice", "lead.create", key, dict(reversed(LEAD.items())))
+    other_answer = await run_with_key(office, "alice", "lead.create", key, {**LEAD, "title": "Another"})
+    reordered = await run_with_key(office, "alice", "lead.create", key, dict(reversed(LEAD.items())))
 
     assert (other_answer.status_code, other_answer.json()) == (400, {"error": REUSED})
     assert (reordered.status_code, reordered.headers["idempotency-replayed"]) == (200, "true")
@@ -164,10 +166,10 @@ async def test_a_key_belongs_to_its_caller_and_command(office: Office) -> None:
     key = new_key()
     agents = [await office.agent("alice", label=label) for label in ("one", "two")]
     for who in ("alice", "root", *agents):
-        assert "idempotency-replayed" not in (await keyed(office, who, "lead.create", key, LEAD)).headers
+        assert "idempotency-replayed" not in (await run_with_key(office, who, "lead.create", key, LEAD)).headers
     lead = await office.first_record("lead", title="A lead")
     for command in ("lead.update", "lead.qualify"):
-        answer = await keyed(office, "alice", command, key, {"id": lead["id"]})
+        answer = await run_with_key(office, "alice", command, key, {"id": lead["id"]})
         assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False), answer.text
 
     assert await leads(office) == 4
@@ -176,9 +178,9 @@ async def test_a_key_belongs_to_its_caller_and_command(office: Office) -> None:
 async def test_an_agents_key_outlives_its_bearer_token(office: Office) -> None:
     key, old = new_key(), await office.agent("alice", label="bot", name="old")
     new = await office.agent("alice", label="bot", name="new")
-    first_answer = await keyed(office, old, "lead.create", key, LEAD)
+    first_answer = await run_with_key(office, old, "lead.create", key, LEAD)
 
-    repeated_answer = await keyed(office, new, "lead.create", key, LEAD)
+    repeated_answer = await run_with_key(office, new, "lead.create", key, LEAD)
 
     assert has_same_bytes(first_answer, repeated_answer)
     assert await leads(office) == 1
@@ -188,7 +190,7 @@ async def test_a_command_that_reads_takes_no_key(office: Office) -> None:
     lead = await office.first_record("lead")
     for command, body in (("lead.get", {"id": lead["id"]}), ("lead.search", {"limit": 1}), ("plan.watch", {})):
         for key in ("not a key", new_key()):
-            for answer in [await keyed(office, "alice", command, key, body) for _ in range(2)]:
+            for answer in [await run_with_key(office, "alice", command, key, body) for _ in range(2)]:
                 assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False)
 
 
@@ -206,13 +208,13 @@ async def test_the_description_names_the_idempotency_key_where_it_is_accepted(of
 async def test_a_refusal_is_repeated_though_the_input_would_be_accepted_by_now(office: Office) -> None:
     lead, key = await office.value("alice", "lead.create", **LEAD), new_key()
     await office.value("alice", "lead.qualify", id=lead["id"])
-    first_answer = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    first_answer = await run_with_key(office, "alice", "lead.qualify", key, {"id": lead["id"]})
     assert first_answer.status_code == 400
     unknown = {**LEAD, "nothing": 1}
     assert has_same_bytes(*await run_twice(office, "alice", "lead.create", unknown))
 
-    repeated_answer = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
-    other_answer = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"], "revision": 1})
+    repeated_answer = await run_with_key(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    other_answer = await run_with_key(office, "alice", "lead.qualify", key, {"id": lead["id"], "revision": 1})
 
     assert (repeated_answer.status_code, repeated_answer.headers["idempotency-replayed"]) == (400, "true")
     assert repeated_answer.content == first_answer.content
@@ -223,11 +225,11 @@ async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: 
     monkeypatch.setattr("countersign.records.approvals.proposals.MAX_PENDING", 0)
     agent, key = await office.agent("alice"), new_key()
     lead = await office.first_record("lead", "alice")
-    refused_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    refused_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
     assert refused_answer.status_code == 400
 
     monkeypatch.undo()
-    repeated_answer = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    repeated_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
 
     assert (repeated_answer.status_code, "idempotency-replayed" in repeated_answer.headers) == (202, False)
 
@@ -240,11 +242,11 @@ async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
 
     key = new_key()
     monkeypatch.setattr("countersign.records.idempotency.record_of", refuse)
-    refused_answer = await keyed(office, "alice", "lead.create", key, LEAD)
+    refused_answer = await run_with_key(office, "alice", "lead.create", key, LEAD)
     assert (refused_answer.status_code, refused_answer.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
 
     monkeypatch.undo()
-    repeated_answer = await keyed(office, "alice", "lead.create", key, LEAD)
+    repeated_answer = await run_with_key(office, "alice", "lead.create", key, LEAD)
 
     assert (repeated_answer.status_code, "idempotency-replayed" in repeated_answer.headers) == (200, False)
     assert await leads(office) == 1
@@ -254,10 +256,10 @@ async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> N
     agent = await office.agent("alice")
     lead = await office.first_record("lead", "alice")
     body, keys = {"id": lead["id"], "contact_email": "EMAIL_1"}, [new_key() for _ in range(22)]
-    answers = [await keyed(office, agent, "lead.update", key, body) for key in keys]
+    answers = [await run_with_key(office, agent, "lead.update", key, body) for key in keys]
     assert [answer.status_code for answer in answers[-2:]] == [429, 429]
 
-    repeated_answers = [await keyed(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
+    repeated_answers = [await run_with_key(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
 
     assert [response.status_code for response in repeated_answers] == [400, 429]
 
@@ -265,7 +267,7 @@ async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> N
 async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Office) -> None:
     key = new_key()
 
-    answers = await asyncio.gather(*(keyed(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
+    answers = await asyncio.gather(*(run_with_key(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
 
     assert await leads(office) == 1
     first_answer = next(
@@ -277,7 +279,7 @@ async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Of
         else:
             assert (answer.status_code, answer.json()) == (400, {"error": IN_PROGRESS})
             assert answer.headers["retry-after"] == "1"
-    assert has_same_bytes(first_answer, await keyed(office, "alice", "lead.create", key, LEAD))
+    assert has_same_bytes(first_answer, await run_with_key(office, "alice", "lead.create", key, LEAD))
 
 
 async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings) -> None:
@@ -290,7 +292,9 @@ async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings
         nodes = [Office(at_one, rooms.tokens, first_node), Office(at_two, rooms.tokens, two)]
         for number in range(5):
             key, body = new_key(), {"title": f"At once {number}"}
-            answers = await asyncio.gather(*(keyed(node, "alice", "lead.create", key, body) for node in nodes * 2))
+            answers = await asyncio.gather(
+                *(run_with_key(node, "alice", "lead.create", key, body) for node in nodes * 2)
+            )
             record_ids = [answer.json()["value"]["id"] for answer in answers if answer.status_code == 200]
             assert record_ids
             assert len(set(record_ids)) == 1
@@ -300,8 +304,8 @@ async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings
 
 async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     key, start_time = new_key(), clock.now()
-    await keyed(office, "alice", "lead.create", key, LEAD)
-    await keyed(office, "alice", "lead.qualify", new_key(), {"id": "x"})
+    await run_with_key(office, "alice", "lead.create", key, LEAD)
+    await run_with_key(office, "alice", "lead.qualify", new_key(), {"id": "x"})
     database = office.service.records.database
     await app.tend(office.service)
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (2,)
@@ -314,7 +318,7 @@ async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytes
 
 async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) -> None:
     first_answer, _ = await run_twice(office, "alice", "lead.create", LEAD)
-    token = await keyed(office, "alice", "auth.agent-token", new_key(), {"scopes": ["*"], "label": "bot"})
+    token = await run_with_key(office, "alice", "auth.agent-token", new_key(), {"scopes": ["*"], "label": "bot"})
     assert token.status_code == 200, token.text
 
     rows = await office.service.records.database.fetch("SELECT * FROM idempotency")
@@ -336,10 +340,10 @@ async def test_an_erased_value_is_erased_from_the_stored_answer(office: Office) 
     agent = await office.agent("alice")
     for who, erased_email in (("alice", "gone@person.example"), (agent, "lost@person.example")):
         key, body = new_key(), {**LEAD, "contact_email": erased_email}
-        first_lead = (await keyed(office, who, "lead.create", key, body)).json()["value"]
+        first_lead = (await run_with_key(office, who, "lead.create", key, body)).json()["value"]
         await office.value("alice", "lead.update", id=first_lead["id"], contact_email="new@person.example")
 
-        second_value = (await keyed(office, who, "lead.create", key, body)).json()["value"]
+        second_value = (await run_with_key(office, who, "lead.create", key, body)).json()["value"]
 
         assert second_value == {**first_lead, "contact_email": "[erased]"}
 
@@ -347,14 +351,14 @@ async def test_an_erased_value_is_erased_from_the_stored_answer(office: Office) 
 async def test_a_repeat_for_a_deleted_or_hidden_record_returns_only_its_id(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": "*", "write": "*"})
     keys = [new_key(), new_key()]
-    values = [(await keyed(office, "dora", "lead.create", key, LEAD)).json()["value"] for key in keys]
+    values = [(await run_with_key(office, "dora", "lead.create", key, LEAD)).json()["value"] for key in keys]
     await office.value("root", "lead.delete", id=values[0]["id"])
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     rows = '[{"field": "title", "op": "eq", "value": "Other"}]'
     await office.value("root", "grant.update", id=grant["id"], rows=rows)
 
     for key, record in zip(keys, values, strict=True):
-        repeated_answer = await keyed(office, "dora", "lead.create", key, LEAD)
+        repeated_answer = await run_with_key(office, "dora", "lead.create", key, LEAD)
         assert (repeated_answer.status_code, repeated_answer.json()["value"]) == (200, {"id": record["id"]})
 
 
@@ -362,16 +366,18 @@ async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office)
     fields = "title,stage,contact_email,contact_name"
     await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": fields, "write": "*"})
     key, refused_key = new_key(), new_key()
-    first_body = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
+    first_body = (await run_with_key(office, "dora", "lead.create", key, LEAD)).json()
     reason = (
-        await keyed(office, "dora", "lead.update", refused_key, {"id": first_body["value"]["id"], "stage": "won"})
+        await run_with_key(
+            office, "dora", "lead.update", refused_key, {"id": first_body["value"]["id"], "stage": "won"}
+        )
     ).json()
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     changes = {"clear": "title", "masked": "contact_email"}
     await office.value("root", "grant.update", id=grant["id"], **changes)
 
-    second_body = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
-    reason_again = await keyed(
+    second_body = (await run_with_key(office, "dora", "lead.create", key, LEAD)).json()
+    reason_again = await run_with_key(
         office, "dora", "lead.update", refused_key, {"id": first_body["value"]["id"], "stage": "won"}
     )
 
@@ -390,8 +396,8 @@ async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_change
 
     async def calls() -> list[httpx.Response]:
         return [
-            await keyed(office, "dora", "lead.import", imported, {"csv": rows}),
-            await keyed(office, "dora", "lead.create", create_key, {**LEAD, "stage": "nowhere"}),
+            await run_with_key(office, "dora", "lead.import", imported, {"csv": rows}),
+            await run_with_key(office, "dora", "lead.create", create_key, {**LEAD, "stage": "nowhere"}),
         ]
 
     first_answers, repeated_answers = await calls(), await calls()
@@ -414,15 +420,15 @@ async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_change
 async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
     key = new_key()
-    await keyed(office, "dora", "lead.create", key, LEAD)
+    await run_with_key(office, "dora", "lead.create", key, LEAD)
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create")
     await office.value("root", "grant.update", id=grant["id"], commands="get")
-    assert (await keyed(office, "dora", "lead.create", key, LEAD)).status_code == 404
+    assert (await run_with_key(office, "dora", "lead.create", key, LEAD)).status_code == 404
 
     sign_out_key = new_key()
-    ended_answer = await keyed(office, "dora", "session.revoke", sign_out_key)
+    ended_answer = await run_with_key(office, "dora", "session.revoke", sign_out_key)
     assert ended_answer.json()["value"]["ended_at"]
-    assert (await keyed(office, "dora", "session.revoke", sign_out_key)).status_code == 401
+    assert (await run_with_key(office, "dora", "session.revoke", sign_out_key)).status_code == 401
 
 
 async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office: Office) -> None:
@@ -440,11 +446,11 @@ async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office:
 async def test_a_repeat_of_a_response_over_a_mebibyte_reads_the_record_again(office: Office) -> None:
     body = {"name": "Long", "notes": "x" * 1_000_000}
     key = new_key()
-    first_answer = await keyed(office, "root", "party.create", key, body)
+    first_answer = await run_with_key(office, "root", "party.create", key, body)
     assert first_answer.status_code == 200, first_answer.text
     await office.value("root", "party.update", id=first_answer.json()["value"]["id"], name="Longer")
 
-    repeated_answer = await keyed(office, "root", "party.create", key, body)
+    repeated_answer = await run_with_key(office, "root", "party.create", key, body)
 
     assert (repeated_answer.json()["value"]["name"], repeated_answer.headers["idempotency-replayed"]) == (
         "Longer",
@@ -501,14 +507,14 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
         bodies = [{**body, "id": id_[place]} if "id" in body and id_ else body for id_ in ids]
         key = new_key()
         plain_answer = await plain_office.call(who, command, bodies[0])
-        two = await keyed(retried, who, command, key, bodies[1])
+        two = await run_with_key(retried, who, command, key, bodies[1])
         assert plain_answer.status_code == two.status_code, (plain_answer.text, two.text)
         if command == "lead.create" and plain_answer.status_code == 200:
             ids[0].append(plain_answer.json()["value"]["id"])
             ids[1].append(two.json()["value"]["id"])
         calls_sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
         for who_again, command_again, sent_call, answer in rng.sample(calls_sent, min(len(calls_sent), 2)):
-            replayed = await keyed(retried, who_again, command_again, sent_call["key"], sent_call["body"])
+            replayed = await run_with_key(retried, who_again, command_again, sent_call["key"], sent_call["body"])
             assert replayed.headers["idempotency-replayed"] == "true"
             assert replayed.status_code in (200, 400)
             if replayed.status_code == 400:

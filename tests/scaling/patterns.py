@@ -42,7 +42,7 @@ def _patterns() -> Iterator[ModulePattern]:
             for name in module_names
             if isinstance(module_names[name], re.Pattern) and _is_anchored(name)
         }
-        for pattern in (*_kept(module_names), *_written(source)):
+        for pattern in (*_patterns_in(module_names), *_written(source)):
             if (pattern.pattern, pattern.flags) not in patterns_seen:
                 patterns_seen.add((pattern.pattern, pattern.flags))
                 yield ModulePattern(name, pattern, id(pattern) in anchored)
@@ -73,15 +73,15 @@ def _is_regular(node: ast.AST) -> bool:
     )
 
 
-def _kept(module_value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+def _patterns_in(module_value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
     if isinstance(module_value, re.Pattern):
         yield module_value
     elif isinstance(module_value, dict) and depth < 3:
         for value in list(module_value.values()):
-            yield from _kept(value, depth + 1)
+            yield from _patterns_in(value, depth + 1)
     elif isinstance(module_value, list | tuple) and depth < 3:
         for name in module_value:
-            yield from _kept(name, depth + 1)
+            yield from _patterns_in(name, depth + 1)
 
 
 def _written(source: Source) -> Iterator[re.Pattern[Any]]:

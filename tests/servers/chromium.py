@@ -23,12 +23,12 @@ def chromium() -> str:
 @pytest.fixture
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     """Start a browser without a window for this test."""
-    async with launched(chromium) as browser:
+    async with launch_chromium(chromium) as browser:
         yield browser
 
 
 @asynccontextmanager
-async def launched(chromium: str) -> AsyncGenerator[Browser]:
+async def launch_chromium(chromium: str) -> AsyncGenerator[Browser]:
     """Run a browser without a window until the block ends."""
     # Chromium's sandbox does not work for root, the user of tests in containers.
     arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]

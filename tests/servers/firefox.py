@@ -120,7 +120,7 @@ class Page:
 
 
 @asynccontextmanager
-async def launched(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
+async def launch_firefox(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
     """Run Firefox without a window until the block ends, with a new profile folder. Return its page."""
     profile.mkdir()
     lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()]

@@ -193,7 +193,7 @@ def _order(bound_arguments: Mapping[str, Any]) -> dict[str, object] | None:
     if is_unsupported or isinstance(arguments, str | bytes | os.PathLike):
         return None
     environment = os.environ if bound_arguments["env"] is None else bound_arguments["env"]
-    command, variables, death = _unwrapped([os.fsdecode(argument) for argument in arguments], dict(environment))
+    command, variables, death = _unwrap([os.fsdecode(argument) for argument in arguments], dict(environment))
     if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
         return None
     if _read_at_start(variables) != _read_at_start(_server.environment):
@@ -208,7 +208,7 @@ def _order(bound_arguments: Mapping[str, Any]) -> dict[str, object] | None:
     }
 
 
-def _unwrapped(command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str], int]:
+def _unwrap(command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str], int]:
     """Return the command without a leading `setpriv` and `env`, its environment, and the signal that the process gets
     when its parent dies."""
     death = int(signal.SIGKILL)

@@ -37,7 +37,7 @@ MESSAGE_BYTES = 1 << 20
 
 
 @contextmanager
-def forked_countersign() -> Iterator[Path]:
+def fork_countersign() -> Iterator[Path]:
     """Provide a folder with the program `countersign` until the block ends. The folder must be the first in the PATH of
     the shell."""
     with (

@@ -11,7 +11,7 @@ import pytest
 
 from countersign import __version__
 from tests.servers.countersign import environment
-from tests.servers.shell_command import forked_countersign
+from tests.servers.shell_command import fork_countersign
 
 pytestmark = pytest.mark.process
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.process
 @pytest.fixture
 def variables() -> Iterator[dict[str, str]]:
     """Return the environment of a shell that finds the forked command."""
-    with forked_countersign() as folder:
+    with fork_countersign() as folder:
         yield environment(PATH=f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 

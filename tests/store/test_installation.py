@@ -210,7 +210,7 @@ async def test_a_second_installation_on_the_same_place_for_files_is_refused(
         second_installation = second_installation.emptied()
 
     with pytest.raises(InstallationMismatch) as mismatch:
-        async with opened_with(second_installation.settings, installation.files):
+        async with open_with_files(second_installation.settings, installation.files):
             pytest.fail("it was opened")
 
     assert own_id in mismatch.value.detail
@@ -256,7 +256,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
         copy = replace(copy, settings=replace(copy.settings, data=str(folder)))
     files = installation.files
 
-    async with open_like_serve(installation.settings) as original_store, opened_with(copy.settings, files) as two:
+    async with open_like_serve(installation.settings) as original_store, open_with_files(copy.settings, files) as two:
         first_run, second_run, third_run = [
             await blob_gc.collect(store) for store in (original_store, two, original_store)
         ]
@@ -266,7 +266,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
 
 
 @asynccontextmanager
-async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
+async def open_with_files(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
     """Open a store that uses these files instead of those in its settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lifespan, "open_blob_store", lambda _: files)

@@ -87,7 +87,7 @@ def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(to
     assert len(delta.blob) < len(new) // (20 if tool == "gzip" else 8)
 
 
-def compressed(rng: random.Random, content: bytes) -> bytes:
+def compress_randomly(rng: random.Random, content: bytes) -> bytes:
     """A stream with any settings, and flushes anywhere."""
     level, strategy = rng.randrange(10), rng.choice((zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY))
     compressor = zlib.compressobj(level, zlib.DEFLATED, -15, rng.randrange(1, 10), strategy)
@@ -106,7 +106,7 @@ def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
         rng = random.Random(seed)
         pieces = (TEXT[: rng.randrange(30_000)], rng.randbytes(rng.randrange(70_000)), bytes(999))
         content = b"".join(rng.sample(pieces, rng.randrange(4)))
-        stream = compressed(rng, content)
+        stream = compress_randomly(rng, content)
 
         tokens, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
@@ -120,7 +120,7 @@ def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
 
 def test_a_recoding_is_never_longer_than_a_part_of_its_stream() -> None:
     noise = random.Random(3).randbytes(60_000)
-    stream = compressed(random.Random(4), noise)
+    stream = compress_randomly(random.Random(4), noise)
     recoding = deflate_prediction.RecodingSearch().find(stream, noise)
 
     assert recoding is None or len(deflate_prediction.encode(recoding)) * 4 <= len(stream)

@@ -19,7 +19,7 @@ from countersign.updates.manifest import File
 from countersign.updates.planner import positions
 from countersign.updates.recompress.archives import InflateBudget
 from countersign.updates.varint import Malformed, VarintReader, encode_numbers, unzigzag, zigzag
-from tests.updates.test_unfold import TEXT, tarred, zipped
+from tests.updates.test_unfold import TEXT, tar_files, zip_files
 
 Files = dict[str, bytes]
 MIB = 1 << 20
@@ -39,7 +39,7 @@ def make_deltas(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> 
     return list(make.make(side(old), side(new), group_bytes))
 
 
-def applied(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
+def apply_deltas(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
     """The result of the deltas applied to the old files."""
     olds, news = side(old).files, side(new).files
     files: Files = {}
@@ -58,7 +58,7 @@ def lacking(old: Files, new: Files) -> Files:
     return {path: data for path, data in new.items() if data and data not in old.values()}
 
 
-def edited(data: bytes, rng: random.Random) -> bytes:
+def edit_randomly(data: bytes, rng: random.Random) -> bytes:
     """The data with a few changes of every kind."""
     edited_bytes = bytearray(data)
     for _ in range(rng.randrange(1, 9)):
@@ -78,13 +78,13 @@ def edited(data: bytes, rng: random.Random) -> bytes:
 def tree(rng: random.Random, old_files: Files | None = None) -> Files:
     """A random tree; with `old_files`, a later version of that tree."""
     if old_files is None:
-        kinds = (rng.randbytes, lambda size: TEXT[:size], lambda size: zipped({"m": TEXT[:size]}), bytes)
+        kinds = (rng.randbytes, lambda size: TEXT[:size], lambda size: zip_files({"m": TEXT[:size]}), bytes)
         return {f"d{n % 3}/f{n}": rng.choice(kinds)(rng.randrange(5000)) for n in range(rng.randrange(1, 12))}
     new_files = {(path if rng.random() < 0.8 else path + ".moved"): data for path, data in old_files.items()}
     for path in list(new_files):
         if rng.random() < 0.5:
-            new_files[path] = edited(new_files[path], rng)
-    return {**new_files, "new.zip": zipped({"m": TEXT[: rng.randrange(9000)], "n": b"n" * 400})}
+            new_files[path] = edit_randomly(new_files[path], rng)
+    return {**new_files, "new.zip": zip_files({"m": TEXT[: rng.randrange(9000)], "n": b"n" * 400})}
 
 
 @settings(max_examples=60, deadline=None)
@@ -94,7 +94,7 @@ def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
     old = tree(rng)
     new = tree(rng, old)
 
-    files = applied(make_deltas(old, new, group_bytes), old, new)
+    files = apply_deltas(make_deltas(old, new, group_bytes), old, new)
 
     assert files == {path: data for path, data in new.items() if path in files}
     if group_bytes == make.GROUP_BYTES and any(old.values()):
@@ -106,7 +106,7 @@ def test_a_file_of_few_bytes_is_changed_exactly(length: int) -> None:
     old = {"a": b"0123456789abcdef"[:length]}
     new = {"a": old["a"][::-1] + b"!"}
 
-    assert applied(make_deltas(old, new), old, new) == new
+    assert apply_deltas(make_deltas(old, new), old, new) == new
 
 
 def test_old_files_of_fewer_bytes_than_a_dictionary_has_are_refused() -> None:
@@ -125,12 +125,12 @@ def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
 
 def test_an_archive_as_shipped_costs_little_more_than_what_changed_in_it() -> None:
     members = {f"m{number}": TEXT[number * 100 :] for number in range(20)}
-    old = zipped(members)
-    new = zipped({**members, "m7": members["m7"].replace(b"bottles", b"BOTTLES", 3)})
+    old = zip_files(members)
+    new = zip_files({**members, "m7": members["m7"].replace(b"bottles", b"BOTTLES", 3)})
 
     (delta,) = make_deltas({"app.zip": old}, {"app.zip": new})
 
-    assert applied([delta], {"app.zip": old}, {"app.zip": new}) == {"app.zip": new}
+    assert apply_deltas([delta], {"app.zip": old}, {"app.zip": new}) == {"app.zip": new}
     assert len(delta.blob) < 400
 
 
@@ -138,7 +138,7 @@ def test_archives_in_archives_that_hold_next_to_nothing_are_made_exactly() -> No
     """A client refuses data that unfolds to more than files of that size can hold."""
     old, new = ({"a.gz": gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0)} for size in (4 << 20, 5 << 20))
 
-    assert applied(make_deltas(old, new), old, new) == new
+    assert apply_deltas(make_deltas(old, new), old, new) == new
 
 
 def test_a_delta_finds_content_moved_to_another_file() -> None:
@@ -155,7 +155,7 @@ def test_contents_beyond_the_group_are_searched_in_parts() -> None:
     moved_assets = [
         assets[30],
         *assets[:12],
-        edited(assets[12], rng),
+        edit_randomly(assets[12], rng),
         rng.randbytes(9000),
         *assets[13:30],
         *assets[31:],
@@ -164,7 +164,7 @@ def test_contents_beyond_the_group_are_searched_in_parts() -> None:
 
     deltas = make_deltas(old, new, 4 * MIB)
 
-    assert applied(deltas, old, new) == new
+    assert apply_deltas(deltas, old, new) == new
     assert sum(len(delta.blob) for delta in deltas) < 9000 + 5000
 
 
@@ -173,7 +173,7 @@ def test_contents_beyond_the_group_are_searched_in_parts() -> None:
 def test_covers_found_in_parts_are_covers(seed: int) -> None:
     rng = random.Random(seed)
     old = rng.randbytes(rng.randrange(400_000))
-    new = edited(edited(old, rng), rng)
+    new = edit_randomly(edit_randomly(old, rng), rng)
 
     covers = byte_matches.all_covers(old, new, 100_000)
 
@@ -203,7 +203,7 @@ def test_files_are_written_and_wrong_files_are_named(tmp_path: Path) -> None:
 def test_a_zlib_that_writes_other_bytes_makes_a_wrong_file_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from countersign.updates.recompress import zlib_settings
 
-    old, new = {"a.zip": zipped({"m": TEXT})}, {"a.zip": zipped({"m": TEXT + b"!"})}
+    old, new = {"a.zip": zip_files({"m": TEXT})}, {"a.zip": zip_files({"m": TEXT + b"!"})}
     (delta,) = make_deltas(old, new)
     monkeypatch.setattr(
         zlib_settings, "SETTINGS", tuple(zlib_settings.DeflateSettings(1, 8) for _ in zlib_settings.SETTINGS)
@@ -280,6 +280,6 @@ def test_nothing_matches_nothing() -> None:
         patch.decode(b"none of ours")
 
 
-_OLD: Files = {"a.zip": zipped({"m": TEXT[:3000]}), "b": TEXT[:2000], "c.tar": tarred({"x": TEXT[:100]})}
-_NEW: Files = {"a.zip": zipped({"m": TEXT[:2900]}), "b": TEXT[:1500] + b"!" + TEXT[1500:]}
+_OLD: Files = {"a.zip": zip_files({"m": TEXT[:3000]}), "b": TEXT[:2000], "c.tar": tar_files({"x": TEXT[:100]})}
+_NEW: Files = {"a.zip": zip_files({"m": TEXT[:2900]}), "b": TEXT[:1500] + b"!" + TEXT[1500:]}
 _BLOB = make_deltas(_OLD, _NEW)[0].blob

@@ -38,7 +38,7 @@ def channel_state(
     return ChannelState(signed_statement, chain[0].public, rotations(chain))
 
 
-def believed(
+def verify_state(
     state: ChannelState, pinned: PublicKey | None = None, seen_counter: int = 0, now: Instant = NOW
 ) -> ChannelStatement:
     return trust.verify_channel("north", "stable", state, pinned_key=pinned, seen_counter=seen_counter, now=now)[0]
@@ -59,12 +59,12 @@ def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
 def test_anyone_who_pinned_any_key_of_the_chain_walks_to_the_newest(at: int) -> None:
     chain = keys(4)
 
-    assert believed(channel_state(chain), chain[at].public).counter == 5
+    assert verify_state(channel_state(chain), chain[at].public).counter == 5
 
 
 def test_a_chain_that_does_not_pass_the_pinned_key_is_refused() -> None:
     with pytest.raises(KeyChanged):
-        believed(channel_state(keys(3)), keys(1)[0].public)
+        verify_state(channel_state(keys(3)), keys(1)[0].public)
 
 
 def test_a_rotation_by_another_key_is_refused() -> None:
@@ -73,7 +73,7 @@ def test_a_rotation_by_another_key_is_refused() -> None:
     state = ChannelState(trust.sign_statement(statement(), second_key), first_key.public, [forged_rotation])
 
     with pytest.raises(SignatureRefused):
-        believed(state, first_key.public)
+        verify_state(state, first_key.public)
 
 
 def test_a_rotation_of_another_organisation_is_refused() -> None:
@@ -81,14 +81,14 @@ def test_a_rotation_of_another_organisation_is_refused() -> None:
     state = ChannelState(trust.sign_statement(statement(), chain[1]), chain[0].public, rotations(chain, "south"))
 
     with pytest.raises(SignatureRefused):
-        believed(state, chain[0].public)
+        verify_state(state, chain[0].public)
 
 
 def test_a_key_that_was_succeeded_signs_no_more() -> None:
     chain = keys(2)
 
     with pytest.raises(SignatureRefused):
-        believed(channel_state(chain, by=chain[0]), chain[0].public)
+        verify_state(channel_state(chain, by=chain[0]), chain[0].public)
 
 
 def test_a_key_under_another_keys_name_is_refused() -> None:
@@ -101,7 +101,7 @@ def test_a_key_under_another_keys_name_is_refused() -> None:
     )
 
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(signed_statement, posing, []))
+        verify_state(ChannelState(signed_statement, posing, []))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_key_under_another_keys_name_is_refused() -> None:
 )
 def test_a_statement_about_another_product_or_channel_is_refused(channel_statement: ChannelStatement) -> None:
     with pytest.raises(SignatureRefused):
-        believed(channel_state(keys(1), channel_statement))
+        verify_state(channel_state(keys(1), channel_statement))
 
 
 def test_a_changed_statement_is_refused() -> None:
@@ -119,7 +119,7 @@ def test_a_changed_statement_is_refused() -> None:
     changed_envelope = msgspec.structs.replace(state.statement, payload=other_statement.payload)
 
     with pytest.raises(SignatureRefused):
-        believed(msgspec.structs.replace(state, statement=changed_envelope))
+        verify_state(msgspec.structs.replace(state, statement=changed_envelope))
 
 
 def test_a_manifest_does_not_pass_for_a_statement() -> None:
@@ -128,24 +128,24 @@ def test_a_manifest_does_not_pass_for_a_statement() -> None:
     posing = dsse.sign("application/vnd.countersign.manifest+json", payload, chain[0])
 
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(posing, chain[0].public, []))
+        verify_state(ChannelState(posing, chain[0].public, []))
     renamed_envelope = msgspec.structs.replace(posing, payload_type=trust.STATEMENT_TYPE)
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(renamed_envelope, chain[0].public, []))
+        verify_state(ChannelState(renamed_envelope, chain[0].public, []))
 
 
 def test_an_older_counter_than_was_seen_is_refused() -> None:
     chain = keys(1)
 
-    assert believed(channel_state(chain), seen_counter=5).counter == 5
+    assert verify_state(channel_state(chain), seen_counter=5).counter == 5
     with pytest.raises(RolledBack):
-        believed(channel_state(chain), seen_counter=6)
+        verify_state(channel_state(chain), seen_counter=6)
 
 
 def test_an_expired_statement_is_refused() -> None:
     chain = keys(1)
     expires = clock.from_datetime(datetime(2026, 12, 4, tzinfo=UTC))
 
-    assert believed(channel_state(chain), now=Instant(expires - 1)).counter == 5
+    assert verify_state(channel_state(chain), now=Instant(expires - 1)).counter == 5
     with pytest.raises(StaleStatement):
-        believed(channel_state(chain), now=expires)
+        verify_state(channel_state(chain), now=expires)

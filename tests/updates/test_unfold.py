@@ -23,7 +23,7 @@ CHANCE = random.Random(1)
 TEXT = b"".join(b"%d bottles, %d glasses\n" % (CHANCE.randrange(999), CHANCE.randrange(999)) for _ in range(4000))
 
 
-def zipped(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zip_files(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A zip of these files."""
     zip_bytes = io.BytesIO()
     with zipfile.ZipFile(zip_bytes, "w", method, compresslevel=level) as archive:
@@ -32,7 +32,7 @@ def zipped(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP
     return zip_bytes.getvalue()
 
 
-def tarred(contents: dict[str, bytes]) -> bytes:
+def tar_files(contents: dict[str, bytes]) -> bytes:
     """A tar of these files."""
     tar_bytes = io.BytesIO()
     with tarfile.open(fileobj=tar_bytes, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -53,7 +53,7 @@ def recompress_checked(data: bytes) -> archives.DecompressedFile:
 
 @pytest.mark.parametrize("level", range(1, 10))
 def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
-    decompressed = recompress_checked(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
+    decompressed = recompress_checked(zip_files({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
 
     assert TEXT in decompressed.content
     assert TEXT[::-1] in decompressed.content
@@ -64,10 +64,10 @@ def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
     [
         gzip.compress(TEXT, mtime=0),
         gzip.compress(TEXT, 9, mtime=0) + gzip.compress(TEXT[:999], mtime=0),
-        tarred({"inner.zip": zipped({"a": TEXT})}),
-        gzip.compress(tarred({"x": b"x", "inner.gz": gzip.compress(TEXT, mtime=0)}), mtime=0),
-        zipped({"inner.zip": zipped({"a": TEXT})}),
-        zipped({"inner.zip": zipped({"a": TEXT})}, method=zipfile.ZIP_STORED),
+        tar_files({"inner.zip": zip_files({"a": TEXT})}),
+        gzip.compress(tar_files({"x": b"x", "inner.gz": gzip.compress(TEXT, mtime=0)}), mtime=0),
+        zip_files({"inner.zip": zip_files({"a": TEXT})}),
+        zip_files({"inner.zip": zip_files({"a": TEXT})}, method=zipfile.ZIP_STORED),
     ],
     ids=["gzip", "two-gzips", "zip-in-tar", "gzip-in-tar-in-gzip", "zip-in-zip", "zip-stored-in-zip"],
 )
@@ -145,12 +145,12 @@ def test_a_bomb_is_left_closed() -> None:
 def test_the_streams_of_all_files_share_one_budget() -> None:
     budget = InflateBudget(streams=3)
 
-    assert archives.decompress(zipped({str(number): TEXT[number:] for number in range(2)}), budget).recipe
-    assert len(spans(zipped({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
+    assert archives.decompress(zip_files({str(number): TEXT[number:] for number in range(2)}), budget).recipe
+    assert len(spans(zip_files({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
 
 
 def test_a_reference_is_the_same_every_time() -> None:
-    data = gzip.compress(tarred({"inner.zip": zipped({"a": TEXT, "b": b"b" * 99})}), mtime=0)
+    data = gzip.compress(tar_files({"inner.zip": zip_files({"a": TEXT, "b": b"b" * 99})}), mtime=0)
 
     assert list(archives.reference(data, InflateBudget())) == list(archives.reference(data, InflateBudget()))
 
@@ -185,7 +185,7 @@ def test_an_untrusted_recipe_is_refused_or_gives_bounded_content(recipe: bytes, 
 
 
 def test_a_recipe_never_makes_more_than_was_announced() -> None:
-    data = zipped({"a": TEXT})
+    data = zip_files({"a": TEXT})
     decompressed = recompress_checked(data)
 
     with pytest.raises(Malformed):
@@ -201,8 +201,8 @@ def test_a_correction_outside_of_its_stream_is_refused(recipe: StreamRecipe) -> 
 
 
 _SEEDS = (
-    zipped({"a": TEXT[:500], "b": TEXT[:300]}),
+    zip_files({"a": TEXT[:500], "b": TEXT[:300]}),
     gzip.compress(TEXT[:700], mtime=0),
-    gzip.compress(tarred({"z": zipped({"a": TEXT[:400]})}), mtime=0),
-    tarred({"z": zipped({"a": TEXT[:400]}), "y": gzip.compress(TEXT[:300], mtime=0)}),
+    gzip.compress(tar_files({"z": zip_files({"a": TEXT[:400]})}), mtime=0),
+    tar_files({"z": zip_files({"a": TEXT[:400]}), "y": gzip.compress(TEXT[:300], mtime=0)}),
 )

@@ -61,7 +61,7 @@ class Catalog:
 
 
 @asynccontextmanager
-async def visited(catalog: Catalog) -> AsyncIterator[httpx.AsyncClient]:
+async def catalog_client(catalog: Catalog) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the store's pages in front of the catalog."""
     async with browsing(catalog, store_entry(HERE)) as client:
         yield client
@@ -75,7 +75,7 @@ def picture_of(body: bytes) -> Image.Image:
 
 
 async def test_a_public_product_has_a_picture_of_1200_by_630_pixels() -> None:
-    async with visited(Catalog()) as client:
+    async with catalog_client(Catalog()) as client:
         answer = await client.get("/products/star-harbour/og.png")
         head_response = await client.head("/products/star-harbour/og.png")
 
@@ -88,7 +88,7 @@ async def test_a_public_product_has_a_picture_of_1200_by_630_pixels() -> None:
 
 
 async def test_a_product_that_is_not_public_has_no_picture_even_for_its_members() -> None:
-    async with visited(Catalog()) as client:
+    async with catalog_client(Catalog()) as client:
         cookies = {"countersign": SESSION}
         direct = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()), "Sec-Fetch-Site": "none"}
         answer = await client.get("/products/secret/og.png", headers=direct)
@@ -100,7 +100,7 @@ async def test_a_product_that_is_not_public_has_no_picture_even_for_its_members(
 
 async def test_a_changed_product_has_another_tag_and_another_address() -> None:
     catalog = Catalog()
-    async with visited(catalog) as client:
+    async with catalog_client(catalog) as client:
         old = await client.get("/products/star-harbour/og.png")
         same_answer = await client.get("/products/star-harbour/og.png", headers={"If-None-Match": old.headers["etag"]})
         old_path = store_social_images.path_of("/products/star-harbour", store_social_images.of_product(product(), "x"))
@@ -125,7 +125,7 @@ async def test_the_icon_of_the_product_is_in_its_picture() -> None:
     Image.new("RGB", (64, 64), "#ff00ff").save(file, "PNG")
     catalog.icon = file.getvalue()
     catalog.public = product(media=[{"kind": "icon", "url": "/api/v1/media/icon"}])
-    async with visited(catalog) as client:
+    async with catalog_client(catalog) as client:
         answer = await client.get("/products/star-harbour/og.png")
 
     colours = picture_of(answer.content).getcolors(1 << 20)
@@ -138,7 +138,7 @@ async def test_an_icon_that_cannot_be_drawn_is_left_out() -> None:
     catalog = Catalog()
     catalog.icon, catalog.icon_type = b"<svg/>", b"image/svg+xml"
     catalog.public = product(media=[{"kind": "icon", "url": "/api/v1/media/icon"}])
-    async with visited(catalog) as client:
+    async with catalog_client(catalog) as client:
         icon_picture = await client.get("/products/star-harbour/og.png")
         catalog.public = product()
         plain_picture = await client.get("/products/star-harbour/og.png")

@@ -11,7 +11,7 @@ from tests.browser.store.conftest import require_pages
 from tests.browser.store.input_devices import Keyboard, Mouse
 from tests.browser.store.people import PASSWORD, PLAYER, call
 from tests.browser.waiting import press
-from tests.browser.watched import watched
+from tests.browser.watched import open_watched_page
 from tests.servers.countersign import Running, served
 from tests.servers.process import free_port
 
@@ -21,7 +21,7 @@ PRODUCT, TITLE = "awl", "Awl"
 NOTE = "Bought for the workshop"
 
 
-def issued(store: Running) -> str:
+def issue_code(store: Running) -> str:
     """A fresh code for the product."""
     return call(store, "POST", "/codes", {"kind": "license", "products": [PRODUCT], "count": 1})["codes"][0]
 
@@ -101,8 +101,8 @@ async def test_a_customer_redeems_and_downloads_whatever_happens_on_the_way(
     require_pages()
     data, ports = tmp_path / "data", (free_port(), free_port())
     with served(data, "--demo", ports=ports) as store:
-        code = await asyncio.to_thread(issued, store)
-        watching = watched(browser, store.url, expected=EXPECTED)
+        code = await asyncio.to_thread(issue_code, store)
+        watching = open_watched_page(browser, store.url, expected=EXPECTED)
         page = await watching.__aenter__()
         keyboard = device(page)
         await find_the_product(page, keyboard)

@@ -9,7 +9,17 @@ from countersign.store.app import ROUTES
 from tests.browser import shop
 from tests.browser.store.people import PASSWORD, sign_in
 from tests.browser.store.places import FORM_VISITORS, FORMS, READABLE, STORE, STORE_VISITORS
-from tests.browser.visits import SCHEMES, Place, Visitor, chosen, counted, spoil, unvisited, visiting, walk
+from tests.browser.visits import (
+    SCHEMES,
+    Place,
+    Visitor,
+    check_pages,
+    choose_places,
+    record_figures,
+    spoil,
+    unvisited_addresses,
+    visiting,
+)
 from tests.figures import Figures
 from tests.servers.countersign import Running
 
@@ -32,9 +42,9 @@ async def test_the_pages_of_the_store(
         if visitor.signs:
             await sign_in(page, visitor.signs, "/redeem")
         await spoil(page, visitor, but="/auth/me")
-        pages = chosen(STORE, STORE_VISITORS, visitor, is_full=is_full)
-        cells, violations = await walk(page, axe, visitor, pages)
-    counted(figures, cells, violations)
+        pages = choose_places(STORE, STORE_VISITORS, visitor, is_full=is_full)
+        cells, violations = await check_pages(page, axe, visitor, pages)
+    record_figures(figures, cells, violations)
 
 
 @pytest.mark.parametrize("visitor", FORM_VISITORS, ids=lambda visitor: visitor.name)
@@ -44,8 +54,10 @@ async def test_the_forms_of_the_store(
     async with visiting(browser, peopled_store.url, visitor) as page:
         if visitor.signs:
             await sign_in(page, visitor.signs, "/redeem")
-        cells, violations = await walk(page, axe, visitor, chosen(FORMS, FORM_VISITORS, visitor, is_full=is_full))
-    counted(figures, cells, violations)
+        cells, violations = await check_pages(
+            page, axe, visitor, choose_places(FORMS, FORM_VISITORS, visitor, is_full=is_full)
+        )
+    record_figures(figures, cells, violations)
 
 
 async def test_the_pages_of_the_store_before_a_script(
@@ -54,12 +66,12 @@ async def test_the_pages_of_the_store_before_a_script(
     visitor = Visitor("before-a-script", api="fails")
     async with visiting(browser, peopled_store.url, visitor) as page:
         await page.context.route("**/assets/*.js", lambda route: route.abort())
-        cells, violations = await walk(page, axe, visitor, [(place, SCHEMES) for place in READABLE])
-    counted(figures, cells, violations)
+        cells, violations = await check_pages(page, axe, visitor, [(place, SCHEMES) for place in READABLE])
+    record_figures(figures, cells, violations)
 
 
 def test_every_page_has_its_place() -> None:
-    assert unvisited("store", STORE) == []
+    assert unvisited_addresses("store", STORE) == []
 
 
 def test_every_form_has_its_place() -> None:
@@ -73,6 +85,8 @@ def test_every_form_has_its_place() -> None:
 
 @pytest.mark.parametrize(("places", "visitors"), [(STORE, STORE_VISITORS), (FORMS, FORM_VISITORS)])
 def test_a_sample_has_every_page(places: tuple[Place, ...], visitors: tuple[Visitor, ...]) -> None:
-    chosen_places = [place for visitor in visitors for place, _ in chosen(places, visitors, visitor, is_full=False)]
+    chosen_places = [
+        place for visitor in visitors for place, _ in choose_places(places, visitors, visitor, is_full=False)
+    ]
 
     assert sorted(place.name for place in chosen_places) == sorted(place.name for place in places)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from tests.browser.rules import evaluated
+from tests.browser.rules import evaluate
 from tests.browser.store.goods import built
 from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
 from tests.browser.waiting import until_equal
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
 
 LARGE = 9 << 20
@@ -52,7 +52,7 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
 ) -> None:
     title = f"Night Ferry {secrets.token_hex(3)}"
     slug = title.lower().replace(" ", "-")
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.fill("#title", title)
         await expect(page.locator("#slug")).to_have_value(slug)
@@ -96,7 +96,7 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
 async def test_missing_values_of_a_form_are_named_at_its_fields(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.wait_for_selector("legend:has-text('(required)')")
         await page.click("text=Create draft")
@@ -115,7 +115,7 @@ async def test_missing_values_of_a_form_are_named_at_its_fields(
 
 
 async def test_a_field_that_the_api_refuses_is_explained_in_german(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, locale="de-DE", expected=("status of 4",)) as page:
+    async with open_watched_page(browser, demo_store.url, locale="de-DE", expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.fill("#title", "Zu lang")
         await page.check("text=Linux")
@@ -139,7 +139,7 @@ async def test_an_interrupted_upload_continues_at_its_position(browser: Browser,
         else:
             await route.continue_()
 
-    async with watched(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
         await draft(page, demo_store, "Cut Short")
         await page.route("**/uploads/*", cut)
         await choose(page, "large.bin", content)
@@ -167,7 +167,7 @@ async def test_an_upload_continues_after_a_reload(browser: Browser, demo_store: 
         else:
             await route.continue_()
 
-    async with watched(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
         await draft(page, demo_store, "Loaded Anew")
         await page.route("**/uploads/*", cut)
         async with page.expect_event("requestfailed"):
@@ -183,7 +183,7 @@ async def test_an_upload_continues_after_a_reload(browser: Browser, demo_store: 
 
 @pytest.mark.full
 async def test_a_file_can_be_dropped_too(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await draft(page, demo_store, "Dropped")
         transfer = await page.evaluate_handle(
             "() => { const it = new DataTransfer(); it.items.add(new File(['hello'], 'drop.txt')); return it; }"
@@ -196,7 +196,7 @@ async def test_a_file_can_be_dropped_too(browser: Browser, demo_store: Running) 
 
 @pytest.mark.full
 async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
+    async with open_watched_page(browser, demo_store.url, width=360, scheme="dark") as page:
         slug = await draft(page, demo_store, "Taken Back")
         await choose(page, "taken.zip", archive())
         await page.wait_for_selector("tr:has-text('taken.zip') >> text=Uploaded", timeout=60_000)
@@ -224,7 +224,7 @@ async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, 
 async def test_whoever_changes_the_same_product_is_shown_both_versions(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, expected=("status of 412",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 412",)) as page:
         slug = await draft(page, demo_store, "Two Hands")
         await page.goto(f"/publisher/products/{slug}?tab=details")
         await page.fill("#title", "Mine")
@@ -243,7 +243,7 @@ async def test_whoever_changes_the_same_product_is_shown_both_versions(
 
 @pytest.mark.full
 async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=codes")
         await page.click("summary")
         await page.fill("#products", "gantry, no-such-product")
@@ -273,7 +273,7 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
 @pytest.mark.full
 async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Browser, demo_store: Running) -> None:
     name = f"Builder {secrets.token_hex(3)}"
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=team")
         await page.fill("#email", PLAYER)
         await page.click("button:text('Add a member')")
@@ -300,7 +300,7 @@ async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Brows
 async def test_a_person_without_an_organisation_is_informed_on_the_publisher_page(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/publisher")
 
         await page.wait_for_selector("text=You’re not a publisher yet")
@@ -309,7 +309,7 @@ async def test_a_person_without_an_organisation_is_informed_on_the_publisher_pag
 
 @pytest.mark.full
 async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         slug = await draft(page, demo_store, "Rolled Back", notes_only=True)
         releases = f"/products/{slug}/releases"
         await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.0.0/publish", {})
@@ -341,7 +341,7 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
 @pytest.mark.full
 async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_store: Running, axe: str) -> None:
     slug = await asyncio.to_thread(built, demo_store)
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(f"/products/{slug}")
         async with page.expect_download():
             await page.click(".get a.strong")
@@ -369,7 +369,7 @@ async def test_an_upload_shows_its_remaining_time_and_is_paused_by_keyboard(
             return
         await route.continue_()
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await draft(page, demo_store, "In A Hurry")
         await page.route("**/uploads/*", hold)
         await choose(page, "large.bin", secrets.token_bytes(LARGE))
@@ -394,7 +394,7 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
     member = {"email": PLAYER, "role": "publisher"}
     await asyncio.to_thread(call, demo_store, "POST", "/org/members", member)
     try:
-        async with watched(browser, demo_store.url) as page:
+        async with open_watched_page(browser, demo_store.url) as page:
             await sign_in(page, PLAYER, "/publisher")
             await page.wait_for_selector(".side-org >> text=Publisher")
 
@@ -405,14 +405,14 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
 
 @pytest.mark.full
 async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, permissions=["clipboard-read", "clipboard-write"]) as page:
+    async with open_watched_page(browser, demo_store.url, permissions=["clipboard-read", "clipboard-write"]) as page:
         slug = await draft(page, demo_store, "Copied", notes_only=True)
 
         async def copied(command_name: str) -> str:
             await page.focus(f"button[aria-label^='Copy as curl: {command_name}']")
             await page.keyboard.press("Enter")
             await page.wait_for_selector(f"button[aria-label^='Copy as curl: {command_name}'] >> text=Copied")
-            return await evaluated(page, "navigator.clipboard.readText()")
+            return await evaluate(page, "navigator.clipboard.readText()")
 
         line = await copied("POST")
         assert line.startswith(f"curl -X POST '{demo_store.url}/api/v1/products/{slug}/releases/1.0.0/publish'")

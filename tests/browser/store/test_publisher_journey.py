@@ -13,7 +13,7 @@ from playwright.async_api import Browser, FilePayload, Page, Route, expect
 from tests.browser.store.conftest import require_pages
 from tests.browser.store.input_devices import Keyboard, Mouse
 from tests.browser.store.people import PASSWORD, PUBLISHER
-from tests.browser.watched import watched
+from tests.browser.watched import open_watched_page
 from tests.servers.countersign import served
 from tests.servers.process import free_port
 
@@ -133,7 +133,7 @@ async def test_a_publisher_publishes_whatever_happens_on_the_way(
     settings = {"COUNTERSIGN_JOB_WORKERS": "1"}
     upload = SecondPart()
     with served(data, "--demo", ports=ports, settings=settings) as store:
-        watching = watched(browser, store.url, expected=EXPECTED)
+        watching = open_watched_page(browser, store.url, expected=EXPECTED)
         page = await watching.__aenter__()
         keyboard = device(page)
         await describe_the_product(page, keyboard)

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.rules import settle
 from tests.browser.store.people import PUBLISHER, call, sign_in
-from tests.browser.watched import assert_accessible, watched
+from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
 
 ORG = "northwind-games"
@@ -27,7 +27,7 @@ async def test_analytics_compare_a_period_with_the_one_before(browser: Browser, 
     now = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}&by=product")
     earlier_figures = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}")
     change = now["total"] / earlier_figures["total"] - 1
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
 
@@ -51,7 +51,7 @@ async def test_a_figure_a_step_and_a_product_are_chosen_and_kept_in_the_address(
     period = days(1, 90)
     path = f"/org/stats?org={ORG}&metric=redemptions&product=owl-hour&{period}"
     redeemed = await asyncio.to_thread(call, demo_store, "GET", path)
-    async with watched(browser, demo_store.url, width=390, scheme="dark") as page:
+    async with open_watched_page(browser, demo_store.url, width=390, scheme="dark") as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
         await page.click(".kpi:has-text('Codes redeemed')")
@@ -75,7 +75,7 @@ async def test_releases_are_marked_in_the_series_and_lead_to_their_page(browser:
     path = f"/org/stats?org={ORG}&metric=downloads&product=owl-hour&{period}"
     markers = (await asyncio.to_thread(call, demo_store, "GET", path))["markers"]
     assert markers
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&product=owl-hour&step=day&{period}")
         first_tag = page.locator(".chart-tags a >> nth=0")
@@ -93,7 +93,7 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
     path = f"/org/stats?org={ORG}&metric=downloads&{period}"
     markers = (await asyncio.to_thread(call, demo_store, "GET", path))["markers"]
     assert len(markers) > 1
-    async with watched(browser, demo_store.url, width=390) as page:
+    async with open_watched_page(browser, demo_store.url, width=390) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&step=day&{period}")
         places = page.locator(".chart-tags > li")
@@ -130,7 +130,7 @@ async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_s
     downloaded_before = {group["key"] for group in earlier_groups if group["total"]}
     new_products = [group["label"] for group in now[:20] if group["total"] and group["key"] not in downloaded_before]
     assert new_products
-    async with watched(browser, demo_store.url, scheme="dark") as page:
+    async with open_watched_page(browser, demo_store.url, scheme="dark") as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
         rows = page.locator(".stats-products tbody tr")
@@ -147,7 +147,7 @@ async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_s
 
 async def test_the_area_of_a_publisher_is_a_menu_at_phone_width(browser: Browser, demo_store: Running) -> None:
     name = (await asyncio.to_thread(call, demo_store, "GET", f"/org?org={ORG}"))["name"]
-    async with watched(browser, demo_store.url, width=390) as page:
+    async with open_watched_page(browser, demo_store.url, width=390) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}")
         await expect(page.locator(".side-org")).to_contain_text(name)
@@ -163,7 +163,7 @@ async def test_the_area_of_a_publisher_is_a_menu_at_phone_width(browser: Browser
 
 @pytest.mark.full
 async def test_dates_are_chosen_by_keyboard_and_exported(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}")
         await page.focus(".stats-controls .menu > button")

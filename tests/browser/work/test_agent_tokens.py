@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.browser.waiting import copied, eventually
+from tests.browser.waiting import clipboard_text, eventually
 from tests.browser.watched import ENOUGH_MS, assert_accessible
 from tests.browser.work.conftest import Caller, Desk
 
@@ -44,7 +44,7 @@ async def test_a_token_is_made_shown_once_works_and_is_revoked(
         await page.click("[aria-label='Copy: the settings']")
 
         async def are_copied() -> None:
-            settings = await copied(page)
+            settings = await clipboard_text(page)
             assert token in settings
             assert f"{desk.url}/mcp" in settings
 

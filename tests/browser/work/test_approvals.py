@@ -31,7 +31,7 @@ def lead(alice: Caller, title: str) -> str:
     return str(alice.run("lead.create", title=title)["id"])
 
 
-def waiting(alice: Caller) -> int:
+def count_waiting_plans(alice: Caller) -> int:
     """How many pending proposals have not expired."""
     pending_plans = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
     return sum(plan["expires_at"] > clock.rfc3339(clock.now()) for plan in pending_plans)
@@ -52,7 +52,7 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         plan_page = page.locator(".plan-page")
         await expect(plan_page).to_contain_text(f"scout-{mark} on behalf of alice", use_inner_text=True)
         await expect(page.locator(".plan .about")).to_have_text("Old 0")
-        count_before = waiting(alice)
+        count_before = count_waiting_plans(alice)
         badge = page.locator(".side-link:has-text('Approvals') .badge")
         await expect(badge).to_have_text(f"{count_before} waiting")
         await expect(page).to_have_title(f"({count_before}) Approvals · Countersign")
@@ -65,7 +65,7 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         await page.wait_for_selector(".toast:has-text('Done')")
 
         await expect(page.locator(f".badge:text-is('{count_before} waiting')")).to_have_count(0)
-        assert waiting(alice) == count_before - 1
+        assert count_waiting_plans(alice) == count_before - 1
         assert '"digest":"sha256:' in sent_bodies[0]
         assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": ids[0]}])
         assert alice.run("lead.get", id=ids[1])

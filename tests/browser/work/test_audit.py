@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.waiting import copied, eventually
+from tests.browser.waiting import clipboard_text, eventually
 from tests.browser.work.conftest import Caller, Desk
 from tests.servers.countersign import served
 
@@ -43,7 +43,7 @@ async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
         await page.click("[aria-label='Copy link: to this entry']")
 
         async def is_copied() -> str:
-            link = await copied(page)
+            link = await clipboard_text(page)
             assert link == page.url
             return link
 

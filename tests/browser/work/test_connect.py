@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.rules import evaluated
-from tests.browser.waiting import copied, eventually
+from tests.browser.rules import evaluate
+from tests.browser.waiting import clipboard_text, eventually
 from tests.browser.work.conftest import Caller, Desk
 
 DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
@@ -25,7 +25,7 @@ def in_document(url: str) -> dict[str, str]:
     return {**snippets, "Inspector": snippets["Look at it by hand"]}
 
 
-def squeezed(text: str) -> str:
+def without_spaces(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
@@ -34,7 +34,7 @@ async def copy_settings(page: Page, settings_by_name: dict[str, str], name: str)
     await page.click("[role=tabpanel] button")
 
     async def are_copied() -> None:
-        assert squeezed(await copied(page)) == squeezed(settings_by_name[name]), name
+        assert without_spaces(await clipboard_text(page)) == without_spaces(settings_by_name[name]), name
 
     await eventually(are_copied)
 
@@ -58,7 +58,7 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
         await expect(deleting).to_contain_text("Proposes")
         await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("Reads")
         await expect(page.locator("code:text-is('lead__create')")).to_have_count(0)
-        assert agent.token not in await evaluated(page, "JSON.stringify([localStorage, sessionStorage, location.href])")
+        assert agent.token not in await evaluate(page, "JSON.stringify([localStorage, sessionStorage, location.href])")
         token = alice.run("agent_token.list", filter=[{"field": "label", "op": "eq", "value": f"wired-{mark}"}])[0]
         alice.run("agent_token.revoke", id=token["id"])
         await page.press("#token", "Enter")

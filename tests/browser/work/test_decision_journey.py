@@ -78,7 +78,7 @@ def propose(agent: Caller, lead: str, number: int) -> None:
     agent.run("plan.propose", steps=steps, why=f"Wish {number}")
 
 
-def decided(person: Caller, state: str) -> list[str | None]:
+def decided_reasons(person: Caller, state: str) -> list[str | None]:
     """The reasons of the proposals in this state."""
     return [plan["reason"] for plan in person.run("plan.list", filter=[{"field": "state", "op": "eq", "value": state}])]
 
@@ -92,7 +92,7 @@ async def waits(page: Page, count: int) -> None:
     await settle(page)
 
 
-async def typed(page: Page, keyboard: Keyboard, reason: str) -> None:
+async def type_reason(page: Page, keyboard: Keyboard, reason: str) -> None:
     """Type a reason without sending it."""
     await keyboard.ask_to_reject()
     await page.locator("dialog[open] #reject-reason").wait_for()
@@ -115,17 +115,17 @@ async def before_the_restart(page: Page, keyboard: Keyboard) -> None:
     await keyboard.open_approvals()
     await waits(page, DECISIONS)
     for number in (1, 2, 3):
-        await typed(page, keyboard, f"Reason {number}")
+        await type_reason(page, keyboard, f"Reason {number}")
         await keyboard.send()
         await waits(page, DECISIONS - number)
     await keyboard.approve()
     await waits(page, 6)
-    await typed(page, keyboard, "Typed before the restart")
+    await type_reason(page, keyboard, "Typed before the restart")
 
 
 async def without_a_network(page: Page, keyboard: Keyboard) -> None:
     """Send a reason without a network, and again with one."""
-    await typed(page, keyboard, "Typed without a network")
+    await type_reason(page, keyboard, "Typed without a network")
     await page.context.set_offline(True)
     await refused_and_kept(page, keyboard, "Typed without a network")
     await page.context.set_offline(False)
@@ -136,7 +136,7 @@ async def without_a_network(page: Page, keyboard: Keyboard) -> None:
 
 async def after_the_session(page: Page, keyboard: Keyboard, agent: Caller, lead: str) -> None:
     """Type a reason, sign in again because the session has ended, and send it then."""
-    await typed(page, keyboard, "Typed before the session ended")
+    await type_reason(page, keyboard, "Typed before the session ended")
     await page.context.clear_cookies()
     # The page detects this with its next request, which a new proposal triggers.
     propose(agent, lead, DECISIONS)
@@ -155,7 +155,7 @@ async def after_a_reload(page: Page, keyboard: Keyboard) -> None:
     """Approve one; type a reason, reload the page and find it; reject the last one."""
     await keyboard.approve()
     await waits(page, 3)
-    await typed(page, keyboard, "Typed before the page was loaded again")
+    await type_reason(page, keyboard, "Typed before the page was loaded again")
     await page.reload()
     await waits(page, 3)
     await keyboard.ask_to_reject()
@@ -164,7 +164,7 @@ async def after_a_reload(page: Page, keyboard: Keyboard) -> None:
     )
     await keyboard.send()
     await waits(page, 2)
-    await typed(page, keyboard, "The last one")
+    await type_reason(page, keyboard, "The last one")
     await keyboard.send()
     await waits(page, 1)
 
@@ -200,7 +200,7 @@ async def test_ten_decisions_are_made_whatever_happens_on_the_way(
         await after_a_reload(page, keyboard)
 
         alice = desk.caller("alice")
-        assert set(decided(alice, "rejected")) == {
+        assert set(decided_reasons(alice, "rejected")) == {
             *(f"Reason {number}" for number in (1, 2, 3)),
             "Typed before the restart",
             "Typed without a network",
@@ -208,5 +208,5 @@ async def test_ten_decisions_are_made_whatever_happens_on_the_way(
             "Typed before the page was loaded again",
             "The last one",
         }
-        assert len(decided(alice, "executed")) == 2
+        assert len(decided_reasons(alice, "executed")) == 2
         await watching.__aexit__(None, None, None)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk, filter_parameter
 
 GOOD = 'Name of the lead;Expected revenue;Source\n"Imported; one";"1.234,50";web\nImported two;;fair\n'
 BAD = "title,source\nFits,web\n,web\nToo,much\n"
@@ -75,7 +75,9 @@ async def test_what_was_exported_is_imported_again_unchanged(
     condition = ("title", "eq", created_lead["title"])
     exported_columns = ("title", "expected_revenue_minor", "source")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/models/lead?{filtered(condition)}&columns={','.join(exported_columns)}")
+        await desk.sign_in(
+            page, "alice", f"/models/lead?{filter_parameter(condition)}&columns={','.join(exported_columns)}"
+        )
         await expect(page.locator(".count")).to_have_text("1 record")
         async with page.expect_download() as downloading:
             await page.click(".tool-bar [aria-label='Export']")
@@ -125,7 +127,7 @@ async def test_an_administrator_restores_what_was_exported_raw(
 ) -> None:
     created_lead = alice.run("lead.create", title=f"Restored {mark}")
     alice.run("lead.qualify", id=created_lead["id"])
-    lead_filter = filtered(("title", "eq", f"Restored {mark}"))
+    lead_filter = filter_parameter(("title", "eq", f"Restored {mark}"))
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", f"/models/lead?{lead_filter}")
         await expect(page.locator(".count")).to_have_text("1 record")

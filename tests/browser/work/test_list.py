@@ -10,9 +10,9 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.rules import settle
-from tests.browser.waiting import box, copied, eventually, press, until_equal
+from tests.browser.waiting import box, clipboard_text, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk, filter_parameter
 
 
 async def is_at(page: Page, cell: str) -> None:
@@ -98,7 +98,7 @@ async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, d
 
 async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", "No such lead")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "eq", "No such lead")))
         await page.wait_for_selector("text=Remove a filter")
         await press(page, "?")
         await page.wait_for_selector("dialog[open] kbd")
@@ -174,7 +174,7 @@ async def test_only_the_operators_of_the_api_are_offered(browser: Browser, desk:
 @pytest.mark.full
 async def test_a_masked_field_is_neither_filtered_nor_sorted(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "bob", "/models/party?order=email&" + filtered(("email", "eq", "x")))
+        await desk.sign_in(page, "bob", "/models/party?order=email&" + filter_parameter(("email", "eq", "x")))
         await page.wait_for_selector("#cell-0-0 .masked")
         await page.click("#panel-filter")
         await expect(page.locator("#filter-field option[value=name]")).to_have_count(1)
@@ -301,7 +301,7 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
 async def test_a_cell_is_edited_in_place_and_the_change_is_undone(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Edited in place", expected_revenue_minor=100)
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("id", "eq", lead["id"])))
         await page.wait_for_selector("#cell-0-0 a")
         await page.focus("[role=grid]")
         await press(page, "ArrowRight", "ArrowRight")
@@ -322,7 +322,7 @@ async def test_a_cell_is_edited_in_place_and_the_change_is_undone(browser: Brows
 async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Contested")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("id", "eq", lead["id"])))
         await page.wait_for_selector("#cell-0-0 a")
         alice.run("lead.update", id=lead["id"], title="Theirs")
         await page.focus("[role=grid]")
@@ -343,7 +343,7 @@ async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser,
 @pytest.mark.full
 async def test_what_is_seen_is_what_is_exported(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        path = "/models/lead?columns=stage,title&order=-title&" + filtered(("stage", "eq", "won"))
+        path = "/models/lead?columns=stage,title&order=-title&" + filter_parameter(("stage", "eq", "won"))
         await desk.sign_in(page, "alice", path)
         await page.wait_for_selector("#cell-0-0 a")
         async with page.expect_download() as download:
@@ -365,7 +365,7 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
         await page.wait_for_selector(".toast:has-text('Copied')")
 
         async def is_copied() -> None:
-            call = await copied(page)
+            call = await clipboard_text(page)
             assert f"{desk.url}/api/lead/search" in call
             assert re.search(r'"order":\[\{"field":"title","dir":"desc"\}\]', call)
             assert "css_" not in call
@@ -544,7 +544,7 @@ async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
 ) -> None:
     alice.run("lead.create", title=f"Aligned {mark}", contact_name="Noor Iyer")
     async with desk.page(browser, width=390) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", f"Aligned {mark}")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "eq", f"Aligned {mark}")))
 
         async def start_alike() -> None:
             title, fact = await box(page.locator(".line-name a")), await box(page.locator(".line-fact bdi"))
@@ -585,7 +585,7 @@ async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
 ) -> None:
     ids = [str(alice.run("lead.create", title=f"Row of three {mark} {number}")["id"]) for number in range(3)]
     async with desk.page(browser) as page:
-        lead_filter = filtered(("title", "contains", f"Row of three {mark}"))
+        lead_filter = filter_parameter(("title", "contains", f"Row of three {mark}"))
         await desk.sign_in(page, "alice", f"/models/lead?order=-title&{lead_filter}")
         await page.click("#cell-0-0 a")
         await page.wait_for_selector(f"h1:text-is('Row of three {mark} 2')")

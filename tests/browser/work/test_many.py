@@ -6,7 +6,7 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.browser.rules import settle
 from tests.browser.waiting import box, eventually, press
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk, filter_parameter
 
 LONG_MS = 120_000
 """How long many commands may take on a busy machine."""
@@ -37,7 +37,7 @@ async def test_rows_picked_by_keyboard_are_changed_one_by_one_and_each_result_is
     ids = several(alice, f"Bulky {mark}", 4)
     alice.run("lead.qualify", id=ids[3])
     async with desk.page(browser) as page:
-        lead_filter = filtered(("title", "contains", f"Bulky {mark}"))
+        lead_filter = filter_parameter(("title", "contains", f"Bulky {mark}"))
         await desk.sign_in(page, "alice", f"/models/lead?order=title&{lead_filter}")
         await page.wait_for_selector("#cell-3-0 a")
         await expect(page.locator(".count")).to_have_text("4 records")
@@ -95,7 +95,7 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
 ) -> None:
     ids = several(alice, f"Wide net {mark}", 130)
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", f"Wide net {mark}")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "contains", f"Wide net {mark}")))
         await expect(page.locator(".count")).to_have_text("130 records")
         await page.focus("[role=grid]")
         await press(page, "Control+a")
@@ -118,7 +118,7 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
     ids = several(alice, f"Half way {mark}", 6)
     lead_filter = [{"field": "id", "op": "in", "value": ids}]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", f"Half way {mark}")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "contains", f"Half way {mark}")))
         await page.wait_for_selector("#cell-5-0 a")
         for row in (0, 5):
             await page.locator(f"#cell-{row}-0 .pick").click(modifiers=["Shift"] if row else [])

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.browser.rules import evaluated, settle
+from tests.browser.rules import evaluate, settle
 from tests.browser.waiting import box, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk
@@ -184,7 +184,7 @@ async def test_typed_text_is_gone_for_the_next_person_who_signs_in(browser: Brow
         await page.wait_for_selector("text=Signed in as root")
         await page.wait_for_selector("[aria-label='Edit: Notes']")
 
-        assert "For alice alone" not in await evaluated(page, "JSON.stringify([sessionStorage, localStorage])")
+        assert "For alice alone" not in await evaluate(page, "JSON.stringify([sessionStorage, localStorage])")
         await expect(page.locator("main")).not_to_contain_text("For alice alone")
 
 

@@ -15,14 +15,14 @@ from countersign.kernel import clock, ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import NotFound
-from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_in
+from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_uploads
 
 _DATA = random.Random(7).randbytes(3 * PIECE_BYTES + 12_345)
 _SHA = digest_of(_DATA)
 _LARGE = random.Random(8).randbytes(20 * PIECE_BYTES + 1)
 
 
-async def _stored(blobs: BlobStore, data: bytes, upload: str = "up") -> str:
+async def _store(blobs: BlobStore, data: bytes, upload: str = "up") -> str:
     staged_part = await blobs.stage(upload, 0, arriving(data))
     return await blobs.seal(upload, [staged_part], len(data), None)
 
@@ -65,7 +65,7 @@ async def test_bytes_in_memory_are_stored_under_their_digest(blobs: BlobStore, d
 
     assert stored_digest == digest_of(data)
     assert await content(blobs, stored_digest) == data
-    assert await staged_in(blobs) == []
+    assert await staged_uploads(blobs) == []
 
 
 async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
@@ -102,7 +102,7 @@ async def test_a_connection_cut_in_the_middle_leaves_nothing_that_counts(blobs: 
     with pytest.raises(ConnectionCut):
         await blobs.stage("up", 0, arriving(_DATA, cut=True))
 
-    assert await staged_in(blobs) in ([], ["up"])
+    assert await staged_uploads(blobs) in ([], ["up"])
     assert await sealed_in(blobs) == []
     with pytest.raises(ChecksumMismatch):
         await blobs.seal("up", [Part(0, len(_DATA), _SHA)], len(_DATA), _SHA)
@@ -137,7 +137,7 @@ async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> 
         await task
 
     assert await sealed_in(blobs) == []
-    assert await content(blobs, await _stored(blobs, b"again")) == b"again"
+    assert await content(blobs, await _store(blobs, b"again")) == b"again"
 
 
 @pytest.mark.parametrize("cut", [True, False])
@@ -209,15 +209,15 @@ async def test_the_same_bytes_from_two_uploads_at_once_are_stored_once(blobs: Bl
 
 
 async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobStore) -> None:
-    sealed_digest = await _stored(blobs, _DATA, "one")
+    sealed_digest = await _store(blobs, _DATA, "one")
     await blobs.stage("two", 0, arriving(b"x"))
 
-    assert await staged_in(blobs) == ["one", "two"]
+    assert await staged_uploads(blobs) == ["one", "two"]
     await blobs.discard("one")
     await blobs.discard("one")
     await blobs.discard("never")
 
-    assert await staged_in(blobs) == ["two"]
+    assert await staged_uploads(blobs) == ["two"]
     assert await content(blobs, sealed_digest) == _DATA
 
 
@@ -234,7 +234,7 @@ async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobSt
     ],
 )
 async def test_any_stretch_of_a_blob_can_be_read(blobs: BlobStore, start: int, stop: int) -> None:
-    sealed_digest = await _stored(blobs, _DATA)
+    sealed_digest = await _store(blobs, _DATA)
 
     pieces = [piece async for piece in blobs.read(sealed_digest, start, stop)]
 
@@ -243,7 +243,7 @@ async def test_any_stretch_of_a_blob_can_be_read(blobs: BlobStore, start: int, s
 
 
 async def test_a_deleted_blob_is_missing_and_can_be_stored_again(blobs: BlobStore) -> None:
-    sealed_digest = await _stored(blobs, _DATA)
+    sealed_digest = await _store(blobs, _DATA)
 
     await blobs.delete(sealed_digest)
     await blobs.delete(sealed_digest)
@@ -252,7 +252,7 @@ async def test_a_deleted_blob_is_missing_and_can_be_stored_again(blobs: BlobStor
     assert await sealed_in(blobs) == []
     with pytest.raises(NotFound):
         await content(blobs, sealed_digest)
-    assert await content(blobs, await _stored(blobs, _DATA)) == _DATA
+    assert await content(blobs, await _store(blobs, _DATA)) == _DATA
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ async def test_an_upload_id_cannot_walk_out_of_the_staging_folder(blobs: BlobSto
 
 async def test_the_listings_have_the_time_of_the_last_change(blobs: BlobStore) -> None:
     earliest = clock.now() - 2 * clock.SECOND
-    sealed_digest = await _stored(blobs, b"x")
+    sealed_digest = await _store(blobs, b"x")
     latest = clock.now() + 2 * clock.SECOND
 
     assert [(upload, earliest <= at <= latest) async for upload, at in blobs.staged()] == [("up", True)]
@@ -288,19 +288,19 @@ async def test_the_listings_have_the_time_of_the_last_change(blobs: BlobStore) -
 
 
 async def test_an_empty_store_lists_nothing(blobs: BlobStore) -> None:
-    assert await staged_in(blobs) == []
+    assert await staged_uploads(blobs) == []
     assert await sealed_in(blobs) == []
 
 
 async def test_the_check_leaves_nothing_behind(blobs: BlobStore) -> None:
     await blobs.check()
 
-    assert await staged_in(blobs) == []
+    assert await staged_uploads(blobs) == []
     assert await sealed_in(blobs) == []
 
 
 async def test_a_signed_address_gives_the_blob_and_ranges_of_it(s3_blobs: BlobStore) -> None:
-    sealed_digest = await _stored(s3_blobs, _DATA)
+    sealed_digest = await _store(s3_blobs, _DATA)
 
     address = await s3_blobs.signed_url(sealed_digest, "file.zip", 60)
 
@@ -315,7 +315,7 @@ async def test_a_signed_address_gives_the_blob_and_ranges_of_it(s3_blobs: BlobSt
 
 
 async def test_a_blob_can_be_had_as_a_file(blobs: BlobStore, tmp_path: Path) -> None:
-    digest = await _stored(blobs, _DATA)
+    digest = await _store(blobs, _DATA)
 
     path = await blobs.file(digest, tmp_path)
 
@@ -340,7 +340,7 @@ async def test_the_marker_is_made_once_and_replaced_on_request(blobs: BlobStore)
 async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStore) -> None:
     data = {digest_of(b"x" * size): size for size in range(1, 20)}
     for size in data.values():
-        await _stored(blobs, b"x" * size)
+        await _store(blobs, b"x" * size)
 
     sealed_blobs = [(blob.sha256, blob.size) async for blob in blobs.sealed()]
 
@@ -348,7 +348,7 @@ async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStor
 
 
 async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> None:
-    await _stored(blobs, _DATA)
+    await _store(blobs, _DATA)
     await blobs.stage("other", 0, arriving(b"begun"))
 
     await blobs.clear()
@@ -356,5 +356,5 @@ async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> No
 
     assert await blobs.size(_SHA) is None
     assert not await sealed_in(blobs)
-    assert not await staged_in(blobs)
-    assert await _stored(blobs, _DATA) == _SHA
+    assert not await staged_uploads(blobs)
+    assert await _store(blobs, _DATA) == _SHA

@@ -17,7 +17,7 @@ from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import StorageFull, Unavailable
 from tests.kernel import open_files
-from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_in
+from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_uploads
 
 _MIB = 1024 * 1024
 
@@ -275,7 +275,7 @@ async def test_kill_9_at_any_moment_leaves_no_wrong_blob_and_loses_no_part(tmp_p
     assert [digest_of(await content(blobs, sha)) for sha in digests] == digests
     assert {line[1] for line in reports if line[0] == "sealed"} <= set(digests)
     await _staged_parts_seal(blobs, reports)
-    for upload in await staged_in(blobs):
+    for upload in await staged_uploads(blobs):
         await blobs.discard(upload)
     assert all(path.is_relative_to(tmp_path / "sealed") for path in _files(tmp_path))
 

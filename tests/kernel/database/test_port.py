@@ -197,7 +197,7 @@ async def test_a_cancelled_transaction_has_no_effect_at_any_point_of_waiting(dat
             asyncio.create_task(put(database, first_number + 6)),
         ]
         await asyncio.sleep(0)
-        (outcome,) = await asyncio.gather(_awaited(work), return_exceptions=True)
+        (outcome,) = await asyncio.gather(_await_all(work), return_exceptions=True)
         await asyncio.gather(*neighbours)
         await asyncio.wait_for(put(database, first_number + 7), 60)
 
@@ -211,7 +211,7 @@ async def test_a_cancelled_transaction_has_no_effect_at_any_point_of_waiting(dat
     assert outcomes[-1] is None
 
 
-async def _awaited(work: CancelAtWait) -> None:
+async def _await_all(work: CancelAtWait) -> None:
     await work
 
 
@@ -225,7 +225,7 @@ async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(datab
 
     for at in range(100):
         work = CancelAtWait(read_rows(at), at, is_late=is_late)
-        await asyncio.gather(_awaited(work), return_exceptions=True)
+        await asyncio.gather(_await_all(work), return_exceptions=True)
         async with database.transaction() as transaction:
             assert len(await transaction.fetch("SELECT 1")) == 1
         if work.waited <= at:
@@ -244,7 +244,7 @@ async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(
                 transaction.after_commit(lambda: numbers_seen.append(number))
 
         work = CancelAtWait(write(at, numbers_seen), at)
-        await asyncio.gather(_awaited(work), return_exceptions=True)
+        await asyncio.gather(_await_all(work), return_exceptions=True)
         await put(database, 1000 + at)
 
         assert (at in await things(database)) == bool(numbers_seen)

@@ -11,7 +11,7 @@ PATIENCE_S = 30
 WAITS = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'kept.first'::regclass"
 
 
-async def _waited_for(watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def _wait_for_lock(watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not await watcher.fetchval(WAITS):
             await asyncio.sleep(0.01)
@@ -31,7 +31,7 @@ async def test_a_snapshot_includes_tables_that_an_upgrade_creates_while_it_waits
     async with upgrading.transaction():
         await upgrading.execute("ALTER TABLE kept.first ADD COLUMN more int; CREATE TABLE kept.second (id int)")
         snapshot_task = asyncio.create_task(snapshot_count())
-        await _waited_for(watcher)
+        await _wait_for_lock(watcher)
     count = await snapshot_task
     await upgrading.close()
     await watcher.close()

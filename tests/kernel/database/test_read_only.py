@@ -46,13 +46,13 @@ async def existing(address: str) -> AsyncIterator[ExistingDatabase]:
     await opened_database.close()
 
 
-def qualified(existing: ExistingDatabase) -> str:
+def qualified_name(existing: ExistingDatabase) -> str:
     """Return the name of the table in a statement."""
     return "public.plant" if existing.dialect == "postgres" else "plant"
 
 
 async def test_rows_are_read_at_once_and_in_batches(existing: ExistingDatabase) -> None:
-    statement = f"SELECT id FROM {qualified(existing)} WHERE id >= $1 ORDER BY id"
+    statement = f"SELECT id FROM {qualified_name(existing)} WHERE id >= $1 ORDER BY id"
 
     rows = await existing.scan(statement, 1)
     async with aclosing(existing.stream(statement, 1)) as batches:
@@ -64,9 +64,9 @@ async def test_rows_are_read_at_once_and_in_batches(existing: ExistingDatabase) 
 @pytest.mark.parametrize("statement", ["DELETE FROM {}", "INSERT INTO {} (id) VALUES (9)", "UPDATE {} SET title = ''"])
 async def test_nothing_is_written(existing: ExistingDatabase, statement: str) -> None:
     with pytest.raises(Refused):
-        await existing.scan(statement.format(qualified(existing)))
+        await existing.scan(statement.format(qualified_name(existing)))
 
-    rows = await existing.scan(f"SELECT title FROM {qualified(existing)} ORDER BY id")
+    rows = await existing.scan(f"SELECT title FROM {qualified_name(existing)} ORDER BY id")
     assert [row[0] for row in rows] == ["xMARKx rose", "xMARKx lily"]
 
 
@@ -77,7 +77,7 @@ async def test_no_text_of_the_database_is_in_an_error_or_in_the_log(existing: Ex
     if existing.dialect == "sqlite" and "CAST" in statement:
         statement = "SELECT json(title) FROM {}"
     with capture_logs() as logs, pytest.raises((Unavailable, InvalidRequest)) as refusal:
-        await existing.scan(statement.format(qualified(existing)))
+        await existing.scan(statement.format(qualified_name(existing)))
 
     assert "xmarkx" not in f"{refusal.value} {refusal.value.remedy} {logs}".lower()
     assert refusal.value.__cause__ is None

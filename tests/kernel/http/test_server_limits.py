@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED
-from tests.kernel.http.served import ServedProcess, one_answer, parsed, receive_all, request, run_server, wait_until
+from tests.kernel.http.served import (
+    ServedProcess,
+    one_answer,
+    parse_response,
+    receive_all,
+    request,
+    run_server,
+    wait_until,
+)
 from tests.servers.fork_server import without_forking
 
 LIMITS = {"header_s": 1.0, "idle_s": 1.0, "body_grace_s": 30.0}
@@ -56,7 +64,7 @@ def test_a_header_over_its_limit_is_answered_431(server: ServedProcess, is_ended
         connection.sendall(head if is_ended else head[:-4])
         received = receive_all(connection)
 
-    assert parsed(received)[0] == 431
+    assert parse_response(received)[0] == 431
 
 
 def test_a_header_over_its_limit_is_refused_also_in_two_reads(server: ServedProcess) -> None:
@@ -65,7 +73,7 @@ def test_a_header_over_its_limit_is_refused_also_in_two_reads(server: ServedProc
         in_two_reads(connection, server, head[:60_000], head[60_000:])
         received = receive_all(connection)
 
-    assert parsed(received)[0] == 431
+    assert parse_response(received)[0] == 431
 
 
 def test_a_header_just_within_its_limit_is_accepted(server: ServedProcess) -> None:
@@ -75,7 +83,7 @@ def test_a_header_just_within_its_limit_is_accepted(server: ServedProcess) -> No
         connection.sendall(head)
         received = receive_all(connection)
 
-    assert parsed(received)[0] == 200
+    assert parse_response(received)[0] == 200
 
 
 def test_a_large_body_that_arrives_with_the_end_of_its_header_is_accepted(server: ServedProcess) -> None:
@@ -83,7 +91,7 @@ def test_a_large_body_that_arrives_with_the_end_of_its_header_is_accepted(server
     head = request("POST", "/size", f"Content-Length: {size}", "Connection: close")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:-1], head[-1:] + bytes(size))
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -95,7 +103,7 @@ def test_a_header_of_too_many_lines_is_answered_431(server: ServedProcess, lines
         connection.sendall(head)
         received = receive_all(connection)
 
-    assert parsed(received)[0] == expected
+    assert parse_response(received)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -127,7 +135,7 @@ def test_trailers_do_not_pass_for_headers(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("POST", "/headers", "Transfer-Encoding: chunked", "Connection: close"))
         connection.sendall(b"1\r\na\r\n0\r\nAuthorization: Bearer a\r\n\r\n")
-        status, names = parsed(receive_all(connection))
+        status, names = parse_response(receive_all(connection))
 
     assert (status, names) == (200, b"host transfer-encoding connection")
 
@@ -178,7 +186,7 @@ def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> 
     with server.connect() as connection:
         connection.sendall(request("POST", "/size", "Transfer-Encoding: chunked", "Connection: close"))
         connection.sendall(b"1\r\na\r\n" * size + b"0\r\n\r\n")
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -200,7 +208,7 @@ def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: 
         received = receive_all(connection)
 
     assert received.count(b"HTTP/1.1") == 1
-    assert parsed(received)[0] == 200
+    assert parse_response(received)[0] == 200
 
 
 def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: ServedProcess) -> None:
@@ -209,7 +217,7 @@ def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: 
         assert one_answer(connection)[0] == 200
         received = receive_all(connection)
 
-    assert parsed(received)[0] == 408
+    assert parse_response(received)[0] == 408
 
 
 def test_many_requests_sent_ahead_are_answered_in_order(server: ServedProcess) -> None:

@@ -10,7 +10,7 @@ from countersign.kernel.http.worker_ipc import WorkerMailboxes
 PATIENCE_S = 0.2
 
 
-def saying(words: str) -> Callable[[str], Awaitable[bytes]]:
+def answering_with(words: str) -> Callable[[str], Awaitable[bytes]]:
     """Return a function that answers with these words and the question."""
 
     async def answer(question: str) -> bytes:
@@ -19,7 +19,7 @@ def saying(words: str) -> Callable[[str], Awaitable[bytes]]:
     return answer
 
 
-echoed = saying("")
+echoed = answering_with("")
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ async def single_worker() -> AsyncIterator[WorkerMailboxes]:
 
 async def test_each_worker_answers_for_itself_and_a_silent_worker_has_no_answer(siblings: WorkerMailboxes) -> None:
     async with (
-        siblings.answering(0, saying("first: ")),
-        siblings.answering(2, saying("third: ")),
+        siblings.answering(0, answering_with("first: ")),
+        siblings.answering(2, answering_with("third: ")),
     ):
         assert await siblings.ask("who?", PATIENCE_S) == [b"first: who?", None, b"third: who?"]
 

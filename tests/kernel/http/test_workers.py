@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.http.served import ServedProcess, parsed, receive_all, request, run_server, start, wait_until
+from tests.kernel.http.served import ServedProcess, parse_response, receive_all, request, run_server, start, wait_until
 from tests.servers.process import children, is_running
 
 WORKERS = 3
@@ -19,7 +19,7 @@ def workers(server: ServedProcess) -> set[int]:
     return set(children(server.process.pid))
 
 
-def logged(server: ServedProcess, event: str) -> list[dict[str, object]]:
+def logged_lines(server: ServedProcess, event: str) -> list[dict[str, object]]:
     """Return the log lines of this event."""
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
     return [line for line in lines if line["event"] == event]
@@ -48,7 +48,7 @@ def test_workers_share_one_port(folder: Path) -> None:
             connections = [server.connect() for _ in range(12)]
             for connection in connections:
                 connection.sendall(request("GET", "/", "Connection: close"))
-            pids_seen.update(int(parsed(receive_all(connection))[1]) for connection in connections)
+            pids_seen.update(int(parse_response(receive_all(connection))[1]) for connection in connections)
             for connection in connections:
                 connection.close()
             return len(pids_seen) == WORKERS
@@ -113,7 +113,7 @@ def test_a_stop_waits_for_the_requests_of_every_worker(folder: Path) -> None:
         # Wait until all are accepted. A response of each worker after they were sent would not prove this.
         time.sleep(1)
         server.process.terminate()
-        answers = [parsed(receive_all(connection)) for connection in connections]
+        answers = [parse_response(receive_all(connection)) for connection in connections]
         for connection in connections:
             connection.close()
 
@@ -161,7 +161,7 @@ def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log
         wait_until(lambda: not is_running(worker_before))
 
         assert server.worker() != worker_before
-        (line,) = logged(server, STALLED)
+        (line,) = logged_lines(server, STALLED)
         assert line["service"] == "test 0"
         assert f" in {function}" in str(line["stack"])
 
@@ -174,12 +174,12 @@ def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grac
         while answers < 20:
             with server.connect(1) as other_connection:
                 other_connection.sendall(request("GET", "/", "Connection: close"))
-                answers += parsed(receive_all(other_connection))[0] == 200
+                answers += parse_response(receive_all(other_connection))[0] == 200
         server.process.terminate()
 
         assert server.wait() == 0
         assert not any(is_running(pid) for pid in everyone)
-    (line,) = logged(server, STALLED)
+    (line,) = logged_lines(server, STALLED)
     assert line["why"] == "it did not stop within the grace time"
     assert " in spin" in str(line["stack"])
 
@@ -199,7 +199,7 @@ def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(fold
         assert server.worker() == worker_before
         time.sleep(0.6)
         assert server.worker() == worker_before
-    assert not logged(server, STALLED)
+    assert not logged_lines(server, STALLED)
 
 
 def test_a_worker_that_hangs_does_not_survive_the_parent(folder: Path) -> None:
@@ -239,12 +239,12 @@ def test_a_worker_that_cannot_start_again_is_tried_again_after_growing_pauses(fo
     with run_server(folder, broken=str(broken)) as server:
         broken.touch()
         os.kill(server.worker(), signal.SIGKILL)
-        wait_until(lambda: len(logged(server, "a worker failed")) == 3)
+        wait_until(lambda: len(logged_lines(server, "a worker failed")) == 3)
         broken.unlink()
 
         assert server.get()[0] == 200
         assert server.process.poll() is None
-    died = logged(server, "a worker died and is replaced")
+    died = logged_lines(server, "a worker died and is replaced")
     assert [each["why"] for each in died] == ["", *["the store is not there"] * 3]
     moments = [float(str(each["pause_s"])) for each in died]
     assert moments == [0.5, 1.0, 2.0, 4.0]

@@ -44,7 +44,7 @@ def encrypt(content: bytes, piece: int = 7919) -> bytes:
     return file.getvalue()
 
 
-def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> bytes:
+def decrypt(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> bytes:
     """Return the content of the file."""
     opening = AgeDecryptor(io.BytesIO(file).read, passphrase)
     content = bytearray()
@@ -57,23 +57,23 @@ def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> b
 def test_decryption_reverses_encryption(size: int) -> None:
     content = random.Random(size).randbytes(size)
 
-    assert opened(encrypt(content)) == opened(encrypt(content, 200_000), piece=4093) == content
+    assert decrypt(encrypt(content)) == decrypt(encrypt(content, 200_000), piece=4093) == content
 
 
 @settings(max_examples=50)
 @given(st.binary(max_size=300), st.integers(1, 400), st.integers(1, 400))
 def test_pieces_of_any_size_make_the_same_content(content: bytes, write_size: int, read_size: int) -> None:
-    assert opened(encrypt(content, write_size), piece=read_size) == content
+    assert decrypt(encrypt(content, write_size), piece=read_size) == content
 
 
 @pytest.mark.full
 def test_a_file_of_another_implementation_opens() -> None:
-    assert opened(base64.b64decode(FOREIGN), "pass phrase") == b"a backup\n"
+    assert decrypt(base64.b64decode(FOREIGN), "pass phrase") == b"a backup\n"
 
 
 def test_another_passphrase_opens_nothing() -> None:
     with pytest.raises(WrongPassphrase):
-        opened(encrypt(b"content"), "correct horse battery stable")
+        decrypt(encrypt(b"content"), "correct horse battery stable")
 
 
 def test_a_file_cut_anywhere_is_damaged() -> None:
@@ -91,7 +91,7 @@ def test_a_file_cut_anywhere_is_damaged() -> None:
         len(encrypted) - 1,
     ):
         with pytest.raises(Damaged):
-            opened(encrypted[:length])
+            decrypt(encrypted[:length])
 
 
 def test_chunks_in_another_order_are_damaged() -> None:
@@ -103,11 +103,11 @@ def test_chunks_in_another_order_are_damaged() -> None:
     )
 
     with pytest.raises(Damaged):
-        opened(encrypted[:start] + second_chunk + first_chunk + encrypted[start + 2 * SEALED_CHUNK :])
+        decrypt(encrypted[:start] + second_chunk + first_chunk + encrypted[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
-        opened(encrypted[:start] + second_chunk + encrypted[start + 2 * SEALED_CHUNK :])
+        decrypt(encrypted[:start] + second_chunk + encrypted[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
-        opened(encrypted + encrypted[-SEALED_CHUNK:])
+        decrypt(encrypted + encrypted[-SEALED_CHUNK:])
 
 
 def test_damage_names_each_place_and_no_other() -> None:
@@ -131,7 +131,7 @@ def test_a_cut_is_distinguished_from_a_change_where_possible() -> None:
 
     def fault(content: bytes) -> str:
         with pytest.raises(Damaged) as failure:
-            opened(content)
+            decrypt(content)
         error_text = failure.value.detail.partition(" (bytes")[0]
         with suppress(Damaged):
             assert [damage.fault for damage in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [error_text]
@@ -153,4 +153,4 @@ def test_every_bit_of_the_header_counts() -> None:
         if bit // 8 in range(54, 58):
             continue
         with pytest.raises((Damaged, WrongPassphrase)):
-            opened(bytes(changed_bytes))
+            decrypt(bytes(changed_bytes))

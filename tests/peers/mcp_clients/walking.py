@@ -5,7 +5,7 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 
 
-async def walk(client: Any, lead: str, **leniently: bool) -> dict[str, Any]:
+async def call_tools(client: Any, lead: str, **leniently: bool) -> dict[str, Any]:
     """The results; `leniently` holds the client's option that returns a refused result instead of raising it."""
     results: dict[str, Any] = {"got": (await client.call_tool("lead__get", {"id": lead})).structured_content}
     refused_call = await client.call_tool("lead__get", {"id": "x"}, **leniently)

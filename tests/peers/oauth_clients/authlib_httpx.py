@@ -24,7 +24,7 @@ def session(client_settings: Known, server: Known, **options: Any) -> AsyncOAuth
     )
 
 
-async def ended(client: AsyncOAuth2Client, client_settings: Known, server: Known) -> list[int]:
+async def statuses_around_revocation(client: AsyncOAuth2Client, client_settings: Known, server: Known) -> list[int]:
     """The library's answers before and after the token is revoked, and the answer to the revocation."""
     before_response = await client.get(client_settings["library"])
     revocation = await client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
@@ -46,7 +46,7 @@ async def main(client_settings: Known) -> None:
         ways = {"token_endpoint_auth_method": auth_method, "revocation_endpoint_auth_method": auth_method}
         async with session(client_settings, server, **ways) as machine:
             results[auth_method] = await machine.fetch_token(grant_type="client_credentials")
-            results[f"{auth_method}_ended"] = await ended(machine, client_settings, server)
+            results[f"{auth_method}_ended"] = await statuses_around_revocation(machine, client_settings, server)
     options = {"redirect_uri": client_settings["redirect_uri"], "code_challenge_method": "S256"}
     async with session(client_settings, server, **options) as person:
         verifier = generate_token(48)
@@ -57,7 +57,7 @@ async def main(client_settings: Known) -> None:
         results["code"] = await person.fetch_token(
             authorization_response=return_url, state=state, code_verifier=verifier
         )
-        results["code_ended"] = await ended(person, client_settings, server)
+        results["code_ended"] = await statuses_around_revocation(person, client_settings, server)
     tell(**results)
 
 

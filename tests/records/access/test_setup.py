@@ -63,7 +63,7 @@ async def test_a_person_with_a_password_is_led_to_the_sign_in_page_if_it_exists(
         assert "If you have set your password with it, sign in." in page
         assert '<a href="/signin">Sign in</a>' in page
 
-    ada = await empty.first_record("user", await _signed_in(empty), username="ada")
+    ada = await empty.first_record("user", await _is_signed_in(empty), username="ada")
     second_link_token = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]
     apiless_page = (
         await empty.http.post("/setup", data={"token": second_link_token, "password": "another password"})
@@ -81,7 +81,7 @@ async def test_a_form_of_megabytes_is_refused_before_it_is_decoded(empty: Office
     assert (await empty.http.post("/setup", data={**form, "password": "ä" * 200})).status_code != 413
 
 
-async def _signed_in(office: Office) -> str:
+async def _is_signed_in(office: Office) -> str:
     answer = await office.http.post("/api/auth/login", json=GIVEN)
     office.tokens["ada"] = answer.json()["token"]
     return "ada"

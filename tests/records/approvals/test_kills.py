@@ -149,7 +149,7 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
     figures.update({"kills": kills, "gaps": 0, "doubles": 0})
 
 
-async def _retried(http: httpx.AsyncClient, body: dict[str, object], headers: dict[str, str]) -> httpx.Response:
+async def _retry(http: httpx.AsyncClient, body: dict[str, object], headers: dict[str, str]) -> httpx.Response:
     """Repeat the call and return the response. Retry while PostgreSQL still ends the transaction of the killed
     process."""
     for _ in range(60):
@@ -173,7 +173,7 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
         kills += died
         async with _opened(rooms) as office:
             request_headers = {**office.headers("alice"), **headers}
-            retried = await _retried(office.http, body, request_headers)
+            retried = await _retry(office.http, body, request_headers)
             assert retried.status_code == 200, retried.text
             is_replayed = "idempotency-replayed" in retried.headers
             assert is_replayed or last > 0

@@ -87,11 +87,11 @@ async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
             await asyncio.gather(*(crowd.work() for _ in range(AT_ONCE)))
     finally:
         lives.kill()
-    await _hold(rooms, crowd.acknowledged)
+    await _require_numbers(rooms, crowd.acknowledged)
     figures.update({"kills": kills, "acknowledged": len(crowd.acknowledged), "kept_unheard": crowd.unheard, "gaps": 0})
 
 
-async def _hold(rooms: OfficeSettings, acknowledged: dict[str, str]) -> None:
+async def _require_numbers(rooms: OfficeSettings, acknowledged: dict[str, str]) -> None:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:

@@ -15,7 +15,7 @@ APPROVERS = 64
 POSTS, POSTS_FULL = 200, 1_000
 
 
-async def _audited(office: Office, command: str, plan_id: str) -> int:
+async def _audit_entries(office: Office, command: str, plan_id: str) -> int:
     entry_filter = [
         {"field": "plan_id", "op": "eq", "value": plan_id},
         {"field": "command", "op": "eq", "value": command},
@@ -35,7 +35,7 @@ async def test_64_approvals_at_once_execute_a_plan_once(office: Office) -> None:
     assert Counter(answer.status_code for answer in answers) == {200: APPROVERS}
     assert {answer.text for answer in answers} == {answers[0].text}
     assert answers[0].json()["value"] == {"plan_id": plan_id, "state": "executed", "result": {"id": lead}}
-    assert await _audited(office, "lead.delete", plan_id) == 1
+    assert await _audit_entries(office, "lead.delete", plan_id) == 1
     records = office.service.records
     assert (await verify(records.database, records.secret)).faults == ()
 
@@ -74,7 +74,7 @@ async def test_of_two_people_who_must_approve_both_are_needed_in_any_order(offic
     assert [approval["by"] for approval in single_approvals[0].json()["value"]["approvals"]] == ["alice"]
     results = await asyncio.gather(*(office.approve(who, plan_id) for who in ("alice", "root", "alice", "root")))
     assert "executed" in {result.json()["value"]["state"] for result in results}
-    assert await _audited(office, "lead.delete", plan_id) == 1
+    assert await _audit_entries(office, "lead.delete", plan_id) == 1
 
 
 async def _draft(office: Office) -> str:

@@ -70,7 +70,7 @@ async def create_record(yard: InProcessService, model: str, /, **values: object)
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
 
-async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set[str], list[int]]:
+async def count_lookups(yard: InProcessService, depot: str, count: int) -> tuple[set[str], list[int]]:
     """Look up the dependencies of this number of commands on one depot. Return them, and the number of rows of each
     statement."""
     several = [PreparedCommand("crate", "create", given={"depot": FieldInput(depot)}) for _ in range(count)]
@@ -85,9 +85,9 @@ async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set
 async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:
     depot = await create_record(yard, "depot", title="a")
     await create_record(yard, "shelf", title="s", depot=depot)
-    (lookup,), row_counts = await looked_up(yard, depot, 1)
+    (lookup,), row_counts = await count_lookups(yard, depot, 1)
     assert lookup
-    assert await looked_up(yard, depot, 2_000) == ({lookup}, row_counts)
+    assert await count_lookups(yard, depot, 2_000) == ({lookup}, row_counts)
     assert len(row_counts) == 2
 
 
@@ -97,14 +97,14 @@ async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
     monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
     root, depot = yard.administrator(), await create_record(yard, "depot", title="a")
     shelves = [await create_record(yard, "shelf", title="s", depot=depot) for _ in range(9)]
-    lookups = [await looked_up(yard, depot, 1)]
+    lookups = [await count_lookups(yard, depot, 1)]
     await yard.value(root, "shelf", "update", id=shelves[8], title="x")
-    lookups.append(await looked_up(yard, depot, 1))
+    lookups.append(await count_lookups(yard, depot, 1))
     await create_record(yard, "shelf", title="s", depot=depot)
-    lookups.append(await looked_up(yard, depot, 1))
+    lookups.append(await count_lookups(yard, depot, 1))
     await yard.value(root, "shelf", "delete", id=shelves[0])
-    lookups.append(await looked_up(yard, depot, 1))
+    lookups.append(await count_lookups(yard, depot, 1))
 
     assert len({fingerprint for prints, _ in lookups for fingerprint in prints}) == 4
     assert max(count for _, row_counts in lookups for count in row_counts) == 4
-    assert await looked_up(yard, depot, 1) == lookups[-1]
+    assert await count_lookups(yard, depot, 1) == lookups[-1]

@@ -25,7 +25,7 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
         yield webhook_receiver
 
 
-async def delivered_messages(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
+async def deliver_messages(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     """Deliver the pending messages, and return the type and the subject of each."""
     count_before = len(receiver.messages)
     lanes = Sender(replace(changes.outbox_of(office.service.records), is_private=True))
@@ -45,7 +45,7 @@ async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Re
     await office.value("agent", "plan.withdraw", id=third_plan)
     with clock.fixed(clock.later(clock.now(), seconds=office.service.records.settings.plan_ttl_s + 1)):
         assert await decisions.expire_plans(office.service.engine) == 1
-        messages = await delivered_messages(office, receiver)
+        messages = await deliver_messages(office, receiver)
 
     assert sorted(messages) == sorted(
         [
@@ -66,7 +66,7 @@ async def test_messages_do_not_depend_on_the_values_of_records(office: Office, r
         await office.call("agent", "plan.propose", {
             "why": words, "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
         })
-        (message,) = [receiver.messages[-1]] if await delivered_messages(office, receiver) else []
+        (message,) = [receiver.messages[-1]] if await deliver_messages(office, receiver) else []
         assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
         assert lead["id"] not in message.body.decode()
         shapes.append([*message.headers, str(len(message.body))])
@@ -79,4 +79,4 @@ async def test_a_refused_plan_is_not_reported(office: Office, receiver: Receiver
 
     await office.refusal_of("agent", "lead.delete", id="0" * 24)
 
-    assert await delivered_messages(office, receiver) == []
+    assert await deliver_messages(office, receiver) == []

@@ -11,7 +11,7 @@ AUDITOR = {"model": "audit_entry", "commands": "get,list,verify", "clear": "comm
 LAST = "SELECT id FROM audit_entry ORDER BY at DESC, id LIMIT 1"
 
 
-async def _tampered(office: Office) -> str:
+async def _tamper(office: Office) -> str:
     """Forge the last entry with access to the database but without its secret, and return the id of the entry."""
     async with office.service.records.database.transaction() as transaction:
         row: Row | None = await transaction.fetch_one(LAST)
@@ -24,7 +24,7 @@ async def test_an_administrator_is_shown_what_was_read_and_what_is_wrong(office:
     report_before = await office.value("root", "audit_entry.verify")
     entries = await office.value("root", "audit_entry.search", limit=1)
 
-    changed_id = await _tampered(office)
+    changed_id = await _tamper(office)
     report_after = await office.value("root", "audit_entry.verify")
 
     assert (report_before["is_intact"], report_before["entries"], report_before["faults"]) == (
@@ -43,7 +43,7 @@ async def test_an_auditor_learns_that_the_audit_is_damaged_but_neither_how_much_
     await office.person("dan", AUDITOR)
     sound = await office.value("dan", "audit_entry.verify")
 
-    await _tampered(office)
+    await _tamper(office)
     broken = await office.value("dan", "audit_entry.verify")
 
     assert (sound["is_intact"], broken["is_intact"]) == (True, False)

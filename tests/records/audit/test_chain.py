@@ -140,7 +140,7 @@ async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database
         while everyone.n_waiting < lanes(wide) - 1:
             await asyncio.sleep(0)
         followers = [asyncio.create_task(follow(100 + number)) for number in range(32)]
-        while (await waiting(wide)) < 16:
+        while (await count_lock_waits(wide)) < 16:
             await asyncio.sleep(0.005)
         await everyone.wait()
     await asyncio.gather(*holders, *followers)
@@ -150,7 +150,7 @@ async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database
     assert len(await counts(wide)) == lanes(wide)
 
 
-async def waiting(database: Database) -> int:
+async def count_lock_waits(database: Database) -> int:
     """Return the number of statements that wait for a lock."""
     row = await database.fetch_one("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     return 0 if row is None else int(row[0])

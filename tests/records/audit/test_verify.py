@@ -15,7 +15,7 @@ Attack = Callable[[Database, random.Random], Awaitable[int]]
 """A function that attacks the audit and returns the lane in which verification must find a fault."""
 
 
-async def place(database: Database, rng: random.Random) -> tuple[int, int, str]:
+async def random_entry(database: Database, rng: random.Random) -> tuple[int, int, str]:
     """Return the lane, the number and the id of a random entry."""
     rows = await database.fetch("SELECT lane, number, id FROM audit_entry ORDER BY lane, number")
     lane, number, entry_id = rng.choice(rows)
@@ -260,7 +260,7 @@ async def test_unknown_lanes_are_found_and_only_so_many_named(database: Database
 
 
 async def change_column(database: Database, rng: random.Random) -> int:
-    lane, _, entry_id = await place(database, rng)
+    lane, _, entry_id = await random_entry(database, rng)
     column = rng.choice(COLUMNS)
     if column in NUMBERS:
         by = rng.choice([-1, 1, 7, -(2**40)])
@@ -273,14 +273,14 @@ async def change_column(database: Database, rng: random.Random) -> int:
 
 
 async def delete_entry(database: Database, rng: random.Random) -> int:
-    lane, _, entry_id = await place(database, rng)
+    lane, _, entry_id = await random_entry(database, rng)
     await change(database, "DELETE FROM audit_entry WHERE id = $1", entry_id)
     return lane
 
 
 async def swap_entries(database: Database, rng: random.Random) -> int:
-    lane, number, entry_id = await place(database, rng)
-    other_lane, other_number, other_id = await place(database, rng)
+    lane, number, entry_id = await random_entry(database, rng)
+    other_lane, other_number, other_id = await random_entry(database, rng)
     if entry_id == other_id:
         return await delete_entry(database, rng)
     await change(
@@ -291,31 +291,31 @@ async def swap_entries(database: Database, rng: random.Random) -> int:
 
 
 async def cut_tail(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await change(database, "DELETE FROM audit_entry WHERE lane = $1 AND number >= $2", lane, number)
     return lane
 
 
 async def cut_tail_and_head(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await cut_lane(database, lane, number - 1)
     return lane
 
 
 async def add_entry(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await forge(database, lane, number + rng.randint(-3, 3))
     return lane
 
 
 async def write_anew(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await rewrite(database, lane, number, "UPDATE audit_entry SET at = at - 1 WHERE id = $1")
     return lane
 
 
 async def copy_entry(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     other_columns = ", ".join(("hash", *(name for name in COLUMNS if name != "id")))
     await change(
         database,

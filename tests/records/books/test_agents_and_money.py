@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.records.books.test_payments import posted
+from tests.records.books.test_payments import create_posted_invoice
 from tests.records.office import Office
 
 LIFTED = '{"n": 0}'
@@ -19,7 +19,7 @@ async def lift(office: Office, *commands: str) -> None:
 
 async def test_agents_propose_what_moves_money(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     result = (await office.approve("alice", plan)).status_code, (await office.approve("root", plan)).json()
     assert result[0] == 404
@@ -120,7 +120,7 @@ async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None
 async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(office: Office) -> None:
     agent = await office.agent("root", "*")
     await lift(office, "payment.create", "payment.update", "invoice.settle", "party.update", "lead.win")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     payment = await office.value(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value(agent, "payment.update", id=payment["id"], method="cash")
     assert (await office.value(agent, "invoice.settle", id=invoice))["state"] == "paid"
@@ -178,7 +178,7 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
 
 async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_proposed(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     empty = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
     line = await office.first_record("invoice_line", invoice=invoice)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF1")
@@ -206,7 +206,7 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
     for payment in await office.all("payment"):
         await office.value("root", "payment.delete", id=payment["id"])
     await office.value("root", "invoice_line.list")
-    lone_invoice = (await posted(office))["id"]
+    lone_invoice = (await create_posted_invoice(office))["id"]
     refusal = await office.refusal_of(agent, "invoice.delete", id=lone_invoice, cascade=True)
     assert refusal == "invoice.delete is not allowed in this state: invoice is locked while state is not draft"
     assert await office.all("plan") == []
@@ -222,7 +222,7 @@ async def test_a_command_that_fails_for_hidden_reasons_is_proposed(office: Offic
     await office.person("eve", *grants)
     agent = await office.agent("eve", "*")
     draft = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
-    lone_invoice = (await posted(office))["id"]
+    lone_invoice = (await create_posted_invoice(office))["id"]
     await office.proposed(agent, "payment.create", invoice=draft, amount_minor=1)
     await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=1)
     await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=1, paid_on="2001-01-01")
@@ -236,7 +236,7 @@ async def test_a_command_that_fails_for_hidden_reasons_is_proposed(office: Offic
 async def test_a_plan_may_pay_and_settle(office: Office) -> None:
     """An earlier step of the plan may fulfil the precondition of a later step."""
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     steps = [
         {"command": "payment.create", "input": {"invoice": invoice, "amount_minor": 1000}},
         {"command": "invoice.settle", "input": {"id": invoice}},

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.records.books.test_payments import posted
+from tests.records.books.test_payments import create_posted_invoice
 from tests.records.office import Office
 
 LINE = {"description": "Work", "unit_price_minor": 5, "tax_bp": 0}
@@ -29,7 +29,7 @@ async def approve_and_get_state(office: Office, plan: str) -> str:
 
 async def test_a_plan_is_stale_after_a_person_has_posted_the_same_payment(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     count_before = len(await office.all("payment"))
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
@@ -50,7 +50,7 @@ async def test_a_person_without_the_field_does_not_learn_which_record_changed(of
     payment_grant = {"model": "payment", "commands": "*", "clear": "*", "write": "*"}
     await office.person("eve", payment_grant, {"model": "invoice", "commands": "get,list", "clear": "number"})
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
 
@@ -113,7 +113,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", list(CHANGES))
 async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, command: str, change: str) -> None:
     agent = await office.agent("root", "*")
-    invoice, other_invoice, third_invoice = [(await posted(office))["id"] for _ in range(3)]
+    invoice, other_invoice, third_invoice = [(await create_posted_invoice(office))["id"] for _ in range(3)]
     at = other_invoice if command == "move there" else invoice
     payment = (await office.value("carol", "payment.create", invoice=at, amount_minor=1000))["id"]
     refund = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=-300))["id"]
@@ -179,7 +179,7 @@ async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_par
 
 async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
     own_agent, other_agent = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plans = [
         await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000)
         for person in (own_agent, other_agent)
@@ -191,7 +191,7 @@ async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Off
 
 async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     payment = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000))["id"]
     settling = await office.proposed(agent, "invoice.settle", id=invoice)
     for amount in (900, 1000):
@@ -207,7 +207,7 @@ async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office
 
 async def test_a_changed_invoice_is_reported_to_its_deciders_and_the_agent_proposes_again(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     body: dict[str, Any] = {"invoice": invoice, "amount_minor": 400}
     plan = await office.proposed(agent, "payment.create", **body)
     assert await office.proposed(agent, "payment.create", **body) == plan
@@ -229,7 +229,7 @@ async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: 
     ]  # fmt: skip
     await office.person("eve", *grants)
     agent = await office.agent("eve", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400)
 
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
@@ -241,7 +241,7 @@ async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: 
 
 async def test_an_unbound_plan_of_an_earlier_version_must_be_proposed_again(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400)
     async with office.service.records.database.transaction() as transaction:
         row = await transaction.fetch_one("SELECT input FROM plan WHERE id = $1", plan)

@@ -11,7 +11,7 @@ from tests.records.office import Office
 TODAY = clock.rfc3339(clock.now())[:10]
 
 
-async def posted(office: Office, amount: int = 1000, party: str = "") -> dict[str, Any]:
+async def create_posted_invoice(office: Office, amount: int = 1000, party: str = "") -> dict[str, Any]:
     """Create a posted invoice of the party, or of a new party."""
     party = party or (await office.value("root", "party.create", name="Ada"))["id"]
     invoice = await office.value("carol", "invoice.create", party=party)
@@ -28,7 +28,7 @@ async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
     await office.value("carol", "invoice.cancel", id=draft)
     assert "paid or cancelled" in await office.refusal_of("carol", "payment.create", invoice=draft, amount_minor=1)
 
-    paid_invoice = (await posted(office))["id"]
+    paid_invoice = (await create_posted_invoice(office))["id"]
     first_payment = await office.value("carol", "payment.create", invoice=paid_invoice, amount_minor=1000)
     await office.value("carol", "invoice.settle", id=paid_invoice)
     locked = "is not allowed in this state: payment is locked while invoice.state is paid or cancelled"
@@ -38,7 +38,7 @@ async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
         ("payment.delete", {"id": first_payment["id"]}),
     ):
         assert await office.refusal_of("carol", command, **body) == f"{command} {locked}"
-    other_invoice = (await posted(office))["id"]
+    other_invoice = (await create_posted_invoice(office))["id"]
     moved_payment = await office.value("carol", "payment.create", invoice=other_invoice, amount_minor=1)
     assert locked in await office.refusal_of("carol", "payment.update", id=moved_payment["id"], invoice=paid_invoice)
     imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor\n{paid_invoice},5\n{draft},5")
@@ -46,7 +46,7 @@ async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
 
 
 async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office) -> None:
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     payment = await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "invoice.settle", id=invoice)
     await office.value("carol", "invoice.reopen", id=invoice)
@@ -57,7 +57,7 @@ async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office
 
 
 async def test_an_overpaid_invoice_is_paid_back_before_it_is_settled(office: Office) -> None:
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=10_000)
     assert "open_minor is 0" in await office.refusal_of("carol", "invoice.settle", id=invoice)
 
@@ -77,7 +77,7 @@ async def test_an_overpaid_invoice_is_paid_back_before_it_is_settled(office: Off
 async def test_amount_and_day_of_a_payment_must_be_possible(
     office: Office, values: dict[str, object], reason: str
 ) -> None:
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     assert reason in await office.refusal_of("carol", "payment.create", invoice=invoice, **values)
     payment = await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
     assert payment["paid_on"] == TODAY
@@ -85,8 +85,11 @@ async def test_amount_and_day_of_a_payment_must_be_possible(
 
 
 async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
-    first_invoice = await posted(office)
-    invoice, other_invoice = first_invoice["id"], (await posted(office, party=first_invoice["party"]))["id"]
+    first_invoice = await create_posted_invoice(office)
+    invoice, other_invoice = (
+        first_invoice["id"],
+        (await create_posted_invoice(office, party=first_invoice["party"]))["id"],
+    )
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF18 Straße")
     alike = ("\u200brf18 stra\u00adße", "\uff32\uff2618 strasse", "RF18\u00a0Straße", "RF18\u2028Straße")
     for same_reference in (" RF18  Straße", "rf18 STRASSE", "Rf18\tstrasse ", *alike):
@@ -106,7 +109,7 @@ async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
 
 
 async def test_a_reference_is_of_one_party(office: Office) -> None:
-    own_invoice, other_invoice = await posted(office), (await posted(office))["id"]
+    own_invoice, other_invoice = await create_posted_invoice(office), (await create_posted_invoice(office))["id"]
     first_payment = await office.value(
         "carol", "payment.create", invoice=own_invoice["id"], amount_minor=5, reference="UE-1"
     )
@@ -126,7 +129,7 @@ async def test_a_reference_is_of_one_party(office: Office) -> None:
 
 
 async def test_a_restore_keeps_references_that_an_earlier_version_took(office: Office) -> None:
-    own_invoice, other_invoice = [(await posted(office))["id"] for _ in range(2)]
+    own_invoice, other_invoice = [(await create_posted_invoice(office))["id"] for _ in range(2)]
     stored_references = [(own_invoice, "UE-1"), (other_invoice, "UE-1"), (own_invoice, "ue-1")]
     rows = [f"{number}{'f' * 23},{invoice},5,{text}" for number, (invoice, text) in enumerate(stored_references)]
     head = "id,invoice,amount_minor,reference"
@@ -144,14 +147,14 @@ async def test_a_restore_keeps_references_that_an_earlier_version_took(office: O
 
 
 async def test_of_the_same_reference_for_two_parties_at_once_one_is_booked(office: Office) -> None:
-    invoices = [(await posted(office))["id"] for _ in range(30)]
+    invoices = [(await create_posted_invoice(office))["id"] for _ in range(30)]
     bodies = [{"invoice": invoice, "amount_minor": 5, "reference": "UE-1"} for invoice in invoices]
     answers = await asyncio.gather(*(office.call("carol", "payment.create", body) for body in bodies))
     assert sorted(answer.status_code for answer in answers) == [200, *[400] * 29]
 
 
 async def test_payments_that_an_earlier_version_took_are_read_and_repaired(office: Office) -> None:
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     payment = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=5))["id"]
     party = await office.value("root", "party.create", name="Ada")
     draft = (await office.value("carol", "invoice.create", party=party["id"]))["id"]

@@ -82,13 +82,13 @@ async def test_get_commands_lists_what_this_caller_may_use(office: Office) -> No
     assert commands["lead.get"]["needs_approval"] is False
 
 
-async def _listed(office: Office, who: str) -> set[str]:
+async def _listed_commands(office: Office, who: str) -> set[str]:
     answer = await office.http.get("/api/commands", headers=office.headers(who))
     return {command["id"] for command in answer.json()["commands"]}
 
 
 async def test_every_listed_command_is_there_and_every_other_is_not(office: Office) -> None:
-    listed_by_caller = {who: await _listed(office, who) for who in ("alice", "bob", "carol", "root")}
+    listed_by_caller = {who: await _listed_commands(office, who) for who in ("alice", "bob", "carol", "root")}
     every = listed_by_caller["root"]
 
     for who in ("alice", "bob", "carol"):

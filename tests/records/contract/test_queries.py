@@ -21,7 +21,7 @@ FITTING = {
 }
 
 
-async def _filtered(office: Office, *conditions: dict[str, object], who: str = "alice", **options: object) -> Rows:
+async def _filter_leads(office: Office, *conditions: dict[str, object], who: str = "alice", **options: object) -> Rows:
     return await office.value(who, "lead.list", filter=list(conditions), **options)
 
 
@@ -77,22 +77,22 @@ async def test_bool_fields_take_no_order_operators(office: Office) -> None:
 
 
 async def test_conditions_are_combined_with_and(office: Office) -> None:
-    leads = await _filtered(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
+    leads = await _filter_leads(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
 
     assert leads
     assert {(lead["stage"], lead["source"]) for lead in leads} == {("new", None)}
 
 
 async def test_only_ne_also_matches_empty_values(office: Office) -> None:
-    empty = await _filtered(office, _where("expected_revenue_minor", "is_null", True))
+    empty = await _filter_leads(office, _where("expected_revenue_minor", "is_null", True))
     assert empty
     for op, expected in [("ne", len(empty)), ("eq", 0), ("lt", 0), ("gte", 0)]:
-        leads = await _filtered(office, _where("expected_revenue_minor", op, 1))
+        leads = await _filter_leads(office, _where("expected_revenue_minor", op, 1))
         assert len([lead for lead in leads if lead["expected_revenue_minor"] is None]) == expected, op
 
 
 async def test_is_null_false_matches_what_is_there(office: Office) -> None:
-    leads = await _filtered(office, _where("lost_reason", "is_null", False))
+    leads = await _filter_leads(office, _where("lost_reason", "is_null", False))
 
     assert leads
     assert all(lead["lost_reason"] for lead in leads)
@@ -101,7 +101,7 @@ async def test_is_null_false_matches_what_is_there(office: Office) -> None:
 async def test_contains_ignores_case_in_every_script(office: Office) -> None:
     await office.value("alice", "lead.create", title="Straße nach ÅNGSTRÖM, ΟΔΟΣ")
     for needle in ("STRASSE", "ångström", "οδος", "A\u030angstro\u0308m", "sse nach"):
-        leads = await _filtered(office, _where("title", "contains", needle))
+        leads = await _filter_leads(office, _where("title", "contains", needle))
         assert len(leads) == 1, needle
 
 
@@ -119,8 +119,8 @@ async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
 async def test_contains_takes_signs_of_patterns_literally(office: Office) -> None:
     await office.value("alice", "lead.create", title="100%_sure\\ [a-z]*")
     for needle in ("%_s", "\\ [", "]*", "%"):
-        assert len(await _filtered(office, _where("title", "contains", needle))) == 1, needle
-    assert await _filtered(office, _where("title", "contains", "1_0%")) == []
+        assert len(await _filter_leads(office, _where("title", "contains", needle))) == 1, needle
+    assert await _filter_leads(office, _where("title", "contains", "1_0%")) == []
 
 
 @pytest.mark.parametrize("direction", ["asc", "desc"])
@@ -147,7 +147,7 @@ async def test_ties_and_the_default_order_are_by_id(office: Office) -> None:
 
 async def test_id_may_be_used_as_a_field(office: Office) -> None:
     wanted_id = (await office.all("lead", "alice"))[3]["id"]
-    assert [lead["id"] for lead in await _filtered(office, _where("id", "eq", wanted_id))] == [wanted_id]
+    assert [lead["id"] for lead in await _filter_leads(office, _where("id", "eq", wanted_id))] == [wanted_id]
     down = await office.value("alice", "lead.list", order=[{"field": "id", "dir": "desc"}], limit=5)
     ids = [lead["id"] for lead in down]
     assert ids == sorted(ids, reverse=True)
@@ -168,7 +168,7 @@ async def test_text_is_ordered_by_code_point(office: Office) -> None:
         await office.value("alice", "lead.create", title=f"!order {title}")
     condition = _where("title", "contains", "!order ")
 
-    leads = await _filtered(office, condition, order=[{"field": "title"}])
+    leads = await _filter_leads(office, condition, order=[{"field": "title"}])
 
     assert [lead["title"][7:] for lead in leads] == sorted(titles)
 

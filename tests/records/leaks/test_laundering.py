@@ -32,7 +32,7 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
     for command, body in tries:
         answer = await office.call(agent, command, body)
         status_counts[answer.status_code] += 1
-        _hold(answer.text, canaries)
+        _require_hidden(answer.text, canaries)
         if answer.status_code == 429:
             raise AssertionError("tokens it was given are known")
 
@@ -44,7 +44,7 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
     figures.update({"combinations": len(tries), "clear_values": 0, **answered})
 
 
-def _hold(text: str, canaries: list[str]) -> None:
+def _require_hidden(text: str, canaries: list[str]) -> None:
     # Search for one value after another: one pattern of all values takes thirty times as long.
     for canary in canaries:
         place = text.find(canary)
@@ -112,8 +112,8 @@ async def _hold_everything(office: Office, who: str, canaries: list[str]) -> Non
     commands = {command["id"] for command in answer.json()["commands"]}
     for command in sorted(commands):
         if command.endswith((".list", ".export", ".search")):
-            _hold((await office.call(who, command, {"limit": 5000})).text, canaries)
+            _require_hidden((await office.call(who, command, {"limit": 5000})).text, canaries)
     for model in MODELS:
         if f"{model}.history" in commands:
             for row in (await office.value(who, f"{model}.list", limit=10))[:10]:
-                _hold((await office.call(who, f"{model}.history", {"id": row["id"]})).text, canaries)
+                _require_hidden((await office.call(who, f"{model}.history", {"id": row["id"]})).text, canaries)

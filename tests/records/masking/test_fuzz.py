@@ -31,25 +31,25 @@ class MemoryVault:
         self.erased = {id_: rng.choice(LABELS[:3]) for id_ in ids[LIVE:]}
 
 
-def changed_digit(rng: random.Random, token: str) -> str:
+def change_digit(rng: random.Random, token: str) -> str:
     """Return the token with another digit."""
     place = rng.randrange(token.index("_") + 1, len(token))
     return token[:place] + rng.choice([digit for digit in "0123456789" if digit != token[place]]) + token[place + 1 :]
 
 
-def swapped_digits(rng: random.Random, token: str) -> str:
+def swap_digits(rng: random.Random, token: str) -> str:
     """Return the token with two neighbouring digits swapped."""
     place = rng.randrange(token.index("_") + 1, len(token) - 1)
     return token[:place] + token[place + 1] + token[place] + token[place + 2 :]
 
 
-def dropped_digit(rng: random.Random, token: str) -> str:
+def drop_digit(rng: random.Random, token: str) -> str:
     """Return the token without one digit."""
     place = rng.randrange(token.index("_") + 1, len(token))
     return token[:place] + token[place + 1 :]
 
 
-def added_digit(rng: random.Random, token: str) -> str:
+def add_digit(rng: random.Random, token: str) -> str:
     """Return the token with an additional digit."""
     place = rng.randrange(token.index("_") + 1, len(token) + 1)
     return token[:place] + rng.choice("0123456789") + token[place:]
@@ -67,20 +67,20 @@ def other_label(rng: random.Random, token: str) -> str:
     return f"{rng.choice([other_label for other_label in LABELS[:3] if other_label != label])}_{number}"
 
 
-def invented(rng: random.Random, token: str) -> str:
+def random_token(rng: random.Random, token: str) -> str:
     """Return a token with a random number."""
     return f"{token.partition('_')[0]}_{rng.randrange(SIZE)}"
 
 
 MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (
-    changed_digit,
-    changed_digit,
-    swapped_digits,
-    dropped_digit,
-    added_digit,
+    change_digit,
+    change_digit,
+    swap_digits,
+    drop_digit,
+    add_digit,
     neighbour,
     other_label,
-    invented,
+    random_token,
 )
 
 
@@ -104,7 +104,7 @@ def attempts(
             else:
                 token = f"{label}_{own_numbers[place]}"
                 mutated = rng.choice(MUTATIONS)(rng, token)
-                batch.append(mutated if mutated != token else invented(rng, token))
+                batch.append(mutated if mutated != token else random_token(rng, token))
         yield batch
 
 

@@ -26,7 +26,7 @@ async def make(book: InProcessService, root: Caller, **values: str) -> str:
     return (await book.value(root, "contact", "create", **values))["id"]
 
 
-async def seen(book: InProcessService, caller: Caller, record_id: str) -> dict[str, Any]:
+async def seen_contact(book: InProcessService, caller: Caller, record_id: str) -> dict[str, Any]:
     """Return a contact as the caller sees it."""
     return await book.value(caller, "contact", "get", id=record_id)
 
@@ -47,7 +47,7 @@ async def test_every_text_comes_back_exactly(
 ) -> None:
     contact_id = await make(book, root, title=title, remark=notes, email=email, notes=notes)
 
-    shown_contact = await seen(book, agent, contact_id)
+    shown_contact = await seen_contact(book, agent, contact_id)
     copied_values = {name: shown_contact[name] for name in ("title", "remark", "email", "notes")}
     copied = await book.value(agent, "contact", "create", **copied_values)
 
@@ -55,22 +55,22 @@ async def test_every_text_comes_back_exactly(
     assert re.fullmatch("NOTES_(0|[1-9][0-9]*)", shown_contact["notes"])
     real_tokens = book.service.engine.grammar.tokens(shown_contact["title"] + " " + shown_contact["remark"])
     assert {token.label for token in real_tokens} <= {"LITERAL"}
-    copy = await seen(book, root, copied["id"])
+    copy = await seen_contact(book, root, copied["id"])
     assert (copy["title"], copy["remark"], copy["email"], copy["notes"]) == (title, notes, email, notes)
 
 
 async def test_a_value_with_tokens_inside_stays_as_it_is(book: InProcessService, root: Caller, agent: Caller) -> None:
     first_contact = await make(book, root, email="ada@example.com")
-    token = (await seen(book, agent, first_contact))["email"]
+    token = (await seen_contact(book, agent, first_contact))["email"]
     second_contact = await make(book, root, email=f"{token}", notes=f"not {token}, nor EMAIL_1")
 
-    shown_contact = await seen(book, agent, second_contact)
+    shown_contact = await seen_contact(book, agent, second_contact)
     third_contact = (
         await book.value(agent, "contact", "create", email=shown_contact["email"], notes=shown_contact["notes"])
     )["id"]
 
     assert shown_contact["email"] != token
-    stored_contact = await seen(book, root, third_contact)
+    stored_contact = await seen_contact(book, root, third_contact)
     assert (stored_contact["email"], stored_contact["notes"]) == (token, f"not {token}, nor EMAIL_1")
 
 
@@ -85,14 +85,14 @@ async def test_five_hundred_tokens_in_one_note_are_swapped(book: InProcessServic
 
     created_contact = await book.value(agent, "contact", "create", notes=", ".join(tokens + tokens))
 
-    assert (await seen(book, root, created_contact["id"]))["notes"] == ", ".join(meant + meant)
+    assert (await seen_contact(book, root, created_contact["id"]))["notes"] == ", ".join(meant + meant)
 
 
 async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")
-    shown_contact = await seen(book, agent, contact_id)
+    shown_contact = await seen_contact(book, agent, contact_id)
 
     assert await refusal_of(book, agent, phone=shown_contact["email"]) == "token not allowed in contact.phone"
     assert await refusal_of(book, agent, email=shown_contact["phone"]) == "token not allowed in contact.email"
@@ -105,7 +105,7 @@ async def test_a_token_is_refused_in_a_field_that_is_read_in_clear(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, title="t", email="ada@example.com")
-    token = (await seen(book, agent, contact_id))["email"]
+    token = (await seen_contact(book, agent, contact_id))["email"]
 
     for text in (token, f"see {token}", f"[{token}]", "EMAIL_7"):
         assert await refusal_of(book, agent, title=text) == "token not allowed in contact.title"
@@ -129,11 +129,11 @@ async def test_near_misses_are_refused_in_masked_fields(
 
 
 async def test_a_token_in_brackets_is_fine(book: InProcessService, root: Caller, agent: Caller) -> None:
-    token = (await seen(book, agent, await make(book, root, email="ada@example.com")))["email"]
+    token = (await seen_contact(book, agent, await make(book, root, email="ada@example.com")))["email"]
 
     created_contact = await book.value(agent, "contact", "create", notes=f"[{token}] <{token}>")
 
-    assert (await seen(book, root, created_contact["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
+    assert (await seen_contact(book, root, created_contact["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
 
 
 async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
@@ -141,7 +141,7 @@ async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
 ) -> None:
     contact_id = await make(book, root, title="EMAIL_1", email="EMAIL_2", notes="email_3 <EMAIL>")
 
-    stored_contact = await seen(book, root, contact_id)
+    stored_contact = await seen_contact(book, root, contact_id)
 
     assert (stored_contact["title"], stored_contact["email"], stored_contact["notes"]) == (
         "EMAIL_1",
@@ -154,7 +154,7 @@ async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, title="about EMAIL_12 and EMAIL_1", remark="EMAIL_12")
-    shown_contact = await seen(book, agent, contact_id)
+    shown_contact = await seen_contact(book, agent, contact_id)
 
     first_token, second_token = (token.text for token in book.service.engine.grammar.tokens(shown_contact["title"]))
     copy = await book.value(
@@ -164,7 +164,7 @@ async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
     assert shown_contact["title"] == f"about {first_token} and {second_token}"
     assert shown_contact["remark"] == first_token
     assert first_token.startswith("LITERAL_")
-    stored_contact = await seen(book, root, copy["id"])
+    stored_contact = await seen_contact(book, root, copy["id"])
     assert (stored_contact["title"], stored_contact["notes"], stored_contact["email"]) == (
         "EMAIL_1/EMAIL_12",
         "re EMAIL_12",
@@ -179,7 +179,7 @@ async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: In
     ids = [await make(book, root, email=f"p{n}@example.com", phone=f"+{n}", title="EMAIL_1") for n in range(20)]
 
     contacts_by_caller = [
-        {id_: await seen(book, caller, id_) for id_ in ids} for caller in (scout_agent, clerk_agent, person)
+        {id_: await seen_contact(book, caller, id_) for id_ in ids} for caller in (scout_agent, clerk_agent, person)
     ]
 
     tokens = [
@@ -197,7 +197,7 @@ async def test_equal_values_have_equal_tokens_only_where_the_label_is_linked(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     values = {"email": "a@example.com", "other_email": "a@example.com", "phone": "+44", "postcode": "1", "notes": "n"}
-    first_contact, two = [await seen(book, agent, await make(book, root, **values)) for _ in range(2)]
+    first_contact, two = [await seen_contact(book, agent, await make(book, root, **values)) for _ in range(2)]
 
     assert first_contact["email"] == first_contact["other_email"] == two["email"] == two["other_email"]
     assert first_contact["phone"] == two["phone"]

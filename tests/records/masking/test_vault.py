@@ -18,7 +18,7 @@ async def vault_counts(book: InProcessService) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in await book.rows(HELD)]
 
 
-async def recounted(book: InProcessService) -> dict[int, int]:
+async def recount_references(book: InProcessService) -> dict[int, int]:
     """Count the fields and aliases that refer to each value id."""
     columns = [f"{name}__value" for name in ("email", "other_email", "phone", "postcode", "notes")]
     selects = [f'SELECT "{column}" AS id FROM contact WHERE "{column}" IS NOT NULL' for column in columns]
@@ -146,7 +146,7 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
             )
 
         stored_counts = dict(await book.rows("SELECT id, refs FROM pii_value"))
-        assert stored_counts == await recounted(book), f"turn {turn}"
+        assert stored_counts == await recount_references(book), f"turn {turn}"
     for contact in contacts:
         await book.value(root, "contact", "delete", id=contact)
     assert await vault_counts(book) == []

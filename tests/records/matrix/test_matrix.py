@@ -146,7 +146,7 @@ async def test_every_address_has_its_place_in_the_table(scene: MatrixScene) -> N
     assert sorted(table.ROUTES) == sorted(f"{route.method} {route.path}" for route in routes)
 
 
-def tried(held_by_caller: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
+def matrix_cells(held_by_caller: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
     """Yield the model, the command, the caller and the kind of record. Yield all kinds for commands that the caller
     has, and one kind in turn for the others."""
     for number, (model, name) in enumerate(commands()):
@@ -166,7 +166,7 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
     unknown_answers |= dict.fromkeys(table.OUTSIDERS, nobody)
     held_by_caller = {caller: table.holds(caller) for caller in CALLERS}
 
-    for model, name, caller, row_kind in tried(held_by_caller, is_full=is_full):
+    for model, name, caller, row_kind in matrix_cells(held_by_caller, is_full=is_full):
         record_id = scene.record(caller if caller in held_by_caller else "alice", model, row_kind)
         answer = await scene.run(caller, f"{model}.{name}", harmless_input(model, name, record_id))
         has = f"{model}.{name}" in held_by_caller.get(caller, ())
@@ -307,7 +307,7 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Matri
         for caller in CALLERS:
             sees = caller == maker or caller in deciders.split()
             is_own = caller in (maker, owner)
-            plan_id = await _proposed(scene, maker, name, row_kind)
+            plan_id = await _propose_plan(scene, maker, name, row_kind)
             place = (maker, name, row_kind, caller)
             read_plan = await scene.run(caller, "plan.get", {"id": plan_id})
             assert (read_plan.status_code == 200) == sees, place
@@ -326,12 +326,12 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Matri
             withdrawn = await scene.run(caller, "plan.withdraw", {"id": plan_id})
             assert (withdrawn.status_code == 200) == (is_own and sees), place
             assert is_own or withdrawn.content == NO_SUCH_RECORD, place
-            await _reject(scene, caller, await _proposed(scene, maker, name, row_kind), sees=sees)
+            await _reject(scene, caller, await _propose_plan(scene, maker, name, row_kind), sees=sees)
             cells += 5
     figures["cells"] = cells
 
 
-async def _proposed(scene: MatrixScene, maker: str, name: str, row_kind: str) -> str:
+async def _propose_plan(scene: MatrixScene, maker: str, name: str, row_kind: str) -> str:
     """Let the agent propose a new plan. An update is proposed as a step of a plan, because it would be executed
     directly otherwise."""
     body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], row_kind)}

@@ -4,7 +4,7 @@ replay."""
 from typing import Any
 
 from tests.records.mcp.desk import McpDesk, request
-from tests.records.test_idempotency import LEAD, REUSED, keyed, leads, new_key
+from tests.records.test_idempotency import LEAD, REUSED, leads, new_key, run_with_key
 
 
 def tool_call(name: str, key: object, **arguments: object) -> dict[str, Any]:
@@ -21,7 +21,7 @@ async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
 
     assert repeated_result == {**first_result, "_meta": {"idempotency-replayed": True}}
     assert "_meta" not in first_result
-    rest_response = await keyed(office, agent, "lead.create", key, LEAD)
+    rest_response = await run_with_key(office, agent, "lead.create", key, LEAD)
     assert rest_response.json()["value"] == first_result["structuredContent"]["value"]
     assert await leads(office) == 1
     lead_id = first_result["structuredContent"]["value"]["id"]

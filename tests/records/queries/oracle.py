@@ -27,7 +27,7 @@ def operators(model: Declared, name: str) -> tuple[Operator, ...]:
     return tuple(operator for operator in OPERATORS if operator not in unfit_operators)
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Return the text with full case folding, normalized to NFC before and after."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
@@ -44,7 +44,7 @@ def matches(field: Field | None, value: Any, operator: str, operand: Any) -> boo
     if value is None:
         return operator == "ne"
     if operator == "contains":
-        return folded(operand) in folded(value)
+        return fold(operand) in fold(value)
     if operator == "in":
         return value in operand
     if operator in ("eq", "ne"):
@@ -52,7 +52,7 @@ def matches(field: Field | None, value: Any, operator: str, operand: Any) -> boo
     return RANGES[operator](rank(field, value), rank(field, operand))
 
 
-def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
+def filter_records(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records that meet all conditions."""
     return [
         record
@@ -66,7 +66,7 @@ def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[R
     ]
 
 
-def ordered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
+def sort_records(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records in the order of the keys, with empty values last in both directions, and then by id (API
     document, Filter 4)."""
     ordered_records = sorted(records, key=lambda record: record["id"])
@@ -82,13 +82,13 @@ def ordered(model: Declared, records: Sequence[Record], query: Query) -> list[Re
 
 def page(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records of a query."""
-    matching = ordered(model, filtered(model, records, query), query)[query.get("offset", 0) :]
+    matching = sort_records(model, filter_records(model, records, query), query)[query.get("offset", 0) :]
     return matching[: query["limit"]] if "limit" in query else matching
 
 
 def groups(model: Declared, records: Sequence[Record], name: str, query: Query) -> list[dict[str, Any]]:
     """Return how many of the records have each value, in the order of the field, with the empty value last."""
-    values = [record[name] for record in filtered(model, records, query)]
+    values = [record[name] for record in filter_records(model, records, query)]
     distinct = sorted(
         {value for value in values if value is not None}, key=lambda value: rank(model.fields[name], value)
     )

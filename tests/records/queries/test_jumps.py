@@ -37,7 +37,7 @@ def list_query(service: InProcessService, caller: Caller, model: str, query: Que
     return ListQuery(reading, view.reach("list"), list_search.read_query(run, model, "list", query))
 
 
-async def jumped(
+async def jump(
     world: QueryWorld, viewer: Viewer, query: Query, known_positions: KnownPositions, offset: int, limit: int
 ) -> Any:
     """Return the rows of a jump as they are sent."""
@@ -58,8 +58,7 @@ async def check(world: QueryWorld, viewer: Viewer, query: Query, step: int, rng:
     for offset in offsets:
         limit = rng.choice([1, 3, 100])
         assert (
-            await jumped(world, viewer, list_query, known_positions, offset, limit)
-            == whole_list[offset : offset + limit]
+            await jump(world, viewer, list_query, known_positions, offset, limit) == whole_list[offset : offset + limit]
         ), offset
     return len(offsets)
 

@@ -63,7 +63,7 @@ class QueryWorld:
         ]
         caller = await self.opened.person(*grants, Grant(model="target", commands="*", clear="*"))
         queries = [{"filter": [vars_of(rule) for rule in rules]} for rules in alternatives]
-        ids = {record["id"] for query in queries for record in oracle.filtered(self.model, records, query)}
+        ids = {record["id"] for query in queries for record in oracle.filter_records(self.model, records, query)}
         visible_records = [self.record_seen_by(record, names, ids) for record in records if record["id"] in ids]
         return Viewer(caller, names, visible_records)
 
@@ -86,7 +86,7 @@ class QueryWorld:
         expected = oracle.page(self.model, viewer.records, query)
         result = await self.ask(viewer.caller, "search", query)
         assert result["rows"] == expected
-        assert result["total"] == len(oracle.filtered(self.model, viewer.records, query))
+        assert result["total"] == len(oracle.filter_records(self.model, viewer.records, query))
         assert await self.ask(viewer.caller, "list", query) == expected
         if self.model.fields[name].is_countable:
             condition = {"filter": query["filter"]} if "filter" in query else {}

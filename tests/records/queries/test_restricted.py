@@ -164,7 +164,7 @@ async def test_rows_totals_and_groups_are_of_the_rows_a_rule_leaves(
     for query in QUERIES:
         result = await trade.value(caller, "deal", "search", **query)
         assert result["rows"] == oracle.page(model, visible_deals, query), query
-        assert result["total"] == len(oracle.filtered(model, visible_deals, query)), query
+        assert result["total"] == len(oracle.filter_records(model, visible_deals, query)), query
         for field in ("stage", "shop"):
             condition = {"filter": query["filter"]} if "filter" in query else {}
             groups = await trade.value(caller, "deal", "count_by", field=field, **condition)

@@ -8,7 +8,7 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database
 from countersign.records import base_models, modules
 from countersign.records.schema import install
-from tests.records.schema.conftest import MASTER, column_of, model, planned, put, registry, shape, upgrade
+from tests.records.schema.conftest import MASTER, column_of, model, plan_steps, put, registry, shape, upgrade
 
 SHIPPED = ("party", "crm", "billing", "helpdesk")
 
@@ -42,7 +42,7 @@ async def test_an_empty_table_is_there_for_every_model(database: Database) -> No
 async def test_the_plan_is_what_is_done_and_changes_nothing(database: Database) -> None:
     shape_before = await shape(database)
 
-    plan = await planned(database, lead())
+    plan = await plan_steps(database, lead())
     untouched = await shape(database)
     sentences = await upgrade(database, lead())
 
@@ -58,7 +58,7 @@ async def test_the_text_of_the_plan_names_the_changes(database: Database) -> Non
     await upgrade(database, lead())
     await put(database, "lead", title="One", stage="new")
 
-    plan = await planned(
+    plan = await plan_steps(
         database, model("lead", title=Text(personal="PERSON"), won=Bool(required=True)), model("note", lead=Ref("lead"))
     )
 
@@ -115,7 +115,7 @@ async def test_a_database_of_newer_code_is_refused(database: Database) -> None:
         )
 
     with pytest.raises(SchemaMismatch, match="newer version"):
-        await planned(database, lead())
+        await plan_steps(database, lead())
     with pytest.raises(SchemaMismatch, match="newer version"):
         await upgrade(database, lead())
 

@@ -16,7 +16,7 @@ from tests.records.schema.conftest import (
     all_of,
     column_of,
     model,
-    planned,
+    plan_steps,
     put,
     shape,
     upgrade,
@@ -48,7 +48,7 @@ async def in_the_way(database: Database, *models: type[Model], destroy: bool = F
     with pytest.raises(ConflictingData) as refusal:
         await upgrade(database, *models, destroy=destroy)
     assert (await shape(database), await installed(database)) == state_before
-    assert "; ".join((await planned(database, *models)).obstacles) == str(refusal.value)
+    assert "; ".join((await plan_steps(database, *models)).obstacles) == str(refusal.value)
     return str(refusal.value)
 
 
@@ -267,7 +267,7 @@ async def test_models_and_fields_without_a_record_are_removed_without_confirmati
     lead, note = model("lead", title=Text()), model("note", lead=Ref("lead"), text=Text(personal="TEXT"))
     await upgrade(database, model("lead", title=Text(), size=Text(personal="TEXT")), note)
 
-    plan = await planned(database, lead)
+    plan = await plan_steps(database, lead)
     await upgrade(database, lead)
 
     assert plan.losses == ()

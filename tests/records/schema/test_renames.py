@@ -15,7 +15,7 @@ from countersign.records.commands.run import Actor, Run
 from countersign.records.schema import install
 from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
-from tests.records.schema.conftest import all_of, model, planned, put, upgrade
+from tests.records.schema.conftest import all_of, model, plan_steps, put, upgrade
 
 
 async def test_a_renamed_field_keeps_its_values_and_its_bit(database: Database) -> None:
@@ -24,7 +24,7 @@ async def test_a_renamed_field_keeps_its_values_and_its_bit(database: Database) 
     bit = (await install.bits(database))["card"]["old"]
     renamed_model = model("card", first=Text(), new=Text(personal="PERSON", index=True, former_name="old"))
 
-    plan = await planned(database, renamed_model)
+    plan = await plan_steps(database, renamed_model)
     sentences = await upgrade(database, renamed_model)
 
     assert plan.losses == ()

@@ -86,7 +86,7 @@ def values(json_value: Any) -> Iterator[str]:
         yield json_value
 
 
-def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def examples_of(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield every example of the operation with its position, except the examples of refusals."""
     for parameter in operation["parameters"]:
         yield parameter["name"], parameter["example"]
@@ -101,7 +101,7 @@ def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 @each_operation
 def test_every_example_has_real_values(method: str, path: str, operation: dict[str, Any]) -> None:
-    for place, example in shown_by(operation):
+    for place, example in examples_of(operation):
         assert not NO_VALUES & set(values(example)), place
         assert example != {} or path == "/auth/revoke", place
         assert example != [], place
@@ -129,13 +129,16 @@ SAID = {
 def test_examples_say_what_the_service_says(method: str, path: str, member: str) -> None:
     operation = DESCRIPTION["paths"][f"/api/v1{path}"][method.lower()]
     example_values = {
-        value for _, example in shown_by(operation) for value in _named(example, member) if value is not None
+        value
+        for _, example in examples_of(operation)
+        for value in _texts_of_member(example, member)
+        if value is not None
     }
 
     assert example_values <= SAID[method, path, member]
 
 
-def _named(json_value: Any, member: str) -> Iterator[str]:
+def _texts_of_member(json_value: Any, member: str) -> Iterator[str]:
     """Yield the texts of the members with this name, at any depth of the part."""
     if isinstance(json_value, dict):
         own_value = json_value.get(member)
@@ -143,7 +146,7 @@ def _named(json_value: Any, member: str) -> Iterator[str]:
     for each in (
         json_value.values() if isinstance(json_value, dict) else json_value if isinstance(json_value, list) else ()
     ):
-        yield from _named(each, member)
+        yield from _texts_of_member(each, member)
 
 
 def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> None:

@@ -272,7 +272,7 @@ ITEMS = (
 PUBLIC = tuple(sorted((each for each in ITEMS if each.status == "public"), key=lambda each: each.title))
 
 
-async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tuple[str, str]] = ORGS) -> Store:
+async def stock_store(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tuple[str, str]] = ORGS) -> Store:
     """Fill the store with the organisations and products."""
     async with store.database.transaction() as transaction:
         ids_by_org = {
@@ -306,7 +306,7 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
     return store
 
 
-async def asked(store: Store, question: str) -> QuestionAnswer:
+async def ask_shelf(store: Store, question: str) -> QuestionAnswer:
     """Return the answer to the question on the day of the shelf."""
     return await answer(store, question, NOW)
 

@@ -8,7 +8,7 @@ from countersign.store.catalog import names
 from countersign.store.catalog.filter import MAX_TERMS, Filter, Values, Where, error_in
 from countersign.store.catalog.projection import lookup_key
 from countersign.store.context import Store
-from tests.store.ask.shelf import PUBLIC, asked
+from tests.store.ask.shelf import PUBLIC, ask_shelf
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from tests.store.ask.shelf import PUBLIC, asked
     ],
 )
 async def test_odd_values_are_answered_or_refused(shelf: Store, question: str) -> None:
-    answer = await asked(shelf, question)
+    answer = await ask_shelf(shelf, question)
 
     assert answer.status in ("answered", "partial", "refused")
     assert answer.filter is None or error_in(answer.filter) is None
@@ -68,7 +68,7 @@ async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shel
             lookup_key(item.title),
         )
 
-    answer = await asked(shelf, f"What is {item.title}?")
+    answer = await ask_shelf(shelf, f"What is {item.title}?")
 
     assert [source.product for source in answer.sources] == [item.slug]
     assert stranger.slug in answer.candidates
@@ -96,6 +96,6 @@ async def test_a_license_that_is_named_repeatedly_is_looked_up_once(
 
     monkeypatch.setattr(shelf.database, "scan", scan_counted)
 
-    await asked(shelf, "gpl " * 400)
+    await ask_shelf(shelf, "gpl " * 400)
 
     assert 0 < len(asked_for) < 40

@@ -91,7 +91,7 @@ def ask(shelf: Store, stub: Stub) -> Asking:
     return asked
 
 
-def saying(value: object) -> Callable[[dict[str, Any]], str]:
+def answer_always(value: object) -> Callable[[dict[str, Any]], str]:
     """Let the model respond to every request with this value as JSON."""
     return lambda body: msgspec.json.encode(value).decode()
 
@@ -105,7 +105,7 @@ def slugs(answer: QuestionAnswer) -> list[str]:
 
 
 async def test_a_question_that_is_not_answered_is_read_by_the_model(ask: Asking, stub: Stub) -> None:
-    stub.says = saying(LINUX_GAMES)
+    stub.says = answer_always(LINUX_GAMES)
 
     answer = await ask(STRANGE)
 
@@ -135,14 +135,14 @@ async def test_a_question_that_is_answered_never_reaches_the_model(ask: Asking, 
 
 async def test_a_partial_answer_is_asked_of_the_model(ask: Asking, stub: Stub) -> None:
     partial = await ask("Which glittering games run on Linux?")
-    stub.says = saying(LINUX_GAMES)
+    stub.says = answer_always(LINUX_GAMES)
 
     assert (partial.status, partial.confidence) == ("partial", 0.5)
     assert (await ask("Which glittering games run on Linux?")).confidence == 0.6
 
 
 async def test_names_from_the_model_are_looked_up_among_public_products(ask: Asking, stub: Stub) -> None:
-    stub.says = saying(Filter(where=Where(product=Values(any=("Quil Pro",)), platform=Values(any=("macos",)))))
+    stub.says = answer_always(Filter(where=Where(product=Values(any=("Quil Pro",)), platform=Values(any=("macos",)))))
     assert slugs(await ask(STRANGE)) == ["quill-pro"]
 
 
@@ -158,7 +158,7 @@ async def test_names_from_the_model_are_looked_up_among_public_products(ask: Ask
     ],
 )
 async def test_names_that_the_catalog_does_not_have_make_no_answer(ask: Asking, stub: Stub, conditions: Where) -> None:
-    stub.says = saying(Filter(where=conditions))
+    stub.says = answer_always(Filter(where=conditions))
 
     answer = await ask(STRANGE)
 
@@ -215,13 +215,13 @@ async def test_an_injection_in_the_question_stays_in_its_fence(ask: Asking, stub
 
 async def test_marks_of_sql_and_like_from_the_model_are_values(ask: Asking, stub: Stub) -> None:
     for value in ("%", "_", "' OR 1=1 --", "cozy %"):
-        stub.says = saying(Filter(where=Where(text=Values(any=(value,)), title=Values(any=(value,)))))
+        stub.says = answer_always(Filter(where=Where(text=Values(any=(value,)), title=Values(any=(value,)))))
 
         assert (await ask(STRANGE)).sources == (), value
 
 
 async def test_a_failing_or_slow_model_leaves_the_rules_answer(ask: Asking, stub: Stub) -> None:
-    stub.says, stub.status = saying(LINUX_GAMES), 500
+    stub.says, stub.status = answer_always(LINUX_GAMES), 500
     assert (await ask(STRANGE)).status == "refused"
 
     stub.status, stub.delay_s = 200, 120
@@ -237,13 +237,13 @@ async def test_no_model_at_the_address_is_no_fault(shelf: Store) -> None:
 
 
 async def test_in_the_mode_generate_the_model_reads_every_question(ask: Asking, stub: Stub) -> None:
-    stub.says = saying(LINUX_GAMES)
+    stub.says = answer_always(LINUX_GAMES)
 
     assert (await ask("Which tools are there?", with_model=True)).filter == LINUX_GAMES
 
 
 async def test_no_more_requests_wait_for_the_model_than_its_bound(shelf: Store, stub: Stub) -> None:
-    stub.says, stub.gate = saying(LINUX_GAMES), asyncio.Event()
+    stub.says, stub.gate = answer_always(LINUX_GAMES), asyncio.Event()
     settings = replace(shelf.settings, ask_model_url=stub.url, ask_model="tiny", ask_model_seconds=60)
     helped = replace(shelf, settings=settings)
     answer_tasks = {asyncio.create_task(answers.answer(helped, STRANGE, NOW)) for _ in range(3 * model.MAX_AT_ONCE)}

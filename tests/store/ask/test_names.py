@@ -4,7 +4,7 @@ import pytest
 
 from countersign.store.catalog import names
 from countersign.store.context import Store
-from tests.store.ask.shelf import Item, Version, asked, stocked
+from tests.store.ask.shelf import Item, Version, ask_shelf, stock_store
 
 TITLE = "Amber Boats Maps 029550"
 
@@ -16,14 +16,14 @@ async def boats(shelf: Store) -> Store:
         *("amber-boats-maps-029550", TITLE, "boat-works", "tool", ("linux",)),
         versions=(Version("1.0.0", "stable", "2026-01-01"),),
     )
-    return await stocked(shelf, [product], [("boat-works", "Boat Works")])
+    return await stock_store(shelf, [product], [("boat-works", "Boat Works")])
 
 
 @pytest.mark.parametrize("question", ["Latest version of Abmer Boats Maps 029550?", "Is Abmer Boats Maps 029550 free?"])
 async def test_a_mistyped_title_contains_the_tags_and_numbers_beside_the_unknown_word(
     boats: Store, question: str
 ) -> None:
-    answer = await asked(boats, question)
+    answer = await ask_shelf(boats, question)
 
     assert [source.product for source in answer.sources] == ["amber-boats-maps-029550"]
 

@@ -14,7 +14,7 @@ from countersign.store.catalog.filter import KNOWN, Filter, Values, conditions, 
 from countersign.store.catalog.filter_queries import forms
 from countersign.store.catalog.search import words
 from countersign.store.context import Store
-from tests.store.ask.shelf import NOW, PUBLIC, Item, asked
+from tests.store.ask.shelf import NOW, PUBLIC, Item, ask_shelf
 
 SIZES = [200, pytest.param(20_000, marks=pytest.mark.full)]
 DAYS = ("2025-01-01", "2025-07-01", "2026-01-01", "2026-06-01", "2026-08-01", "2026-08-15", "2027-01-01")
@@ -88,7 +88,7 @@ def _quoted(text: str) -> str:
     return text if text.replace("-", "").replace(".", "").isalnum() else '"{}"'.format(text.replace('"', "'"))
 
 
-def made(chance: random.Random) -> Filter:
+def random_filter(chance: random.Random) -> Filter:
     """Return a random filter of products."""
     item = chance.choice(PUBLIC)
     values = {
@@ -118,7 +118,7 @@ def made(chance: random.Random) -> Filter:
 async def test_sql_finds_what_plain_python_finds(shelf: Store, size: int) -> None:
     chance = random.Random(7)
     for _ in range(size):
-        question_filter = made(chance)
+        question_filter = random_filter(chance)
         expected = [item.slug for item in PUBLIC if is_true(question_filter, item)]
 
         answer = await answers.of_filter(shelf, question_filter)
@@ -132,12 +132,12 @@ async def test_sql_finds_what_plain_python_finds(shelf: Store, size: int) -> Non
 async def test_a_filter_as_text_is_a_question_with_the_same_meaning(shelf: Store, size: int) -> None:
     chance = random.Random(11)
     for _ in range(size):
-        question_filter = made(chance)
+        question_filter = random_filter(chance)
         members = {"order": chance.choice(("title", "newest", "oldest")), "limit": chance.choice((None, 3))}
         members["answer"] = chance.choice(("list", "list", "count"))
         question_filter = replace(question_filter, **members)  # pyright: ignore
 
-        answer = await asked(shelf, as_text(question_filter))
+        answer = await ask_shelf(shelf, as_text(question_filter))
 
         assert answer.filter == question_filter, as_text(question_filter)
 

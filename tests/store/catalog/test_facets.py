@@ -11,8 +11,8 @@ from countersign.store import app as distribution
 from countersign.store.catalog import catalog_index
 from countersign.store.catalog.catalog_index import CatalogIndex
 from countersign.store.context import Store
-from tests.store.ask.shelf import stocked
-from tests.store.catalog.test_lists import KINDS, PLATFORMS, TAGS, shelf, walk
+from tests.store.ask.shelf import stock_store
+from tests.store.catalog.test_lists import KINDS, PLATFORMS, TAGS, create_products, walk_pages
 from tests.store.world import World, slugs
 
 ALL = "kind,platform,access,since,tag"
@@ -38,7 +38,7 @@ async def count_facets(world: World, query: str = "", token: str | None = None, 
 
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
-    await stocked(store)
+    await stock_store(store)
     published_rows = await store.database.fetch(EVERY)
     text = MIGRATION.read_text()
     async with store.database.transaction() as transaction:
@@ -64,16 +64,16 @@ async def test_a_list_without_facets_has_no_counts(world: World) -> None:
     ["", "kind=game", "platform=linux", "tag=cli", "org=north", "kind=app&tag=cozy&platform=web", "q=product"],
 )
 async def test_each_count_is_the_length_of_the_list_with_that_value(world: World, query: str) -> None:
-    await shelf(world, 60)
+    await create_products(world, 60)
     filters = dict(parameter.split("=") for parameter in query.split("&") if parameter)
 
     counts = await count_facets(world, query)
 
-    assert counts["total"] == len(await walk(world, **filters))
+    assert counts["total"] == len(await walk_pages(world, **filters))
     for name, values in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS)):
         for value in values:
-            assert counts[name].get(value, 0) == len(await walk(world, **{**filters, name: value})), (name, value)
-    assert counts["access"]["free"] == len(await walk(world, **filters, access="free")) == 0
+            assert counts[name].get(value, 0) == len(await walk_pages(world, **{**filters, name: value})), (name, value)
+    assert counts["access"]["free"] == len(await walk_pages(world, **filters, access="free")) == 0
     assert counts["since"]["7d"] == counts["total"]
 
 
@@ -183,7 +183,7 @@ async def test_the_newest_change_comes_first(world: World) -> None:
         change = {"slug": "p-1", "title": "P", "kind": "app", "platforms": ["web"], "status": "public"}
         assert (await world.call("PUT", "/products/p-1", token, json=change)).is_success
 
-    order = await walk(world, sort="-updated_at")
+    order = await walk_pages(world, sort="-updated_at")
     games = slugs((await world.call("GET", "/products?sort=-updated_at&kind=game&limit=2")).json()["items"])
     found_slugs = slugs((await world.call("GET", "/products?sort=-updated_at&q=p&kind=game")).json()["items"])
 
@@ -201,6 +201,6 @@ async def test_the_most_downloaded_come_first(world: World) -> None:
     first_id, second_id = sorted((product_ids[1], product_ids[3]), reverse=True)
     expected = {product_ids[number]: f"p-{number}" for number in range(4)}
 
-    order = await walk(world, sort="-downloads_7d")
+    order = await walk_pages(world, sort="-downloads_7d")
 
     assert order == [expected[first_id], expected[second_id], "p-0", "p-2"]

@@ -4,7 +4,7 @@ caller."""
 from typing import Any
 
 from tests.store.catalog.test_facets import SET_DOWNLOADS
-from tests.store.catalog.test_lists import shelf
+from tests.store.catalog.test_lists import create_products
 from tests.store.world import World, slugs
 
 
@@ -16,7 +16,7 @@ async def home(world: World, token: str | None = None) -> dict[str, Any]:
 
 
 async def test_each_shelf_is_the_beginning_of_its_list(world: World) -> None:
-    products = await shelf(world, 60)
+    products = await create_products(world, 60)
     free = {"slug": "free", "title": "Free", "kind": "app", "platforms": ["web"], "access": "free"}
     await world.product("north", **free)
     async with world.store.database.transaction() as transaction:

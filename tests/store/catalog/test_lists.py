@@ -21,7 +21,7 @@ TAGS = ("cozy", "cli", "music")
 LETTERS = "aäbßzZ0 -éЖ日🙂"
 
 
-async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
+async def create_products(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
     """Create products of all kinds, platforms, tags and both organisations, and return them for the oracle."""
     rng = random.Random(seed)
     products: list[dict[str, Any]] = []
@@ -42,7 +42,7 @@ async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]
     return products
 
 
-def expected(products: list[dict[str, Any]], **filters: str) -> list[str]:
+def expected_slugs(products: list[dict[str, Any]], **filters: str) -> list[str]:
     """Return the slugs that a list must contain: the products that meet the filter, by the code points of the title and
     then by id."""
     matching = [
@@ -57,7 +57,7 @@ def expected(products: list[dict[str, Any]], **filters: str) -> list[str]:
     return [each["slug"] for each in sorted(matching, key=lambda each: (each["title"], each["id"]))]
 
 
-async def walk(world: World, token: str | None = None, **parameters: str) -> list[str]:
+async def walk_pages(world: World, token: str | None = None, **parameters: str) -> list[str]:
     """Return the slugs of all pages."""
     found_slugs: list[str] = []
     cursor = None
@@ -74,7 +74,7 @@ async def walk(world: World, token: str | None = None, **parameters: str) -> lis
 
 
 async def test_every_filter_and_combination_gives_what_it_means(world: World) -> None:
-    products = await shelf(world, 40)
+    products = await create_products(world, 40)
     rng = random.Random(1)
     for _ in range(40):
         filters: dict[str, str] = {}
@@ -83,14 +83,14 @@ async def test_every_filter_and_combination_gives_what_it_means(world: World) ->
                 filters[name] = rng.choice(choices)
         limit = str(rng.choice((1, 3, 7, 100)))
 
-        assert await walk(world, limit=limit, **filters) == expected(products, **filters), filters
+        assert await walk_pages(world, limit=limit, **filters) == expected_slugs(products, **filters), filters
 
 
 async def test_newest_first_is_the_other_order(world: World) -> None:
-    products = await shelf(world, 12)
+    products = await create_products(world, 12)
     public = [product["slug"] for product in reversed(products) if product["status"] == "public"]
 
-    assert await walk(world, limit="5", sort="-published_at") == public
+    assert await walk_pages(world, limit="5", sort="-published_at") == public
 
 
 async def publish_release(world: World, token: str, slug: str, version: str, channel: str) -> None:
@@ -109,22 +109,28 @@ async def test_a_channel_is_a_filter_while_a_release_is_published_in_it(world: W
     await publish_release(world, owner, "b", "1.1.0", "beta")
     drafted = {"version": "1.0.0", "channel": "stable"}
     assert (await world.call("POST", "/products/c/releases", owner, json=drafted)).is_success
-    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a"], ["b"])
+    assert (await walk_pages(world, channel="stable"), await walk_pages(world, channel="beta")) == (["a"], ["b"])
 
     await world.call("POST", "/products/b/releases/1.1.0/promote", owner, json={"channel": "stable"})
-    assert (await walk(world, channel="stable", limit="1"), await walk(world, channel="beta")) == (["a", "b"], ["b"])
+    assert (await walk_pages(world, channel="stable", limit="1"), await walk_pages(world, channel="beta")) == (
+        ["a", "b"],
+        ["b"],
+    )
     await world.call("POST", "/products/b/releases/1.0.0/yank", owner, json={"reason": "broken"})
-    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a", "b"], [])
+    assert (await walk_pages(world, channel="stable"), await walk_pages(world, channel="beta")) == (["a", "b"], [])
     body = {"slug": "b", "title": "Renamed", "kind": "game", "platforms": ["web"], "status": "public"}
     assert (await world.call("PUT", "/products/b", owner, json=body)).is_success
-    assert await walk(world, channel="stable", platform="web") == ["b"]
+    assert await walk_pages(world, channel="stable", platform="web") == ["b"]
 
 
 async def test_free_products_can_be_filtered(world: World) -> None:
     await world.product("north", "a", access="free")
     await world.product("south", "b", access="entitled")
 
-    slugs_by_access = [await walk(world, access="free"), await walk(world, access="entitled", sort="-published_at")]
+    slugs_by_access = [
+        await walk_pages(world, access="free"),
+        await walk_pages(world, access="entitled", sort="-published_at"),
+    ]
 
     assert slugs_by_access == [["a"], ["b"]]
 
@@ -139,7 +145,7 @@ async def test_products_are_filtered_by_the_day_of_their_last_publication(world:
     await publish_release(world, owner, "old", "1.0.0", "stable")
 
     async def since(day: str) -> list[str]:
-        return sorted(await walk(world, published_since=day, sort=sort, limit="1"))
+        return sorted(await walk_pages(world, published_since=day, sort=sort, limit="1"))
 
     assert await since("2026-02-28") == ["a", "b", "c", "old"]
     assert await since("2026-03-01") == ["b", "c", "old"]
@@ -174,7 +180,7 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
             expected = [
                 slug for slug, each in published.items() if any(c == wanted_channel and at >= day for c, at in each)
             ]
-            found_slugs = await walk(world, channel=wanted_channel, published_since=since, sort=sort, limit="1")
+            found_slugs = await walk_pages(world, channel=wanted_channel, published_since=since, sort=sort, limit="1")
             assert sorted(found_slugs) == sorted(expected), (day, wanted_channel)
 
 
@@ -247,7 +253,7 @@ async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
 
 
 async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_and_change_names(world: World) -> None:
-    products = await shelf(world, 40, seed=3)
+    products = await create_products(world, 40, seed=3)
     owner = await world.person("owner@north.example", north="owner", south="owner")
     rng = random.Random(5)
     untouched = [product for product in products if product["status"] == "public"][::2]
@@ -266,13 +272,13 @@ async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_an
 
 
 async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
-    products = await shelf(world, 30)
+    products = await create_products(world, 30)
     viewer = await world.person("viewer@north.example", north="viewer")
 
-    seen_slugs = set(await walk(world, viewer, limit="10"))
+    seen_slugs = set(await walk_pages(world, viewer, limit="10"))
 
     drafts = {product["slug"] for product in products if product["status"] == "draft" and product["org"] == "north"}
-    assert seen_slugs == set(expected(products)) | drafts
+    assert seen_slugs == set(expected_slugs(products)) | drafts
     assert drafts
 
 
@@ -321,7 +327,7 @@ async def test_relevance_puts_titles_before_descriptions_and_pages_through(world
         await world.product("north", f"about-{number}", title=f"Other {number}", description="All about whales.")
     await world.product("north", "whales", title="Whales")
 
-    found_slugs = await walk(world, q="whales", sort="relevance", limit="2")
+    found_slugs = await walk_pages(world, q="whales", sort="relevance", limit="2")
 
     assert found_slugs == ["whales", *(f"about-{number}" for number in range(5))]
 
@@ -340,11 +346,11 @@ async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
 
     for token in (None, member):
         monkeypatch.setattr(search, "COMMON", 5_000)
-        whole_walk = await walk(world, token, q="whale", sort=sort, limit="100")
+        whole_walk = await walk_pages(world, token, q="whale", sort=sort, limit="100")
         monkeypatch.setattr(search, "COMMON", 3)
         for limit, window in (("1", 2_000), ("2", 2_000), ("2", 4), ("7", 2_000), ("7", 9), ("11", 2_000)):
             monkeypatch.setattr(search, "WINDOW", window)
-            assert await walk(world, token, q="whale", sort=sort, limit=limit) == whole_walk
+            assert await walk_pages(world, token, q="whale", sort=sort, limit=limit) == whole_walk
         assert len(whole_walk) == (30 if token else 26)
 
 
@@ -352,16 +358,16 @@ async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
 async def test_a_rare_tag_has_the_same_pages_as_a_common_one(
     world: World, sort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await shelf(world, 30)
+    await create_products(world, 30)
     filters = ({"tag": "cli"}, {"org": "north", "kind": "app"}, {"tag": "music", "platform": "linux"})
     filters += ({"tag": "cozy", "published_since": "2020-01-01"}, {"tag": "cli", "q": "product"})
 
     for filter_ in filters:
         monkeypatch.setattr(search, "COMMON", 0)
-        as_common = await walk(world, sort=sort, limit="100", **filter_)
+        as_common = await walk_pages(world, sort=sort, limit="100", **filter_)
         monkeypatch.setattr(search, "COMMON", 1_000)
         for limit in ("2", "100"):
-            assert await walk(world, sort=sort, limit=limit, **filter_) == as_common
+            assert await walk_pages(world, sort=sort, limit=limit, **filter_) == as_common
         assert as_common or "q" in filter_
 
 
@@ -373,9 +379,13 @@ async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None
     await publish_release(world, owner, "p0", "1.0.0", "beta")
 
     for limit in ("1", "4"):
-        newest = await walk(world, tag="quiet", sort="-published_at", limit=limit)
+        newest = await walk_pages(world, tag="quiet", sort="-published_at", limit=limit)
         assert newest == ["p0", "p1", "p5", "p4", "p3", "p2"]
-        assert await walk(world, tag="quiet", kind="tool", sort="-published_at", limit=limit) == ["p1", "p5", "p3"]
+        assert await walk_pages(world, tag="quiet", kind="tool", sort="-published_at", limit=limit) == [
+            "p1",
+            "p5",
+            "p3",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -423,8 +433,8 @@ async def test_no_worker_gives_out_a_page_that_is_older_than_an_acknowledged_wri
 
 
 async def test_the_catalog_comes_as_a_document_in_pages_and_as_lines(world: World) -> None:
-    products = await shelf(world, 20)
-    titles = expected(products)
+    products = await create_products(world, 20)
+    titles = expected_slugs(products)
 
     whole_body = (await world.call("GET", "/catalog")).json()
     lines = await world.call("GET", "/catalog", headers={"Accept": "application/x-ndjson"})

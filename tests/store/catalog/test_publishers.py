@@ -9,7 +9,7 @@ import pytest
 
 from countersign.store import app as distribution
 from countersign.store.context import Store
-from tests.store.ask.shelf import stocked
+from tests.store.ask.shelf import stock_store
 from tests.store.world import World
 
 COUNTS = """
@@ -27,7 +27,7 @@ KEPT = "SELECT slug, product_count, release_count, last_release_at FROM catalog_
 
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
-    await stocked(store)
+    await stock_store(store)
     published_rows = await store.database.fetch(KEPT)
     (file,) = (Path(distribution.__file__).parent / "migrations").glob("*_publishers.sql")
     text = file.read_text()

@@ -53,9 +53,7 @@ async def add(world: World, product: str, versions: list[str], status: str = "pu
     await world.refresh_entry(product)
 
 
-async def listed_versions(
-    world: World, token: str | None = None, kind: str = "releases", **parameters: str
-) -> list[str]:
+async def list_versions(world: World, token: str | None = None, kind: str = "releases", **parameters: str) -> list[str]:
     """Return the versions of all pages, or of the whole array."""
     versions: list[str] = []
     path = f"/products/one/{kind}"
@@ -73,20 +71,20 @@ async def test_releases_published_at_one_moment_are_ordered_by_version(world: Wo
     shuffled = random.Random(3).sample(ASCENDING, len(ASCENDING))
     await add(world, product, shuffled)
 
-    whole_list = await listed_versions(world)
+    whole_list = await list_versions(world)
 
     assert whole_list == list(reversed(ASCENDING))
     for limit in ("1", "3", "7", "100"):
-        assert await listed_versions(world, limit=limit) == whole_list
-        assert await listed_versions(world, limit=limit, channel="stable") == whole_list
-    assert await listed_versions(world, channel="beta") == []
+        assert await list_versions(world, limit=limit) == whole_list
+        assert await list_versions(world, limit=limit, channel="stable") == whole_list
+    assert await list_versions(world, channel="beta") == []
 
 
 async def test_the_moment_goes_before_the_version(world: World) -> None:
     product = await world.product("north", "one")
     await add(world, product, list(reversed(ASCENDING)), step_us=1)
 
-    assert await listed_versions(world) == list(ASCENDING)
+    assert await list_versions(world) == list(ASCENDING)
 
 
 async def test_a_long_array_is_whole_and_has_a_tag_like_any_other(world: World) -> None:
@@ -133,16 +131,16 @@ async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_en
     foreign_token = await world.person("owner@south.example", south="owner")
 
     assert (
-        await listed_versions(world)
-        == await listed_versions(world, stranger)
-        == await listed_versions(world, foreign_token)
+        await list_versions(world)
+        == await list_versions(world, stranger)
+        == await list_versions(world, foreign_token)
         == ["1.0.0"]
     )
-    assert await listed_versions(world, entitled) == ["3.0.0", "1.0.0"]
-    assert await listed_versions(world, viewer) == ["3.0.0", "1.0.0"]
+    assert await list_versions(world, entitled) == ["3.0.0", "1.0.0"]
+    assert await list_versions(world, viewer) == ["3.0.0", "1.0.0"]
     for limit in ({}, {"limit": "1"}, {"limit": "2", "channel": "stable"}):
-        assert await listed_versions(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
-    assert await listed_versions(world, viewer, "drafts", channel="beta") == []
+        assert await list_versions(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
+    assert await list_versions(world, viewer, "drafts", channel="beta") == []
     for caller in (entitled, stranger, foreign_token):
         assert (await world.call("GET", "/products/one/drafts", caller)).json()["code"] == "insufficient_scope"
     page = (await world.call("GET", "/products/one/drafts?limit=1", viewer)).links["next"]["url"]

@@ -109,12 +109,12 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
         while begun_types != ["delta"]:
             await asyncio.sleep(0.01)
         await put(world, BUILD, 3)
-        while await succeeded_count(world) < 3:
+        while await count_succeeded(world) < 3:
             await asyncio.sleep(0.01)
         assert begun_types == ["delta", "build", "build", "build"]
 
         may_end.set()
-        while await succeeded_count(world) < 5:
+        while await count_succeeded(world) < 5:
             await asyncio.sleep(0.01)
         stopping.set()
         assert await worker_task, "the worker abandoned a job"
@@ -146,7 +146,7 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
         assert await worker_task
 
 
-async def succeeded_count(world: World) -> int:
+async def count_succeeded(world: World) -> int:
     """Return the number of jobs that have succeeded."""
     rows = await world.store.database.fetch("SELECT count(*) FROM job WHERE status = 'completed'")
     return int(rows[0][0])

@@ -8,7 +8,7 @@ from countersign.kernel import clock
 from tests.store.world import World, slugs
 
 
-async def walk(world: World, token: str, limit: int) -> list[object]:
+async def walk_pages(world: World, token: str, limit: int) -> list[object]:
     """Return the slugs of all pages by following their links."""
     walked_slugs: list[object] = []
     path = f"/library?limit={limit}"
@@ -78,7 +78,7 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
 async def test_pages_hold_everything_once_in_order(world: World, owned_slugs: list[str], limit: int) -> None:
     token = await world.person_token("ann@example.com", "read:library")
 
-    assert await walk(world, token, limit) == owned_slugs
+    assert await walk_pages(world, token, limit) == owned_slugs
 
 
 async def test_fifty_products_are_shown_unless_a_limit_is_requested(world: World) -> None:
@@ -114,7 +114,7 @@ async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
         path = page.links["next"]["url"] if "next" in page.links else ""
 
     assert [slug for slug in walked_slugs if slug not in ("p-5", "p-3")] == ["p-6", "p-4", "p-2", "p-1", "p-0"]
-    assert "p-5" not in await walk(world, token, 100)
+    assert "p-5" not in await walk_pages(world, token, 100)
 
 
 async def test_a_library_is_its_owners_alone(world: World, owned_slugs: list[str]) -> None:
@@ -150,4 +150,4 @@ async def test_owned_products_keep_their_position_when_they_are_renamed_or_archi
 
     assert (await world.call("PUT", "/products/p-4", owner, json=body)).is_success
 
-    assert await walk(world, token, 3) == ["renamed" if slug == "p-4" else slug for slug in owned_slugs]
+    assert await walk_pages(world, token, 3) == ["renamed" if slug == "p-4" else slug for slug in owned_slugs]

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.store.personal import collections
-from tests.store.library.test_library import walk
+from tests.store.library.test_library import walk_pages
 from tests.store.personal.test_follows import publish
 from tests.store.world import World, slugs
 
@@ -205,7 +205,7 @@ async def test_pages_of_a_filtered_library_hold_everything_once(world: World, an
         path = page.links["next"]["url"] if "next" in page.links else ""
 
     assert walked_slugs == whole_library
-    assert await walk(world, ann, 3) == slugs(await library(world, ann))
+    assert await walk_pages(world, ann, 3) == slugs(await library(world, ann))
 
 
 async def test_a_cursor_belongs_to_its_filter_and_owner(world: World, ann: str) -> None:

@@ -40,7 +40,7 @@ ESCAPES = (
 )
 
 
-async def raw(
+async def send_unnormalized(
     front: SandboxRouter, path: str, headers: list[tuple[bytes, bytes]], method: str = "POST"
 ) -> tuple[int, bytes]:
     """Send a request with an unnormalized path."""
@@ -73,7 +73,7 @@ async def test_no_spelling_of_a_path_leads_out_of_the_sandbox_or_around_it(sandb
     key = [(b"x-api-key", sandbox.key.encode())]
 
     for method in ("GET", "POST", "PUT", "DELETE"):
-        status, body = await raw(sandbox.front, path, key, method)
+        status, body = await send_unnormalized(sandbox.front, path, key, method)
         assert status in (400, 403, 404, 405), (method, body)
 
     assert await all_of(sandbox.world) == rows_before

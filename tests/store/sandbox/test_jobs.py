@@ -30,7 +30,7 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRou
     await application.close()
 
 
-async def uploaded(sandbox: SandboxCaller) -> str:
+async def upload_artifact(sandbox: SandboxCaller) -> str:
     """Upload an artifact of a draft release, and return its id."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
@@ -61,7 +61,7 @@ async def wait_for_job(sandbox: SandboxCaller, kind: str, artifact_id: str) -> d
 
 async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: SandboxCaller) -> None:
     rows_before = await all_of(sandbox.world)
-    artifact_id = await uploaded(sandbox)
+    artifact_id = await upload_artifact(sandbox)
 
     processed = await wait_for_job(sandbox, "build.process", artifact_id)
     verified = await wait_for_job(sandbox, "artifact.verify", artifact_id)
@@ -81,7 +81,7 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
 
 async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: SandboxRouter) -> None:
     owners = [await SandboxCaller.create(world, front) for _ in range(3)]
-    artifacts = [await uploaded(owner) for owner in owners]
+    artifacts = [await upload_artifact(owner) for owner in owners]
 
     jobs = await asyncio.gather(
         *(wait_for_job(each, "archive.extract", of) for each, of in zip(owners, artifacts, strict=True))

@@ -113,7 +113,7 @@ async def owner_outside(world: World) -> str:
 async def test_random_calls_are_answered_alike_inside_and_outside(
     world: World, front: SandboxRouter, is_full: bool, figures: Figures
 ) -> None:
-    await clear(world)
+    await delete_organisations(world)
     assert await demo.seed(world.store)
     token = await owner_outside(world)
     sandbox = await SandboxCaller.create(world, front)
@@ -150,14 +150,14 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     figures |= {"calls": sum(statuses.values()), "statuses": dict(sorted(statuses.items()))}
 
 
-async def clear(world: World) -> None:
+async def delete_organisations(world: World) -> None:
     """Delete the organisations of the world, because the demonstration data is created only in an empty store."""
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM organisation")
 
 
 async def test_calls_without_a_key_are_answered_alike(world: World) -> None:
-    await clear(world)
+    await delete_organisations(world)
     assert await demo.seed(world.store)
     rng = random.Random(9)
 

@@ -265,7 +265,7 @@ async def test_an_idempotent_call_is_replayed_inside(sandbox: SandboxCaller) -> 
     assert json.loads(answers[0].content)["slug"] == "made"
 
 
-async def announced(sandbox: SandboxCaller, size: int) -> str:
+async def announce_artifact(sandbox: SandboxCaller, size: int) -> str:
     """Announce an artifact of a draft release and return the upload address."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
@@ -277,7 +277,7 @@ async def announced(sandbox: SandboxCaller, size: int) -> str:
 
 @pytest.mark.parametrize("has_key", [False, True], ids=["address-alone", "with-key"])
 async def test_an_upload_address_works_with_and_without_the_key(sandbox: SandboxCaller, has_key: bool) -> None:
-    address = await announced(sandbox, 6)
+    address = await announce_artifact(sandbox, 6)
     headers = {"X-API-Key": sandbox.key} if has_key else {}
 
     first_response = await sandbox.world.http.put(
@@ -295,7 +295,7 @@ async def test_an_upload_address_works_with_and_without_the_key(sandbox: Sandbox
 
 
 async def test_another_workers_upload_address_reaches_the_data_set(sandbox: SandboxCaller, world: World) -> None:
-    address = await announced(sandbox, 3)
+    address = await announce_artifact(sandbox, 3)
     other_worker = distribution.create(world.store)
     transport = httpx.ASGITransport(other_worker, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport) as client:
@@ -307,7 +307,7 @@ async def test_another_workers_upload_address_reaches_the_data_set(sandbox: Sand
 
 @pytest.mark.parametrize("path", ["/products", "/auth/me", "/artifacts/uploads", "/media/none", "/jobs"])
 async def test_an_upload_address_opens_nothing_but_uploads(sandbox: SandboxCaller, path: str) -> None:
-    address = await announced(sandbox, 3)
+    address = await announce_artifact(sandbox, 3)
     root = address.partition("/api/v1/")[0]
 
     for headers in ({}, {"X-API-Key": sandbox.key}):
@@ -318,7 +318,7 @@ async def test_an_upload_address_opens_nothing_but_uploads(sandbox: SandboxCalle
 async def test_an_altered_upload_address_reaches_no_data_set(
     sandbox: SandboxCaller, world: World, front: SandboxRouter
 ) -> None:
-    address = await announced(sandbox, 3)
+    address = await announce_artifact(sandbox, 3)
     root, _, upload_path = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
     name, _, signature = root.partition(".")
     other_caller = await SandboxCaller.create(world, front)

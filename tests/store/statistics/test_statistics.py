@@ -12,7 +12,7 @@ from countersign.kernel import clock
 from countersign.kernel.security import secrets
 from countersign.store.auth import queries, sessions, tokens
 from countersign.store.statistics import counts
-from tests.store.catalog.test_lists import walk
+from tests.store.catalog.test_lists import walk_pages
 from tests.store.personal.test_follows import publish
 from tests.store.world import World
 
@@ -167,15 +167,15 @@ async def test_products_are_ranked_by_the_last_seven_whole_days_once_a_day(world
     await put(world, "one", ago(7), 3)
     await put(world, "two", ago(1), 4)
     await counts.roll_up(world.store.database)
-    first_walk = await walk(world, sort="-downloads_7d")
+    first_walk = await walk_pages(world, sort="-downloads_7d")
     await put(world, "one", ago(1), 50)
     await counts.roll_up(world.store.database)
-    second_walk = await walk(world, sort="-downloads_7d")
+    second_walk = await walk_pages(world, sort="-downloads_7d")
     with clock.fixed(clock.later(clock.now(), seconds=86_400)):
         await counts.roll_up(world.store.database)
 
     assert first_walk == second_walk == ["two", "one"]
-    assert await walk(world, sort="-downloads_7d") == ["one", "two"]
+    assert await walk_pages(world, sort="-downloads_7d") == ["one", "two"]
 
 
 async def test_releases_of_the_time_are_marked(world: World, owner: str) -> None:

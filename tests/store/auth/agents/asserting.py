@@ -20,7 +20,7 @@ Basic = tuple[str, str]
 """The id and the secret of a client."""
 
 
-def unhurried(settings: Settings) -> Settings:
+def fast_polling_settings(settings: Settings) -> Settings:
     """Settings with an identity provider on this machine, no wait between polls, and unlimited registrations."""
     many = 1_000_000
     return replace(

@@ -30,7 +30,7 @@ from tests.store.world import World
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Settings without waiting times."""
-    return asserting.unhurried(settings)
+    return asserting.fast_polling_settings(settings)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ async def claim_with_assertion(world: World, agent: RegisteredAgent, assertion: 
     return await world.http.post("/api/v1/auth/me", json=body)
 
 
-async def confirmed_claim(visitor: Visitor, response: httpx.Response) -> str:
+async def confirm_claim(visitor: Visitor, response: httpx.Response) -> str:
     """Let the person of a claim allow it, and return the page."""
     link, code = (response.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
     page = await visitor.get(link)
@@ -306,7 +306,7 @@ async def test_t23_a_claim_by_an_assertion_asks_the_person_for_no_more_than_agen
     is_at_once = is_tied and "write:releases" not in granted_scopes
     assert response.json()["status"] == ("claimed" if is_at_once else "initiated")
     if not is_at_once:
-        page = await confirmed_claim(ann, response)
+        page = await confirm_claim(ann, response)
         assert ("see your library" in page) == ("read:library" in granted_scopes)
         assert ("publish releases" in page) == ("write:releases" in granted_scopes)
 

@@ -52,7 +52,7 @@ async def person(world: World, email: str = "ann@example.com") -> str:
         return (await people.add_person(transaction, email, password_hash)).id
 
 
-async def signed_in(world: World, email: str = "ann@example.com") -> dict[str, str]:
+async def sign_in(world: World, email: str = "ann@example.com") -> dict[str, str]:
     """Sign in, and return the headers of a request from a page."""
     answer = await world.http.post("/auth/signin", data={"email": email, "password": PASSWORD}, headers=ORIGIN)
     assert answer.status_code == 303, answer.text
@@ -149,7 +149,7 @@ async def test_credentials_in_basic_are_form_encoded_first(world: World) -> None
 
 async def test_a_session_needs_no_scope_and_a_narrowed_token_only_has_its_own(world: World) -> None:
     await person(world)
-    page = await signed_in(world)
+    page = await sign_in(world)
 
     session = (await world.http.post("/auth/session/token", json={}, headers=page)).json()
     narrow = (await world.http.post("/auth/session/token", json={"scope": "read:products"}, headers=page)).json()
@@ -162,7 +162,7 @@ async def test_a_session_needs_no_scope_and_a_narrowed_token_only_has_its_own(wo
 
 async def test_a_session_is_exchanged_by_our_own_pages_alone(world: World) -> None:
     await person(world)
-    page = await signed_in(world)
+    page = await sign_in(world)
 
     for origin in ("http://evil.example", "null", ""):
         answer = await world.http.post("/auth/session/token", json={}, headers={**page, "Origin": origin})
@@ -182,7 +182,7 @@ async def test_a_401_names_the_page_that_describes_how_to_get_a_token(world: Wor
 
 async def test_signing_out_ends_the_session_and_its_tokens(world: World) -> None:
     await person(world)
-    page = await signed_in(world)
+    page = await sign_in(world)
     tokens = [
         (await world.http.post("/auth/session/token", json=body, headers=page)).json()["access_token"]
         for body in ({}, {"scope": "read:library"})

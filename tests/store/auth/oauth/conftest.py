@@ -92,7 +92,7 @@ def hidden_fields(page: httpx.Response) -> dict[str, str]:
     return {name: unescape(value) for name, value in fields}
 
 
-def asking(client: KnownClient, **changes: str) -> dict[str, str]:
+def authorization_parameters(client: KnownClient, **changes: str) -> dict[str, str]:
     """Return the parameters of an authorization request. An empty change omits a parameter."""
     parameters = {
         "response_type": "code",
@@ -133,7 +133,7 @@ def link_parameters(answer: httpx.Response, address: str = BACK, mark: str = "?"
 
 async def code_for(browser: Browser, client: KnownClient, **changes: str) -> str:
     """Return a code that the person allows now or has allowed before."""
-    page = await browser.get("/auth/authorize", asking(client, **changes))
+    page = await browser.get("/auth/authorize", authorization_parameters(client, **changes))
     answer = page if page.status_code == 303 else await browser.decide(page, "allow")
     return redirect_parameters(answer, changes.get("redirect_uri", BACK))["code"]
 

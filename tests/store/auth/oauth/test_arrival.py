@@ -64,7 +64,7 @@ def request_on_page(page: str, *words: str) -> tuple[str, str, str]:
     return next(match for match in BLOCK.findall(page) if all(word in match[2] for word in words))
 
 
-def owned(answer: Any) -> object:
+def owned_products(answer: Any) -> object:
     """Return the products in a library, from the response of the API or of the tool."""
     return answer if isinstance(answer, list) else json.loads(answer["result"]["content"][0]["text"])["items"]
 
@@ -86,7 +86,7 @@ async def test_an_agent_that_reads_the_page_of_a_refusal_gets_a_token(world: Wor
     token = await agent.post_as_written(address, media_type, body)
     answer = await agent.call_with(token["access_token"])
 
-    assert owned(answer) == []
+    assert owned_products(answer) == []
     assert len(agent.requests) <= MAX_REQUESTS, agent.requests
 
 
@@ -131,5 +131,5 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     token = (await client.request("POST", server["token_endpoint"], data=form)).json()["access_token"]
     answer = await client.call_with(token)
 
-    assert owned(answer) == []
+    assert owned_products(answer) == []
     assert len(client.requests) <= MAX_REQUESTS, client.requests

@@ -22,7 +22,7 @@ from tests.store.auth.oauth.conftest import (
     STATE,
     Browser,
     KnownClient,
-    asking,
+    authorization_parameters,
     code_for,
     exchange,
     hidden_fields,
@@ -59,7 +59,7 @@ async def new_dynamic(world: World, **members: object) -> KnownClient:
     return KnownClient(answer.json()["client_id"], answer.json()["client_secret"])
 
 
-async def unused_count(world: World) -> int:
+async def count_unused(world: World) -> int:
     """Return the number of self-registered clients that no person has used yet."""
     row = await world.store.database.fetch_one("SELECT count(*) FROM dynamic_client WHERE used_at IS NULL")
     assert row is not None
@@ -158,7 +158,7 @@ async def test_invalid_client_metadata_is_refused_and_not_stored(
     answer = await register(world, **members)
 
     assert oauth_refusal(answer) == (400, error)
-    assert await unused_count(world) == 0
+    assert await count_unused(world) == 0
 
 
 @pytest.mark.parametrize("uri", ["https://store.example./cb", "https://STORE.example:443/cb"])
@@ -192,7 +192,7 @@ async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
 ) -> None:
     client = await new_dynamic(world, client_name=name)
 
-    page = await browser.get(AUTHORIZE, asking(client))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client))
 
     text = unescape(re.sub(r"<[^>]+>", "", page.text))
     assert page.status_code == 200
@@ -208,7 +208,7 @@ async def test_the_page_names_a_program_on_the_persons_own_computer(world: World
     address = "http://localhost:3030/callback"
     client = await new_dynamic(world, redirect_uris=[address])
 
-    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=address))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address))
 
     assert "a program on your own computer (<strong>http://localhost:3030</strong>)" in page.text
 
@@ -217,7 +217,7 @@ async def test_the_host_of_a_client_is_shown_in_lower_case(world: World, browser
     address = "https://paypaI.example/back"
     client = await new_dynamic(world, redirect_uris=[address])
 
-    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=address))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address))
 
     assert "https://paypai.example" in page.text
     assert "paypaI.example</" not in page.text
@@ -242,7 +242,7 @@ async def test_people_are_redirected_only_to_the_exact_registered_address(
     client = await new_dynamic(world, redirect_uris=[BACK, "http://127.0.0.1:3030/cb"])
     await code_for(browser, client, redirect_uri="http://127.0.0.1:3030/cb")
 
-    answer = await browser.get(AUTHORIZE, asking(client, redirect_uri=address))
+    answer = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address))
 
     assert answer.status_code == 400
     assert "location" not in answer.headers
@@ -254,8 +254,8 @@ async def test_every_consent_is_requested_again(world: World, browser: Browser) 
     await code_for(browser, client)
     await code_for(browser, organisation_client)
 
-    second_response = await browser.get(AUTHORIZE, asking(client))
-    known_response = await browser.get(AUTHORIZE, asking(organisation_client))
+    second_response = await browser.get(AUTHORIZE, authorization_parameters(client))
+    known_response = await browser.get(AUTHORIZE, authorization_parameters(organisation_client))
 
     assert second_response.status_code == 200
     assert "not verified" in second_response.text
@@ -267,8 +267,10 @@ async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_a
 ) -> None:
     client = await new_dynamic(world, scope="read:library read:products")
 
-    wider = await browser.get(AUTHORIZE, asking(client, scope="read:library write:products admin:org"))
-    beyond_response = await browser.get(AUTHORIZE, asking(client, scope="write:products"))
+    wider = await browser.get(
+        AUTHORIZE, authorization_parameters(client, scope="read:library write:products admin:org")
+    )
+    beyond_response = await browser.get(AUTHORIZE, authorization_parameters(client, scope="write:products"))
     code = redirect_parameters(await browser.decide(wider, "allow"))["code"]
     wider_answer = await exchange(world, client, code, scope="read:library read:products")
 
@@ -285,8 +287,10 @@ async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
 
     credentials = await world.http.post(token_path, data={"grant_type": "client_credentials"}, auth=client)
     assertion = await world.http.post(token_path, data={"grant_type": bearer, "assertion": "a.e30.c"}, auth=client)
-    implicit = await browser.get(AUTHORIZE, asking(client, response_type="token"))
-    without_proof = await browser.get(AUTHORIZE, asking(client, code_challenge="", code_challenge_method=""))
+    implicit = await browser.get(AUTHORIZE, authorization_parameters(client, response_type="token"))
+    without_proof = await browser.get(
+        AUTHORIZE, authorization_parameters(client, code_challenge="", code_challenge_method="")
+    )
     code = await code_for(browser, client)
     without_secret = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
 
@@ -324,10 +328,10 @@ async def test_the_oldest_of_too_many_unused_clients_end(
 
     last = await new_dynamic(world)
 
-    assert await unused_count(world) == 3
-    assert (await browser.get(AUTHORIZE, asking(first_client))).status_code == 400
+    assert await count_unused(world) == 3
+    assert (await browser.get(AUTHORIZE, authorization_parameters(first_client))).status_code == 400
     for client in (used_client, *other_clients, last):
-        assert (await browser.get(AUTHORIZE, asking(client))).status_code == 200
+        assert (await browser.get(AUTHORIZE, authorization_parameters(client))).status_code == 200
 
 
 async def test_concurrent_registrations_leave_at_most_the_allowed_number_of_unused_clients(
@@ -339,7 +343,7 @@ async def test_concurrent_registrations_leave_at_most_the_allowed_number_of_unus
     await new_dynamic(world)
 
     assert [answer.status_code for answer in flood] == [201] * 16
-    assert await unused_count(world) == 3
+    assert await count_unused(world) == 3
 
 
 async def test_an_unused_client_ends_after_30_days(world: World, browser: Browser) -> None:
@@ -349,7 +353,8 @@ async def test_an_unused_client_ends_after_30_days(world: World, browser: Browse
         await backdate_registration(world, client, days)
 
     statuses = [
-        (await browser.get(AUTHORIZE, asking(client))).status_code for client in (used_client, fresh_client, old)
+        (await browser.get(AUTHORIZE, authorization_parameters(client))).status_code
+        for client in (used_client, fresh_client, old)
     ]
     async with world.store.database.transaction() as transaction:
         ended_count = await clients.delete_unused(transaction)
@@ -390,7 +395,7 @@ async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
     await store_app.run_maintenance(world.store)
 
     statuses = [
-        (await browser.get(AUTHORIZE, asking(client))).status_code
+        (await browser.get(AUTHORIZE, authorization_parameters(client))).status_code
         for client in (exchanged, allowed_again, used_client, old)
     ]
     assert statuses == [200, 200, 200, 400]
@@ -416,8 +421,10 @@ async def test_a_client_without_consents_ends_30_days_after_its_last_use(
 
     await store_app.run_maintenance(world.store)
 
-    assert (await browser.get(AUTHORIZE, asking(taken_back))).status_code == status
-    assert (await browser.get(AUTHORIZE, asking(wanted_client, redirect_uri=f"{BACK}/2"))).status_code == 200
+    assert (await browser.get(AUTHORIZE, authorization_parameters(taken_back))).status_code == status
+    assert (
+        await browser.get(AUTHORIZE, authorization_parameters(wanted_client, redirect_uri=f"{BACK}/2"))
+    ).status_code == 200
 
 
 async def test_a_setting_limits_how_long_an_idle_client_exists(world: World, browser: Browser) -> None:
@@ -438,7 +445,7 @@ async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
     world: World, browser: Browser, lock_waits: LockWaits
 ) -> None:
     client = await new_dynamic(world)
-    page = await browser.get(AUTHORIZE, asking(client))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client))
 
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM dynamic_client WHERE id = $1", client.id)
@@ -537,11 +544,11 @@ async def test_no_person_is_redirected_to_an_unverified_client_before_they_decid
     world: World, browser: Browser, address: str
 ) -> None:
     client = await new_dynamic(world, redirect_uris=[address])
-    await browser.decide(await browser.get(AUTHORIZE, asking(client, redirect_uri=address)), "allow")
+    await browser.decide(await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address)), "allow")
     stranger = Browser(world)
 
     for changes in (*REQUEST_VARIATIONS, {"prompt": "none"}, {"response_mode": "fragment"}, {"code_challenge": ""}):
-        parameters = {**asking(client, redirect_uri=address), **changes}
+        parameters = {**authorization_parameters(client, redirect_uri=address), **changes}
         signed_out = await stranger.get(AUTHORIZE, parameters)
         signed_in = await browser.get(AUTHORIZE, parameters)
         posted_response = await browser.post(AUTHORIZE, {**parameters, "decision": "deny"})
@@ -558,8 +565,10 @@ async def test_the_page_of_a_wrong_request_names_the_host_and_leads_back_by_a_cl
 ) -> None:
     client = await new_dynamic(world, redirect_uris=[address])
 
-    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=address, code_challenge=""))
-    denied_answer = await browser.decide(await browser.get(AUTHORIZE, asking(client, redirect_uri=address)), "deny")
+    page = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address, code_challenge=""))
+    denied_answer = await browser.decide(
+        await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address)), "deny"
+    )
 
     link = link_parameters(page, address)
     assert (link["error"], link["state"], link["iss"]) == ("invalid_request", STATE, ROOT_URL)
@@ -577,7 +586,7 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
     async with opened_with(closed) as http:
         server = (await http.get(SERVER_METADATA)).json()
         registration = await http.post(REGISTER, json={"redirect_uris": [BACK]})
-        response = await http.get(AUTHORIZE, params=asking(client), headers=browser.cookie)
+        response = await http.get(AUTHORIZE, params=authorization_parameters(client), headers=browser.cookie)
         exchanged = await exchange(World(closed, http), client, code)
 
     assert "registration_endpoint" not in server

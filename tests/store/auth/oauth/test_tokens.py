@@ -31,7 +31,7 @@ async def assertion(world: World, **changes: object) -> str:
     return world.store.tokens.ring.sign(msgspec.json.encode(claims), registrations.TYP)
 
 
-def forged(payload: bytes) -> str:
+def forged_jwt(payload: bytes) -> str:
     """Return a text with the format of a JWT and this payload."""
     encoded = [
         base64.urlsafe_b64encode(token_part).rstrip(b"=").decode()
@@ -70,7 +70,7 @@ async def test_credentials_beside_our_own_assertion_must_hold(world: World, clie
 async def test_only_an_authenticated_client_may_present_an_assertion_of_another_issuer(
     world: World, client: KnownClient
 ) -> None:
-    form = {"grant_type": JWT_BEARER, "assertion": forged(b'{"iss":"https://idp.example"}')}
+    form = {"grant_type": JWT_BEARER, "assertion": forged_jwt(b'{"iss":"https://idp.example"}')}
 
     assert oauth_refusal(await world.http.post(TOKEN, data=form)) == (401, "invalid_client")
     assert oauth_refusal(await world.http.post(TOKEN, data=form, auth=client)) == (400, "invalid_grant")
@@ -82,14 +82,14 @@ async def test_only_an_authenticated_client_may_present_an_assertion_of_another_
         "x",
         "..",
         "a.b.c",
-        forged(b"[]"),
-        forged(b"1"),
-        forged(b"{}"),
-        forged(b'{"iss":1}'),
-        forged(b'{"iss":["' + ROOT_URL.encode() + b'"]}'),
-        forged(b"\xff\xfe"),
-        forged(b"[" * 5_000),
-        forged(b'{"iss":"' + ROOT_URL.encode() + b'","sub":"reg_x"}'),
+        forged_jwt(b"[]"),
+        forged_jwt(b"1"),
+        forged_jwt(b"{}"),
+        forged_jwt(b'{"iss":1}'),
+        forged_jwt(b'{"iss":["' + ROOT_URL.encode() + b'"]}'),
+        forged_jwt(b"\xff\xfe"),
+        forged_jwt(b"[" * 5_000),
+        forged_jwt(b'{"iss":"' + ROOT_URL.encode() + b'","sub":"reg_x"}'),
     ],
 )
 async def test_t7_what_is_no_assertion_is_an_invalid_grant(world: World, text: str) -> None:

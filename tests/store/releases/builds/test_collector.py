@@ -33,12 +33,12 @@ def clock_two_hours_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
 
-async def sealed_digests(shop: Shop) -> list[str]:
+async def list_sealed_digests(shop: Shop) -> list[str]:
     """Return the digests of all sealed blobs."""
     return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
 
-async def staged_uploads(shop: Shop) -> list[str]:
+async def list_staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
     return [blob.upload async for blob in shop.store.blobs.staged()]
 
@@ -63,7 +63,7 @@ async def test_an_expired_upload_is_deleted_with_its_bytes_and_its_artifact(shop
     collected = await blob_gc.collect(shop.store)
 
     assert collected == CollectResult(1, 0, 0)
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
     assert await shop.store.database.fetch("SELECT id FROM artifact") == []
     assert (await shop.announce(1000)).status_code == 201
 
@@ -80,8 +80,8 @@ async def test_used_and_recent_blobs_are_kept(shop: Shop) -> None:
     await run(shop, "DELETE FROM blob WHERE sha256 = $1", sha256_of(pattern(50)))
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 0)
-    assert len(await sealed_digests(shop)) == 2
-    assert len(await staged_uploads(shop)) == 2
+    assert len(await list_sealed_digests(shop)) == 2
+    assert len(await list_staged_uploads(shop)) == 2
     assert await shop.received_ranges(address) == [[0, 499]]
 
 
@@ -100,7 +100,7 @@ async def test_unreferenced_bytes_are_deleted(shop: Shop) -> None:
     await orphan(shop)
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 1)
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 
@@ -117,7 +117,7 @@ async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(s
     assert report is not None
     assert report[1:] == (1, 0, 1, len(DATA), "")
     assert report.notes == ["1 stored files (1000 bytes) are unknown to the database and are kept"]
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
     # An operator may remove them, like any file whose last reference was just removed.
     assert (await blob_gc.collect(shop.store, takes_unknown=True)).blobs == 0
     assert (await blob_gc.collect(shop.store)).blobs == 1
@@ -130,11 +130,11 @@ async def test_bytes_stay_for_a_day_after_the_last_reference_went(shop: Shop) ->
         assert (await blob_gc.collect(shop.store)).blobs == 0
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 - 60)):
         assert (await blob_gc.collect(shop.store)).blobs == 0
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
 
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 + 60)):
         assert (await blob_gc.collect(shop.store)).blobs == 1
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
 
 
 async def test_bytes_that_are_referred_to_again_restart_their_grace_period(shop: Shop) -> None:
@@ -148,7 +148,7 @@ async def test_bytes_that_are_referred_to_again_restart_their_grace_period(shop:
 
     with clock.fixed(clock.later(clock.now(), seconds=100_000)):
         assert (await blob_gc.collect(shop.store)).blobs == 0
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -169,11 +169,11 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     assert "installation collect --yes" in first_run.stopped
     assert report is not None
     assert report.stopped == first_run.stopped
-    assert len(await sealed_digests(shop)) == 20
+    assert len(await list_sealed_digests(shop)) == 20
     assert [line["log_level"] for line in logged] == ["error"]
 
     assert (await blob_gc.collect(shop.store, is_confirmed=True)).blobs == 3
-    assert len(await sealed_digests(shop)) == 17
+    assert len(await list_sealed_digests(shop)) == 17
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -200,17 +200,17 @@ async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(
     await blobs.put(shop.store.database, shop.store.blobs, DATA)
 
     assert (await blob_gc.collect(shop.store)).blobs == 0
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_noted_bytes_without_a_reference_are_deleted(shop: Shop) -> None:
     digest = await blobs.put(shop.store.database, shop.store.blobs, DATA)
     await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))
-    assert await sealed_digests(shop) == [digest]
+    assert await list_sealed_digests(shop) == [digest]
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 1)
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM idle_blob") == []
 
 
@@ -221,7 +221,7 @@ async def test_staged_bytes_without_an_open_upload_are_deleted(shop: Shop) -> No
     await shop.address(1000)
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 1, 0)
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -240,7 +240,9 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
     for number in range(4):
         await shop.upload(pattern(100, number + 10), f"file {number}")
     await orphan(shop)
-    await blobs.condemn(shop.store.database, (await sealed_digests(shop))[0], clock.later(clock.now(), seconds=7200))
+    await blobs.condemn(
+        shop.store.database, (await list_sealed_digests(shop))[0], clock.later(clock.now(), seconds=7200)
+    )
     files, size = blob_gc.REMOVED.of().value, blob_gc.REMOVED_BYTES.of().value
 
     with capture_logs() as logged:
@@ -248,7 +250,7 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
 
     assert "3 of 3" in collected.stopped
     assert collected.blobs == 1
-    assert len(await sealed_digests(shop)) == 3
+    assert len(await list_sealed_digests(shop)) == 3
     assert (blob_gc.REMOVED.of().value - files, blob_gc.REMOVED_BYTES.of().value - size) == (1, 100)
     assert [(each["files"], each["bytes"]) for each in logged if each["log_level"] == "info"] == [(1, 100)]
 
@@ -311,7 +313,7 @@ async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> N
 
     # One run may count a file that another run removed after both had listed it. Nothing is left in any case.
     assert sum(result.blobs for result in results) >= 5
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 

@@ -12,7 +12,7 @@ from PIL import Image, ImageCms, PngImagePlugin
 from countersign.store.releases.media_formats import UnsupportedImage, reencode
 
 
-def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:
+def encode_picture(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:
     """Return a picture of two colours in a format."""
     image = Image.new(mode, size, "red" if mode in ("RGB", "RGBA") else 1)
     image.paste(Image.new(mode, (size[0] // 2, size[1]), "blue" if mode in ("RGB", "RGBA") else 0), (0, 0))
@@ -31,7 +31,7 @@ def open_picture(data: bytes) -> Image.Image:
     [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("AVIF", "image/avif")],
 )
 async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
-    picture = await reencode(encoded(name))
+    picture = await reencode(encode_picture(name))
 
     assert (picture.media_type, picture.width, picture.height) == (media_type, 60, 40)
     stored_picture = open_picture(picture.data)
@@ -56,7 +56,7 @@ async def test_sixteen_bits_of_grey_keep_their_shade() -> None:
 
 
 async def test_transparency_is_kept() -> None:
-    picture = await reencode(encoded("PNG", mode="RGBA"))
+    picture = await reencode(encode_picture("PNG", mode="RGBA"))
 
     assert open_picture(picture.data).mode == "RGBA"
 
@@ -69,10 +69,10 @@ async def test_locations_comments_and_profiles_are_removed_from_pictures() -> No
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
     for data in (
-        encoded("PNG", pnginfo=words, exif=exif, icc_profile=profile),
-        encoded("JPEG", exif=exif, icc_profile=profile, comment=b"SECRET WORDS"),
-        encoded("WEBP", exif=exif, icc_profile=profile, xmp=b"SECRET WORDS"),
-        encoded("PNG") + b"SECRET TRAILER",
+        encode_picture("PNG", pnginfo=words, exif=exif, icc_profile=profile),
+        encode_picture("JPEG", exif=exif, icc_profile=profile, comment=b"SECRET WORDS"),
+        encode_picture("WEBP", exif=exif, icc_profile=profile, xmp=b"SECRET WORDS"),
+        encode_picture("PNG") + b"SECRET TRAILER",
     ):
         picture = await reencode(data)
         assert b"SECRET" not in picture.data
@@ -83,13 +83,13 @@ async def test_a_picture_is_turned_as_the_camera_meant_it() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
 
-    picture = await reencode(encoded("JPEG", exif=exif))
+    picture = await reencode(encode_picture("JPEG", exif=exif))
 
     assert (picture.width, picture.height) == (40, 60)
 
 
 async def test_a_profile_that_cannot_be_read_is_left_out_of_account() -> None:
-    picture = await reencode(encoded("JPEG", icc_profile=b"nonsense"))
+    picture = await reencode(encode_picture("JPEG", icc_profile=b"nonsense"))
 
     assert picture.width == 60
 
@@ -122,16 +122,16 @@ HOSTILE = {
     "nothing": b"\0",
     "html": b"<html><script>alert(1)</script>",
     "svg": SVG,
-    "gif": encoded("GIF", mode="P"),
-    "bmp": encoded("BMP"),
-    "tiff": encoded("TIFF"),
-    "ico": encoded("ICO"),
-    "pdf": encoded("PDF"),
+    "gif": encode_picture("GIF", mode="P"),
+    "bmp": encode_picture("BMP"),
+    "tiff": encode_picture("TIFF"),
+    "ico": encode_picture("ICO"),
+    "pdf": encode_picture("PDF"),
     "eps": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n",
-    "cut png": encoded("PNG")[:60],
-    "cut jpeg": encoded("JPEG")[:300],
-    "cut webp": encoded("WEBP")[:40],
-    "cut avif": encoded("AVIF")[:100],
+    "cut png": encode_picture("PNG")[:60],
+    "cut jpeg": encode_picture("JPEG")[:300],
+    "cut webp": encode_picture("WEBP")[:40],
+    "cut avif": encode_picture("AVIF")[:100],
     "bomb of 8193": bomb(8193, 1),
     "bomb of 100 megapixels": bomb(10_000, 10_000),
     "bomb of 400 megapixels": bomb(20_000, 20_000),
@@ -148,7 +148,13 @@ async def test_a_file_that_is_no_picture_is_refused(data: bytes) -> None:
         await reencode(data)
 
 
-SAMPLES = [encoded("PNG"), encoded("PNG", mode="P"), encoded("JPEG"), encoded("WEBP"), encoded("AVIF", (16, 16))]
+SAMPLES = [
+    encode_picture("PNG"),
+    encode_picture("PNG", mode="P"),
+    encode_picture("JPEG"),
+    encode_picture("WEBP"),
+    encode_picture("AVIF", (16, 16)),
+]
 
 
 @settings(max_examples=300, deadline=None)

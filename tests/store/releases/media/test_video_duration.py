@@ -159,7 +159,7 @@ def test_a_damaged_file_never_fails(data: st.DataObject, kind: VideoType) -> Non
     assert duration_ms is None or 1 <= duration_ms <= MAX_DURATION_MS
 
 
-async def announced(shop: Shop, film: bytes) -> httpx.Response:
+async def upload_film(shop: Shop, film: bytes) -> httpx.Response:
     """Announce and upload a film."""
     body = {"kind": "video", "filename": "film.mp4", "size": len(film), "alt": "A trailer"}
     answer = await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
@@ -172,7 +172,7 @@ async def announced(shop: Shop, film: bytes) -> httpx.Response:
     ids=("mp4", "webm", "none"),
 )
 async def test_an_uploaded_video_has_its_duration(shop: Shop, film: bytes, expected: float | None) -> None:
-    answer = await announced(shop, film)
+    answer = await upload_film(shop, film)
 
     assert answer.status_code == 201, answer.text
     assert answer.json()["duration"] == expected
@@ -183,7 +183,7 @@ async def test_an_uploaded_video_has_its_duration(shop: Shop, film: bytes, expec
 async def test_a_video_is_accepted_where_the_process_dies(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(media, "PROGRAM", "__hello__")
 
-    answer = await announced(shop, TRAILER)
+    answer = await upload_film(shop, TRAILER)
 
     assert (answer.status_code, answer.json()["duration"]) == (201, None)
 
@@ -196,7 +196,7 @@ async def test_a_video_is_accepted_where_the_process_cannot_be_started(
 
     monkeypatch.setattr(media, "running", refuse_to_start)
 
-    answer = await announced(shop, TRAILER)
+    answer = await upload_film(shop, TRAILER)
 
     assert (answer.status_code, answer.json()["duration"]) == (201, None)
 

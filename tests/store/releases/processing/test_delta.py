@@ -18,7 +18,7 @@ OLD = {"level.dat": noise(800_000, 1), "other.dat": noise(300_000, 2), "same.txt
 NEW = {**OLD, "level.dat": OLD["level.dat"][:400_000] + b"a few new bytes" + OLD["level.dat"][400_000:]}
 
 
-async def waiting(works: JobRunner) -> list[tuple[str, str]]:
+async def waiting_delta_jobs(works: JobRunner) -> list[tuple[str, str]]:
     rows = await works.store.database.fetch("SELECT payload FROM job WHERE type = 'delta.make' ORDER BY created_at")
     return [tuple(msgspec.json.decode(payload).values()) for (payload,) in rows]
 
@@ -46,7 +46,7 @@ def spread(stretches: list[tuple[int, int]]) -> list[int]:
 async def test_a_new_build_has_updates_from_the_newest_builds_of_its_channel(works: JobRunner) -> None:
     build_ids = [await publish_build(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
 
-    waiting_deltas = await waiting(works)
+    waiting_deltas = await waiting_delta_jobs(works)
 
     expected = [(old, new) for place, new in enumerate(build_ids) for old in build_ids[max(0, place - 3) : place]]
     assert sorted(waiting_deltas) == sorted(expected)
@@ -56,7 +56,7 @@ async def test_builds_of_another_platform_are_no_base_of_an_update(works: JobRun
     await publish_build(works, OLD, "1.1.0", platform="linux")
     await publish_build(works, NEW, "1.2.0", platform="windows")
 
-    assert await waiting(works) == []
+    assert await waiting_delta_jobs(works) == []
 
 
 async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> None:
@@ -86,11 +86,11 @@ async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_build
         await publish_build(works, {**NEW, "v": bytes([number])}, f"1.{number}.0", platform="windows")
         for number in range(2, 7)
     ]
-    deltas_before = set(await waiting(works))
+    deltas_before = set(await waiting_delta_jobs(works))
 
     added_build = (await works.upload_and_process(tar(NEW), "1.1.0", "game.tar", platform="windows"))["artifact_id"]
 
-    assert set(await waiting(works)) - deltas_before == {(added_build, new) for new in later_builds[:3]}
+    assert set(await waiting_delta_jobs(works)) - deltas_before == {(added_build, new) for new in later_builds[:3]}
 
 
 async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works: JobRunner) -> None:

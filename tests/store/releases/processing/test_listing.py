@@ -4,7 +4,7 @@ import pytest
 
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from tests.store.files import sha256_of
-from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zipped
+from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zip_files
 
 
 async def test_every_entry_is_listed_with_its_digest(works: JobRunner) -> None:
@@ -22,7 +22,7 @@ async def test_every_entry_is_listed_with_its_digest(works: JobRunner) -> None:
 
 
 async def test_long_listings_come_in_pages(works: JobRunner) -> None:
-    artifact_id = await works.upload(zipped({f"file{number:03d}": b"" for number in range(25)}), filename="a.zip")
+    artifact_id = await works.upload(zip_files({f"file{number:03d}": b"" for number in range(25)}), filename="a.zip")
 
     paths: list[str] = []
     offset: int | None = 0

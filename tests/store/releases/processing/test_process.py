@@ -18,7 +18,7 @@ from countersign.updates.manifest import Manifest
 from countersign.updates.worker_protocol import IngestOrder
 from tests.archives import tars
 from tests.store.files import sha256_of
-from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zipped
+from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zip_files
 
 FILES = {"bin/run.sh": EXECUTABLE, "data/level.dat": noise(500_000), "readme.txt": b"hello\n", "empty": b""}
 
@@ -53,7 +53,7 @@ async def counts(works: JobRunner) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("data", "filename"),
-    [(tar(FILES), "game.tar"), (gzip.compress(tar(FILES)), "game.tar.gz"), (zipped(FILES), "game.zip")],
+    [(tar(FILES), "game.tar"), (gzip.compress(tar(FILES)), "game.tar.gz"), (zip_files(FILES), "game.zip")],
     ids=["tar", "tar.gz", "zip"],
 )
 async def test_the_tree_comes_back_from_the_chunks(works: JobRunner, data: bytes, filename: str) -> None:

@@ -65,7 +65,7 @@ async def readers_of(works: JobRunner, path: Path, waiting_pid: int) -> set[int]
         return reader_pids
 
 
-async def started_ahead() -> int:
+async def wait_for_spare_process() -> int:
     """Return the process that waits for work, as soon as it exists."""
     async with asyncio.timeout(60):
         while not (reader_pids := readers()):
@@ -81,9 +81,9 @@ async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: 
     path.write_bytes(tar(SMALL))
 
     async with sandboxed_process.spare_process(PROGRAM):
-        first_pid = await started_ahead()
+        first_pid = await wait_for_spare_process()
         assert await readers_of(works, path, first_pid) == {first_pid}
-        second_pid = await started_ahead()
+        second_pid = await wait_for_spare_process()
         assert second_pid != first_pid
         assert await readers_of(works, path, second_pid) == {second_pid}
 
@@ -97,7 +97,7 @@ async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: J
     path.write_bytes(tar(SMALL))
 
     async with sandboxed_process.spare_process(PROGRAM):
-        first_pid = await started_ahead()
+        first_pid = await wait_for_spare_process()
         os.kill(first_pid, signal.SIGKILL)
         while not has_ended(first_pid):
             await asyncio.sleep(0.01)

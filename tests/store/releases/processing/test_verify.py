@@ -4,7 +4,7 @@ from typing import Any
 
 from countersign.store.releases.processing import builds
 from countersign.store.releases.processing.builds import Build
-from tests.store.releases.processing.damage import flip, stored_file
+from tests.store.releases.processing.damage import flip, writable_file
 from tests.store.releases.processing.works import JobRunner, noise, tar
 
 DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
@@ -70,7 +70,7 @@ async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunn
 
 async def test_an_artifact_that_lost_its_end_is_found_out(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
-    path = await stored_file(works.store, await artifact_digest(works, artifact_id))
+    path = await writable_file(works.store, await artifact_digest(works, artifact_id))
     path.write_bytes(path.read_bytes()[:-20_000])
 
     faults = await findings(works, artifact_id)
@@ -80,7 +80,7 @@ async def test_an_artifact_that_lost_its_end_is_found_out(works: JobRunner) -> N
 
 async def test_missing_bytes_are_reported(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
-    (await stored_file(works.store, await artifact_digest(works, artifact_id))).unlink()
+    (await writable_file(works.store, await artifact_digest(works, artifact_id))).unlink()
 
     faults = await findings(works, artifact_id)
 
@@ -114,7 +114,7 @@ async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Jo
 async def test_every_chunk_of_a_missing_pack_is_reported(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
     ((sha256,),) = await works.store.database.fetch("SELECT sha256 FROM pack")
-    (await stored_file(works.store, sha256)).unlink()
+    (await writable_file(works.store, sha256)).unlink()
 
     faults = await findings(works, artifact_id)
 
@@ -137,7 +137,7 @@ async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
 
 async def test_a_manifest_of_another_hand_is_not_believed(works: JobRunner) -> None:
     artifact_id, build = await upload_build(works)
-    path = await stored_file(works.store, build.envelope_sha256)
+    path = await writable_file(works.store, build.envelope_sha256)
     path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA'))
 
     faults = await findings(works, artifact_id)

@@ -48,7 +48,7 @@ def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None, fold
     return tar_bytes.getvalue()
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zip_files(files: Mapping[str, bytes]) -> bytes:
     """Return a zip archive."""
     zip_bytes = io.BytesIO()
     with zipfile.ZipFile(zip_bytes, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -16,12 +16,12 @@ from tests.store.files import Shop, pattern, put_and_cut, sha256_of
 DATA = pattern(1000)
 
 
-async def staged_uploads(shop: Shop) -> list[str]:
+async def list_staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
     return [blob.upload async for blob in shop.store.blobs.staged()]
 
 
-async def sealed_digests(shop: Shop) -> list[str]:
+async def list_sealed_digests(shop: Shop) -> list[str]:
     """Return the digests of all sealed blobs."""
     return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
@@ -47,8 +47,8 @@ async def test_a_whole_body_becomes_a_ready_artifact(shop: Shop) -> None:
         "platform": "linux",
         "status": "ready",
     }
-    assert await staged_uploads(shop) == []
-    assert await sealed_digests(shop) == [sha256_of(DATA)]
+    assert await list_staged_uploads(shop) == []
+    assert await list_sealed_digests(shop) == [sha256_of(DATA)]
 
 
 async def test_parts_may_come_in_any_order(shop: Shop) -> None:
@@ -96,10 +96,10 @@ async def test_a_body_cut_before_its_first_byte_leaves_nothing(shop: Shop) -> No
     await put_and_cut(shop.store, address, [], None, 1000)
 
     assert await shop.received_ranges(address) == []
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
 
 
-async def chunked(data: bytes) -> AsyncIterator[bytes]:
+async def send_in_chunks(data: bytes) -> AsyncIterator[bytes]:
     """Yield a body without a declared length."""
     for start in range(0, len(data), 100):
         yield data[start : start + 100]
@@ -113,7 +113,7 @@ async def test_a_body_that_ends_early_or_runs_on_counts_for_nothing(
     await shop.put(address, DATA[:100], "bytes 0-99/1000")
     headers = {} if content_range is None else {"Content-Range": content_range}
 
-    answer = await shop.world.http.put(address, content=chunked((DATA * 2)[:sent_bytes]), headers=headers)
+    answer = await shop.world.http.put(address, content=send_in_chunks((DATA * 2)[:sent_bytes]), headers=headers)
 
     assert answer.status_code == 400
     assert answer.json()["code"] == "invalid_request"
@@ -142,7 +142,7 @@ async def test_a_content_length_other_than_the_range_is_refused_unread(shop: Sho
 
     assert (short.status_code, long.status_code) == (400, 400)
     assert short.json()["errors"][0]["parameter"] == "Content-Length"
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
 
 
 async def test_an_address_that_was_never_given_or_has_expired_is_unknown(shop: Shop) -> None:
@@ -165,7 +165,7 @@ async def test_a_finished_upload_answers_again_without_reading(shop: Shop) -> No
 
     assert (second_answer.status_code, second_answer.content) == (201, first_answer.content)
     assert await shop.received_ranges(address) == [[0, 999]]
-    assert await sealed_digests(shop) == [sha256_of(DATA)]
+    assert await list_sealed_digests(shop) == [sha256_of(DATA)]
 
 
 async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> None:
@@ -175,7 +175,7 @@ async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> No
     answer = await shop.put(address, DATA[500:], "bytes 500-999/1000")
 
     assert (answer.status_code, answer.json()["code"]) == (422, "checksum_mismatch")
-    assert (await staged_uploads(shop), await sealed_digests(shop)) == ([], [])
+    assert (await list_staged_uploads(shop), await list_sealed_digests(shop)) == ([], [])
     for table in ("upload", "upload_part", "artifact", "blob"):
         assert await count(shop, f"SELECT count(*) FROM {table}") == 0
     assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
@@ -189,8 +189,8 @@ async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> 
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.content for answer in answers}) == 1
     assert await count(shop, "SELECT count(*) FROM blob") == 1
-    assert await staged_uploads(shop) == [] or not await uploads.is_open(
-        shop.store.database, (await staged_uploads(shop))[0]
+    assert await list_staged_uploads(shop) == [] or not await uploads.is_open(
+        shop.store.database, (await list_staged_uploads(shop))[0]
     )
 
 

@@ -20,7 +20,7 @@ spans = st.builds(
 )
 
 
-def places(stretches: list[ByteRange]) -> set[int]:
+def positions_in(stretches: list[ByteRange]) -> set[int]:
     """Return the position of every byte in the ranges."""
     return {place for span in stretches for place in range(span.start, span.stop)}
 
@@ -29,7 +29,7 @@ def places(stretches: list[ByteRange]) -> set[int]:
 def test_the_received_ranges_are_the_ordered_union_of_the_parts(parts: list[Part]) -> None:
     arrived = uploads.received_ranges(parts)
 
-    assert places(arrived) == {
+    assert positions_in(arrived) == {
         place for received in parts for place in range(received.offset, received.offset + received.length)
     }
     assert all(earlier.stop < later.start for earlier, later in itertools.pairwise(arrived))
@@ -39,7 +39,7 @@ def test_the_received_ranges_are_the_ordered_union_of_the_parts(parts: list[Part
 def test_the_missing_ranges_are_the_span_without_the_received_ranges(parts: list[Part], span: ByteRange) -> None:
     missing = uploads.missing(parts, span)
 
-    assert places(missing) == places([span]) - places(uploads.received_ranges(parts))
+    assert positions_in(missing) == positions_in([span]) - positions_in(uploads.received_ranges(parts))
     assert missing == sorted(missing)
     assert all(gap.length > 0 for gap in missing)
 
