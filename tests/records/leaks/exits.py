@@ -252,6 +252,8 @@ async def l39(office: Office) -> None:
     for command in ("invoice.get", "nothing.get", "lead.delete"):
         _ASKED.clear()
         with pytest.MonkeyPatch.context() as patch:
+            # Without a mark, each request reads the counters that validate caches, as it does after a commit.
+            replace_defence(patch, database, "change_mark", lambda: None)
             for name in ("fetch", "fetch_one", "scan"):
                 replace_defence(patch, database, name, _counting(getattr(database, name)))
             assert_same_response(await office.call("bob", command, {"id": "x"}), unknown)
