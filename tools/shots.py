@@ -72,7 +72,8 @@ def all_pages() -> list[Shot]:
         for place in STORE
     ]
     forms = [Shot("store", place, "") for place in FORMS]
-    work = [Shot("work", place, "root" if place.name.startswith(("users", "roles", "data-map")) else "alice") for place in WORK]
+    of_root = ("users", "roles", "data-map")
+    work = [Shot("work", place, "root" if place.name.startswith(of_root) else "alice") for place in WORK]
     return [*store, *forms, *(each._replace(person="") if each.place.name == "sign-in" else each for each in work)]
 
 
