@@ -34,8 +34,8 @@ class Kind(NamedTuple):
 class Client:
     """A client with one keep-alive connection."""
 
-    def __init__(self, served: Worker, token: str) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    def __init__(self, server_worker: Worker, token: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", server_worker.port, timeout=60)
         self._connection.connect()
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
@@ -97,8 +97,8 @@ def measure(bench: Bench, database: str) -> None:
     results: dict[str, object] = {}
     with seed.new(database, SIZE, bench.folder, bench.cluster) as seed_data:
         worker_config = {"database_url": seed_data.database_url, "data": str(seed_data.data), "writes": True}
-        with worker({"contender": "ours", **worker_config}, bench.folder, bench.cores) as served:
-            client = Client(served, seed_data.tokens[0])
+        with worker({"contender": "ours", **worker_config}, bench.folder, bench.cores) as server_worker:
+            client = Client(server_worker, seed_data.tokens[0])
             for kind in kinds(seed_data):
                 single_times: list[float] = []
                 batched: list[float] = []

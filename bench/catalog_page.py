@@ -57,8 +57,8 @@ def measure(bench: Bench, database: str) -> None:
         order = ("bare", "floor", "ours", "peer")
         pages = [Contender(name, workers[name], Requests(requests_by_name[name])) for name in order]
         random_pages = bench.compare(database, "random pages of 20", pages)
-        again = [Contender(name, workers[name], Requests(requests_by_name[name][:1])) for name in order]
-        repeated = bench.compare(database, "one page repeated", again)
+        first_requests = [Contender(name, workers[name], Requests(requests_by_name[name][:1])) for name in order]
+        repeated = bench.compare(database, "one page repeated", first_requests)
         first_request = harness.get(PATH, If_None_Match=headers["etag"])
         empty = serve("bare", status=304)
         contenders = [

@@ -250,7 +250,7 @@ def exponent(smaller_size: int, larger_size: int, smaller_value: float, larger_v
     return round(math.log(larger_value / smaller_value) / math.log(larger_size / smaller_size), 3)
 
 
-def stored_sizes() -> list[dict[str, object]]:
+def measured_sizes_at_commit() -> list[dict[str, object]]:
     """The sizes that were measured at this commit."""
     lines = STORED.read_text().splitlines() if STORED.exists() else []
     return [entry for entry in map(json.loads, lines) if entry["commit"] == harness.commit()]
@@ -260,7 +260,7 @@ def size_of(bench: Bench, database: str, service: str, size: int) -> dict[str, o
     """What was measured at this size, stored or now."""
     wanted_values = {"commit": harness.commit(), "database": database, "service": service, "size": size}
     if not bench.options.is_quick and not harness.commit().endswith("+"):
-        for entry in stored_sizes():
+        for entry in measured_sizes_at_commit():
             if entry.items() >= wanted_values.items():
                 return entry
     print(f"\n{service} of {size:,} on {database}", flush=True)

@@ -96,9 +96,9 @@ async def _indexes(
 ) -> dict[str, list[str]]:
     statements_by_operation: dict[str, list[Statement]] = {}
     # The application binds the methods of its database when it is opened.
-    with _captured() as statements:
-        async with application() as served, httpx.AsyncClient(
-            transport=httpx.ASGITransport(served), base_url=root
+    with _capture_statements() as statements:
+        async with application() as indexes_app, httpx.AsyncClient(
+            transport=httpx.ASGITransport(indexes_app), base_url=root
         ) as client:
             for name, call in calls.items():
                 statements.clear()
@@ -111,7 +111,7 @@ async def _indexes(
 
 
 @contextmanager
-def _captured() -> Iterator[list[Statement]]:
+def _capture_statements() -> Iterator[list[Statement]]:
     """The statements that both databases run while the block is open."""
     statements: list[Statement] = []
     originals: list[tuple[type, str, Any]] = []
@@ -136,7 +136,7 @@ def _capturing(original: Callable[..., Any], statements: list[Statement]) -> Cal
     return run_captured
 
 
-def _explained(statements: list[Statement]) -> Iterator[Statement]:
+def _explain(statements: list[Statement]) -> Iterator[Statement]:
     """Each statement once, without those that have no plan."""
     seen_texts: set[str] = set()
     for statement, values in statements:
@@ -149,7 +149,7 @@ async def _explain_sqlite(url: str, _schema: str, statements: list[Statement]) -
     connection = apsw.Connection(url.removeprefix("sqlite:///"))
     tables = {f"all of {name}" for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     used_indexes: list[str] = []
-    for statement, values in _explained(statements):
+    for statement, values in _explain(statements):
         rows = connection.execute(f"EXPLAIN QUERY PLAN {numbered(statement)}", values or None)
         used_indexes += [_named(match) for row in rows for match in _SQLITE_PLAN.finditer(str(row[3]))]
     connection.close()
@@ -160,7 +160,7 @@ async def _explain_sqlite(url: str, _schema: str, statements: list[Statement]) -
 async def _explain_postgres(url: str, schema: str, statements: list[Statement]) -> list[str]:
     connection = await asyncpg.connect(url, server_settings={"search_path": schema})
     used_indexes: list[str] = []
-    for statement, values in _explained(statements):
+    for statement, values in _explain(statements):
         for (line,) in await connection.fetch(f"EXPLAIN {statement}", *values):
             used_indexes += [_named(match) for match in _POSTGRES_PLAN.finditer(line)]
     await connection.close()

@@ -18,7 +18,7 @@ from typing import Any
 import load
 import msgspec
 from load import Figures
-from processes import ROOT, Cluster, Cores, Worker, pinned, postgres
+from processes import ROOT, Cluster, Cores, Worker, pin_prefix, postgres
 
 RESULTS = ROOT / "docs" / "results"
 ROUNDS, SECONDS, WARM_UP_S = 5, 3, 2
@@ -168,7 +168,7 @@ class Bench:
         database."""
         cpu_before = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         requests = contender.requests.next(seconds)
-        figures = load.play(requests, contender.worker.port, seconds, pinned(self.cores.rest), self.folder)
+        figures = load.play(requests, contender.worker.port, seconds, pin_prefix(self.cores.rest), self.folder)
         cpu_after = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         # On each connection, one more request may have been sent than is counted. Wait until the contender has handled
         # these requests, so that it does not slow down the next contender.
@@ -176,14 +176,14 @@ class Bench:
         contender.requests.mark_sent(figures.requests + load.CONNECTIONS)
         if figures.failed or not figures.requests:
             raise RuntimeError(f"{contender.name}: {figures.failed} of {figures.requests} requests failed")
-        worker_s, database_s = (later - sooner for later, sooner in zip(cpu_after, cpu_before, strict=True))
+        worker_s, database_s = (cpu_end - sooner for cpu_end, sooner in zip(cpu_after, cpu_before, strict=True))
         return figures, worker_s / figures.requests * 1e6, database_s / figures.requests * 1e6
 
-    def aim(self, text: str, measured: float, wanted: float) -> None:
+    def aim(self, text: str, measured: float, aim_value: float) -> None:
         """Compare a figure with the minimum that is wanted, and print the result."""
-        self.aims.append(Aim(text, wanted, measured, measured >= wanted))
+        self.aims.append(Aim(text, aim_value, measured, measured >= aim_value))
         print(
-            f"  {'met   ' if measured >= wanted else 'MISSED'}  {text}: {measured:,.3g}, wanted {wanted:,g}"
+            f"  {'met   ' if measured >= aim_value else 'MISSED'}  {text}: {measured:,.3g}, wanted {aim_value:,g}"
         )
 
     def finish(self) -> None:
@@ -320,11 +320,11 @@ def _ratios(measurements: Sequence[Measured]) -> dict[str, float]:
     """Return, for each contender whose name begins with "ours" and each other contender, the median over all rounds of
     the first's requests per second divided by the other's. Both run one after the other in each round."""
     ratios: dict[str, float] = {}
-    for own in (measurement for measurement in measurements if measurement.name.startswith("ours")):
-        for other in measurements:
-            if other is not own:
-                pairs = zip(own.rounds_req_s, other.rounds_req_s, strict=True)
-                ratios[f"{own.name}/{other.name}"] = round(statistics.median(a / b for a, b in pairs), 3)
+    for ours in (each for each in measurements if each.name.startswith("ours")):
+        for compared in measurements:
+            if compared is not ours:
+                pairs = zip(ours.rounds_req_s, compared.rounds_req_s, strict=True)
+                ratios[f"{ours.name}/{compared.name}"] = round(statistics.median(a / b for a, b in pairs), 3)
     return ratios
 
 

@@ -133,7 +133,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def cleared(path: Path) -> Iterator[Path]:
+def clear_path(path: Path) -> Iterator[Path]:
     """Provide a path that does not exist before and after the block."""
     shutil.rmtree(path, ignore_errors=True)
     yield path
@@ -154,7 +154,7 @@ def measure(bench: Bench) -> None:
         for number in range(bench.options.rounds):
             took_s["countersign"].append(seconds_of(lambda n=number: ingest.take(archive, f"build-{n}.tar")))
             for name, run_once in peers.items():
-                with cleared(bench.folder / "target") as target, cleared(bench.folder / "cache"):
+                with clear_path(bench.folder / "target") as target, clear_path(bench.folder / "cache"):
                     took_s[name].append(seconds_of(lambda run_once=run_once, target=target: run_once(tree, target)))
     _report(bench, size, took_s, ingest, watching)
     bench.other["skipped"] = skipped_names

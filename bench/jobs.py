@@ -127,13 +127,15 @@ async def measure_ours(store_settings: Settings, *, is_quick: bool) -> tuple[flo
 async def peers(url: str) -> AsyncIterator[None]:
     """Run Procrastinate's workers until the block ends."""
     environment = {**os.environ, "BENCH_DATABASE_URL": url}
-    started = [await asyncio.create_subprocess_exec(*PEER, "work", env=environment, stdin=PIPE) for _ in range(WORKERS)]
+    peer_processes = [
+        await asyncio.create_subprocess_exec(*PEER, "work", env=environment, stdin=PIPE) for _ in range(WORKERS)
+    ]
     try:
         yield
     finally:
-        for process in started:
+        for process in peer_processes:
             process.terminate()
-        await asyncio.gather(*(process.wait() for process in started))
+        await asyncio.gather(*(process.wait() for process in peer_processes))
 
 
 async def peer(bench: Bench, number: int, *, is_quick: bool) -> float:

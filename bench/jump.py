@@ -46,11 +46,11 @@ class Client:
         started_s = time.perf_counter()
         self._connection.request("POST", f"/api/lead/{command}", json.dumps(body), self._headers)
         answer = self._connection.getresponse()
-        read = answer.read()
+        content = answer.read()
         took_ms = (time.perf_counter() - started_s) * 1000
         if answer.status != 200:
-            raise RuntimeError(f"lead.{command}: {answer.status} {read[:200]!r}")
-        return json.loads(read)["value"], took_ms
+            raise RuntimeError(f"lead.{command}: {answer.status} {content[:200]!r}")
+        return json.loads(content)["value"], took_ms
 
 
 def total_of(client: Client, order: list[dict[str, str]]) -> int:

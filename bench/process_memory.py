@@ -60,8 +60,8 @@ def memory_by_process(folder: Path) -> list[tuple[str, float]]:
 def main() -> None:
     """Print a line for each process, and the sum."""
     with tempfile.TemporaryDirectory() as folder:
-        found = memory_by_process(Path(folder))
-    for name, memory in (*found, ("in all", sum(memory for _, memory in found))):
+        service_memories = memory_by_process(Path(folder))
+    for name, memory in (*service_memories, ("in all", sum(memory for _, memory in service_memories))):
         print(f"{name:16} {memory:6.1f} MiB")
 
 

@@ -42,7 +42,7 @@ class Cores:
         return cls(str(cores[-1]), ",".join(map(str, cores[:-1])))
 
 
-def pinned(cores: str | None) -> list[str]:
+def pin_prefix(cores: str | None) -> list[str]:
     """Return the prefix of a command that pins it to these processors."""
     return ["taskset", "-c", cores] if cores else []
 
@@ -164,11 +164,11 @@ def worker(
 
     port = free_port()
     arguments = json.dumps({**configuration, "port": port})
-    command = [*pinned(cores.worker), sys.executable, "-m", "contenders", arguments]
+    command = [*pin_prefix(cores.worker), sys.executable, "-m", "contenders", arguments]
     environment = {"PYTHONPATH": os.pathsep.join((str(tree / HERE.name), str(tree / "src")))}
     log = folder / f"{configuration['contender']}-{port}.log"
-    with listening(command, port, log=log, environment=environment) as started:
-        yield started
+    with listening(command, port, log=log, environment=environment) as listening_worker:
+        yield listening_worker
 
 
 @contextmanager
@@ -252,7 +252,7 @@ def postgres(cores: Cores) -> Iterator[Cluster]:
             "autovacuum_naptime": "10s",
         }
         drop = [f"--reuid={user}", f"--regid={group}", "--clear-groups"] if user else []
-        command: list[str | Path] = [*pinned(cores.rest)]
+        command: list[str | Path] = [*pin_prefix(cores.rest)]
         command += ["setpriv", *drop, "--pdeathsig=INT", "--"] if drop else []
         command += [programs / "postgres", "-D", data]
         for name, value in settings.items():

@@ -70,7 +70,7 @@ def _page_of(body: bytes) -> Page:
 
 
 @contextmanager
-def _ours(bench: Bench, seed_data: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
+def _our_service(bench: Bench, seed_data: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
     """Run the records service, with the requests of a caller with a row rule and masked fields."""
     configuration = {"contender": "records", "database_url": seed_data.database_url, "data": str(seed_data.data)}
     token = f"Bearer {seed_data.tokens[CALLER]}"
@@ -79,9 +79,11 @@ def _ours(bench: Bench, seed_data: Seeded, ids: Iterable[str]) -> Iterator[Peer]
         return harness.post(f"/api/lead/{command}", json.dumps(body).encode(), Authorization=token)
 
     gets = [call("get", {"id": id_}) for id_ in ids]
-    with worker(configuration, bench.folder, bench.cores) as served:
+    with worker(configuration, bench.folder, bench.cores) as server_worker:
         decoder = msgspec.json.Decoder(GetResponse)
-        yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(decoder.decode(body).value))
+        yield Peer(
+            server_worker, call("search", QUERY), gets, _page_of, lambda body: _title_of(decoder.decode(body).value)
+        )
 
 
 def _visible_leads(seed_data: Seeded) -> dict[int, str]:
@@ -119,7 +121,7 @@ def measure(bench: Bench, database: str) -> None:
         if database == "postgres" and bench.cluster is not None:
             bench.cluster.sql("VACUUM ANALYZE", seed_data.database_url)
         visible_leads = _visible_leads(seed_data)
-        contenders = {"ours": stack.enter_context(_ours(bench, seed_data, visible_leads.values()))}
+        contenders = {"ours": stack.enter_context(_our_service(bench, seed_data, visible_leads.values()))}
         skipped_reasons: dict[str, str] = {}
         location = Place(database, bench.folder, bench.cluster, bench.cores, LEADS)
         for name, serving in PEERS.items():

@@ -50,15 +50,15 @@ def measure(bench: Bench, database: str) -> None:
         def serve(name: str) -> Worker:
             return stack.enter_context(worker({"contender": name, **worker_config}, bench.folder, bench.cores))
 
-        served = Served(seed_data, serve("records"), serve("records-unaudited"), serve("records-floor"))
-        read(bench, database, served)
-        read_all(bench, database, served)
-        write(bench, database, served)
+        records_servers = Served(seed_data, serve("records"), serve("records-unaudited"), serve("records-floor"))
+        read(bench, database, records_servers)
+        read_all(bench, database, records_servers)
+        write(bench, database, records_servers)
 
 
-def read(bench: Bench, database: str, served: Served) -> None:
+def read(bench: Bench, database: str, records_servers: Served) -> None:
     """Measure responses with one record, with 50 and with 5,000, with a total and without."""
-    seed_data, own_server = served.seeded, served.ours
+    seed_data, own_server = records_servers.seeded, records_servers.ours
     gets: list[dict[str, object]] = [{"id": lead} for lead in seed_data.leads[:5000]]
     variants: dict[str, tuple[str, list[dict[str, object]]]] = {
         "get": ("get", gets),
@@ -67,13 +67,13 @@ def read(bench: Bench, database: str, served: Served) -> None:
         "list of 5,000": ("list", [{**PAGE, "limit": 5000}]),
     }
     for variant, (command, bodies) in variants.items():
-        with bare_of(bench, served, command, bodies[0]) as bare_server:
+        with bare_of(bench, records_servers, command, bodies[0]) as bare_server:
             table = bench.compare(
                 database,
                 f"{variant}, {LEADS:,} leads",
                 [
                     Contender("bare", bare_server, requests_of(seed_data, "manager", command, bodies)),
-                    Contender("floor", served.floor, requests_of(seed_data, "manager", command, bodies)),
+                    Contender("floor", records_servers.floor, requests_of(seed_data, "manager", command, bodies)),
                     Contender("ours", own_server, requests_of(seed_data, "manager", command, bodies)),
                     Contender("ours masked", own_server, requests_of(seed_data, "agent of manager", command, bodies)),
                 ],
@@ -90,19 +90,21 @@ def read(bench: Bench, database: str, served: Served) -> None:
 
 
 @contextmanager
-def bare_of(bench: Bench, served: Served, command: str, body: dict[str, object]) -> Iterator[Worker]:
+def bare_of(bench: Bench, records_servers: Served, command: str, body: dict[str, object]) -> Iterator[Worker]:
     """Run a server that sends as many constant bytes as the response to the command has."""
-    with sent(served, "manager", command, body) as answer:
+    with send_command(records_servers, "manager", command, body) as answer:
         size = len(answer.read())
     with worker({"contender": "bare", "body_bytes": size}, bench.folder, bench.cores) as bare_server:
         yield bare_server
 
 
 @contextmanager
-def sent(served: Served, user: str, command: str, body: dict[str, object]) -> Iterator[http.client.HTTPResponse]:
+def send_command(
+    records_servers: Served, user: str, command: str, body: dict[str, object]
+) -> Iterator[http.client.HTTPResponse]:
     """Send a command to our service, and provide the response before its body is read."""
-    connection = http.client.HTTPConnection("127.0.0.1", served.ours.port, timeout=120)
-    headers = {"Authorization": f"Bearer {served.seeded.tokens[user]}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection("127.0.0.1", records_servers.ours.port, timeout=120)
+    headers = {"Authorization": f"Bearer {records_servers.seeded.tokens[user]}", "Content-Type": "application/json"}
     connection.request("POST", f"/api/lead/{command}", json.dumps(body), headers)
     try:
         yield connection.getresponse()
@@ -110,21 +112,21 @@ def sent(served: Served, user: str, command: str, body: dict[str, object]) -> It
         connection.close()
 
 
-def read_all(bench: Bench, database: str, served: Served) -> None:
+def read_all(bench: Bench, database: str, records_servers: Served) -> None:
     """Measure a list without limit: the time until its first byte, and the memory that it takes."""
     for user in ("manager", "agent of manager"):
         first_byte_times_ms: list[float] = []
         for _ in range(bench.options.rounds):
             started_s = time.perf_counter()
-            with sent(served, user, "list", {}) as answer:
+            with send_command(records_servers, user, "list", {}) as answer:
                 answer.read(1)
                 first_byte_times_ms.append((time.perf_counter() - started_s) * 1000)
-        before_mib = peak_mib = served.ours.own_mib()
+        before_mib = peak_mib = records_servers.ours.own_mib()
         started_s, size = time.perf_counter(), 0
-        with sent(served, user, "list", {}) as answer:
+        with send_command(records_servers, user, "list", {}) as answer:
             while piece := answer.read(1 << 20):
                 size += len(piece)
-                peak_mib = max(peak_mib, served.ours.own_mib())
+                peak_mib = max(peak_mib, records_servers.ours.own_mib())
         seconds = time.perf_counter() - started_s
         figures = {
             "first_byte_ms": round(statistics.median(first_byte_times_ms), 1),
@@ -138,13 +140,13 @@ def read_all(bench: Bench, database: str, served: Served) -> None:
         bench.aim(f"{database}, {user}: 32 MiB over what all take in memory", 32 / max(figures["grown_mib"], 0.1), 1)
 
 
-def write(bench: Bench, database: str, served: Served) -> None:
+def write(bench: Bench, database: str, records_servers: Served) -> None:
     """Measure creating and changing leads. Each change is durable before the response."""
     contenders = (
-        ("floor", served.floor, "manager"),
-        ("ours", served.ours, "manager"),
-        ("ours masked", served.ours, "agent of manager"),
-        ("ours without audit", served.unaudited, "manager"),
+        ("floor", records_servers.floor, "manager"),
+        ("ours", records_servers.ours, "manager"),
+        ("ours masked", records_servers.ours, "agent of manager"),
+        ("ours without audit", records_servers.unaudited, "manager"),
     )
     for command in ("create", "update"):
         table = bench.compare(
@@ -152,7 +154,9 @@ def write(bench: Bench, database: str, served: Served) -> None:
             f"{command}, durable, 32 clients",
             [
                 Contender(
-                    name, server, requests_of(served.seeded, user, command, _bodies(served.seeded, command, name))
+                    name,
+                    server,
+                    requests_of(records_servers.seeded, user, command, _bodies(records_servers.seeded, command, name)),
                 )
                 for name, server, user in contenders
             ],

@@ -58,11 +58,11 @@ def measure(bench: Bench, database: str) -> None:
         def serve(name: str) -> tuple[Worker, str]:
             seed_copy = stack.enter_context(seed.copy(seed_data, bench.cluster))
             worker_config = {"database_url": seed_copy.database_url, "data": str(seed_copy.data), "writes": True}
-            started = worker({"contender": name, **worker_config}, bench.folder, bench.cores)
-            return stack.enter_context(started), seed_copy.database_url
+            started_worker = worker({"contender": name, **worker_config}, bench.folder, bench.cores)
+            return stack.enter_context(started_worker), seed_copy.database_url
 
-        served = {name: serve(name) for name in ("floor", "floor-group", "ours", "peer")}
-        workers = {name: each for name, (each, _) in served.items()}
+        served_copies = {name: serve(name) for name in ("floor", "floor-group", "ours", "peer")}
+        workers = {name: each for name, (each, _) in served_copies.items()}
         requests_by_name = {name: requests(seed_data, name) for name in workers}
         table = bench.compare(
             database, "a code each", [Contender(name, workers[name], requests_by_name[name]) for name in workers]
@@ -76,7 +76,7 @@ def measure(bench: Bench, database: str) -> None:
             ],
         )
         for name in ("ours", "peer"):
-            print(f"  {name}: the database has {count_redeemed(bench, served[name][1])} used codes")
+            print(f"  {name}: the database has {count_redeemed(bench, served_copies[name][1])} used codes")
         rates = {contender.name: contender.req_s for contender in (*table.contenders, *keyed_table.contenders)}
         bench.aim(f"{database}, redemptions a second", rates["ours"], TARGETS[database])
         bench.aim(f"{database}, with Idempotency-Key", rates["ours keyed"], TARGETS[database])

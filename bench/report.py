@@ -78,7 +78,9 @@ def section(record: Record) -> Iterator[str]:
 
 def main() -> None:
     """Write the page, first with all aims and then with each benchmark."""
-    files = [RESULTS / f"{name}{alone}.json" for name in ORDER for alone in ("", "-sqlite", "-postgres")]
+    files = [
+        RESULTS / f"{name}{engine_suffix}.json" for name in ORDER for engine_suffix in ("", "-sqlite", "-postgres")
+    ]
     records = [msgspec.json.decode(file.read_bytes(), type=Record) for file in files if file.exists()]
     lines = [HEAD, "## Aims", "", "| benchmark | aim | wanted | measured | |", "|---|---|---:|---:|---|"]
     for record in records:

@@ -328,10 +328,10 @@ def search_tables(seed_data: Seeded) -> list[_Table]:
     )
     terms = (
         (term, product_id, weight, detail.title if weight == WEIGHT_OF_TITLE else "")
-        for product_id, detail, found in described_products
-        for term, weight in found.items()
+        for product_id, detail, weights_by_term in described_products
+        for term, weight in weights_by_term.items()
     )
-    all_terms = sorted({term for _, _, found in described_products for term in found})
+    all_terms = sorted({term for _, _, weights_by_term in described_products for term in weights_by_term})
     typos = ((variant, term) for term in all_terms for variant in sorted(deletion_variants(term)))
     return [
         ("catalog_facet", "facet title product_id published_at", facets),

@@ -44,9 +44,9 @@ def peer(bench: Bench, seed_data: seed.Seeded) -> tuple[float, float]:
     """Start the peer. Return the seconds until the first response, and its memory in MiB."""
     began_s = time.monotonic()
     configuration = {"contender": "peer", "database_url": seed_data.database_url, "data": str(seed_data.data)}
-    with worker(configuration, bench.folder, bench.cores) as started:
-        harness.ask(started, "/products?limit=1")
-        return time.monotonic() - began_s, started.rss_mib()
+    with worker(configuration, bench.folder, bench.cores) as started_worker:
+        harness.ask(started_worker, "/products?limit=1")
+        return time.monotonic() - began_s, started_worker.rss_mib()
 
 
 def _new(bench: Bench, database: str, name: str) -> tuple[Path, str]:

@@ -42,7 +42,7 @@ def run(target: str, busy_processes: int) -> dict[str, object]:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=REPO, capture_output=True, text=True, check=True
     )
-    started, began = datetime.now(UTC), time.monotonic()
+    started_at, began = datetime.now(UTC), time.monotonic()
     with busy(busy_processes):
         process = subprocess.Popen(
             ["make", target], cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -59,7 +59,7 @@ def run(target: str, busy_processes: int) -> dict[str, object]:
     summary_lines = [line.strip("= ") for line in lines if re.search(r"\b\d+ (passed|failed)\b", line)]
     return {
         "commit": commit.stdout.strip(),
-        "at": started.isoformat(timespec="seconds"),
+        "at": started_at.isoformat(timespec="seconds"),
         "target": target,
         "busy_processes": busy_processes,
         "processors": os.cpu_count(),

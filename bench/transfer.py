@@ -76,8 +76,8 @@ class Publisher:
     def upload(self, file: Path, name: str) -> tuple[str, float]:
         """Upload the file. Return the artifact's id, and the seconds from connecting to the end of the response."""
         body = json.dumps({"filename": name, "size": file.stat().st_size}).encode()
-        announced = self.post("/api/v1/products/large-build/releases/1.0/artifacts", body)
-        path = "/" + str(announced["upload_url"]).split("/", 3)[3]
+        announcement = self.post("/api/v1/products/large-build/releases/1.0/artifacts", body)
+        path = "/" + str(announcement["upload_url"]).split("/", 3)[3]
         began_s = time.monotonic()
         with socket.create_connection(("127.0.0.1", self._port)) as connection, file.open("rb") as upload_file:
             size = file.stat().st_size
@@ -87,7 +87,7 @@ class Publisher:
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         if not answer.startswith(b"HTTP/1.1 201"):
             raise RuntimeError(answer.decode(errors="replace"))
-        return str(announced["artifact_id"]), time.monotonic() - began_s
+        return str(announcement["artifact_id"]), time.monotonic() - began_s
 
     def download(self, artifact: str, *, is_hashed: bool = False) -> tuple[str, float]:
         """Download the artifact. Return its SHA-256, which is correct only with `is_hashed`, and the elapsed

@@ -120,7 +120,7 @@ def edit(data: bytes, rng: random.Random) -> bytes:
     return bytes(edited[:position] + rng.randbytes(300) + edited[position:])
 
 
-def generated_pair(folder: Path, name: str, packs: int, pack_bytes: int) -> Pair:
+def generate_pair(folder: Path, name: str, packs: int, pack_bytes: int) -> Pair:
     """Generate a tree of packs and its next version, in which assets are inserted, edited, removed and moved within a
     pack or to another pack."""
     rng = random.Random(name)
@@ -283,7 +283,7 @@ def pairs(folder: Path, selected_names: list[str]) -> Iterator[Pair]:
                 sys.exit(f"{name} cannot be downloaded, so nothing is written: {' '.join(last_line)}")
     for name, packs, size in (("game-one-pack", 1, 96 * MIB), ("game-three-packs", 3, 64 * MIB)):
         if not selected_names or name in selected_names:
-            yield generated_pair(folder, name, packs, size)
+            yield generate_pair(folder, name, packs, size)
 
 
 def page(results: list[dict[str, object]]) -> str:
@@ -352,9 +352,9 @@ def main() -> None:
                 sys.stdout.flush()
     if not options.only:
         worst, median = summary(results)
-        about = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version()}
-        about |= {"zlib": zlib.ZLIB_RUNTIME_VERSION, "worst_to_best": worst, "median_shipped_to_bsdiff": median}
-        RESULT.write_text(json.dumps({**about, "pairs": results}, indent=1) + "\n")
+        run_details = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version()}
+        run_details |= {"zlib": zlib.ZLIB_RUNTIME_VERSION, "worst_to_best": worst, "median_shipped_to_bsdiff": median}
+        RESULT.write_text(json.dumps({**run_details, "pairs": results}, indent=1) + "\n")
         PAGE.write_text(page(results))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tests.servers.countersign import environment
 from tests.servers.fork_server import is_forking
-from tests.servers.shell_command import forked_countersign
+from tests.servers.shell_command import fork_countersign
 
 ROOT = Path(__file__).parents[1]
 PORT, RECORDS_PORT = "8480", "8080"
@@ -42,23 +42,23 @@ class CommandOutput(NamedTuple):
 
 def commands(text: str) -> list[DocumentedCommand]:
     """Return every command in the `console` blocks of the document, in order."""
-    found: list[DocumentedCommand] = []
+    commands_found: list[DocumentedCommand] = []
     for block in _BLOCK.findall(text):
         for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             # As in the shell, a backslash at the end of a line continues the command in the next line.
-            line, _, shown = re.sub(r"\\\n", "\\\\\0", piece).partition("\n")
-            found.append(DocumentedCommand(line.replace("\0", "\n"), shown))
-    return found
+            line, _, shown_output = re.sub(r"\\\n", "\\\\\0", piece).partition("\n")
+            commands_found.append(DocumentedCommand(line.replace("\0", "\n"), shown_output))
+    return commands_found
 
 
-def matches(shown: str, printed: str) -> bool:
+def matches_output(shown_output: str, printed_output: str) -> bool:
     """Return whether the printed text is equal to the text in the document. In the document, … matches any text within
     a line.
 
     Lines of progress and the units of rates are ignored, because they depend on the speed of the machine.
     """
-    pattern = re.escape(_RATE.sub("B/s", shown).strip()).replace("…", "[^\n]*?")
-    return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed)).strip()) is not None
+    pattern = re.escape(_RATE.sub("B/s", shown_output).strip()).replace("…", "[^\n]*?")
+    return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed_output)).strip()) is not None
 
 
 def run(
@@ -75,7 +75,7 @@ def run(
         lines += [line, f"echo '{_END}'"]
     variables = {"HOME": str(folder), "TMPDIR": str(folder), **variables}
     variables = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", **variables)
-    with forked_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first_folder:
+    with fork_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first_folder:
         variables["PATH"] = os.pathsep.join((str(first_folder), str(Path(sys.executable).parent), variables["PATH"]))
         shell = subprocess.Popen(
             ["bash", "-c", "\n".join(lines)],
@@ -95,17 +95,19 @@ def run(
     return CommandOutput(output.split(f"{_END}\n"), errors)
 
 
-def differences(tour: list[DocumentedCommand], printed: CommandOutput, port: int, records_port: int = 0) -> list[str]:
+def differences(
+    tour: list[DocumentedCommand], printed_outputs: CommandOutput, port: int, records_port: int = 0
+) -> list[str]:
     """Return each command whose output differs from the output in the document, with its output. If there is such a
     command, the last item is the text from stderr."""
-    found = [
+    different_commands = [
         f"$ {command.line}\n{output}"
-        for command, output in zip(tour, printed.outputs, strict=False)
-        if not matches(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
+        for command, output in zip(tour, printed_outputs.outputs, strict=False)
+        if not matches_output(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
     ]
-    if len(printed.outputs) != len(tour) + 1:
-        found.append(f"{len(tour)} commands, {len(printed.outputs) - 1} ended")
-    return [*found, printed.errors] if found else []
+    if len(printed_outputs.outputs) != len(tour) + 1:
+        different_commands.append(f"{len(tour)} commands, {len(printed_outputs.outputs) - 1} ended")
+    return [*different_commands, printed_outputs.errors] if different_commands else []
 
 
 def documents() -> list[Path]:

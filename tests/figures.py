@@ -30,23 +30,23 @@ def is_full(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> Figures:
     """A dictionary for the numbers that the test counts or measures. The names contain the units."""
-    found: Figures = {}
-    request.node.stash[_figures] = found
-    return found
+    figures_of_test: Figures = {}
+    request.node.stash[_figures] = figures_of_test
+    return figures_of_test
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Reporting:
     """With --full, append the figures of a test that has passed to its results file."""
     report = yield
-    found = item.stash.get(_figures, None)
-    if call.when == "call" and report.passed and found and item.config.getoption("--full"):
+    figures_of_test = item.stash.get(_figures, None)
+    if call.when == "call" and report.passed and figures_of_test and item.config.getoption("--full"):
         line = {
             "commit": commit(),
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
             "python": platform.python_version(),
             "test": item.nodeid,
-            "figures": found,
+            "figures": figures_of_test,
         }
         with _file(item).open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -60,12 +60,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         file = _file(item)
-        if item.nodeid in passed(file, commit()):
+        if item.nodeid in passed_tests(file, commit()):
             item.add_marker(pytest.mark.skip(reason=f"passed at this commit: see {file.relative_to(ROOT)}"))
 
 
 @cache
-def passed(file: Path, at: str) -> frozenset[str]:
+def passed_tests(file: Path, at: str) -> frozenset[str]:
     """Return the tests that have passed at the commit, according to the results file."""
     lines = file.read_text().splitlines() if file.exists() else []
     entries = [json.loads(line) for line in lines]

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from tests.source import Source, dotted
+from tests.source import Source, dotted_name
 
 Complaint = tuple[int, str]
 """A violation of a rule: the line number, and a text with the remedy."""
@@ -128,9 +128,9 @@ def simple_functions(source: Source) -> Iterator[Complaint]:
     is_test = source.path.startswith("tests/")
     for node in _functions(source):
         # The assertions of a test are not counted as branches.
-        found = _complexity(node, skipped=ast.Assert if is_test else ())
-        if found > COMPLEXITY:
-            text = f"{node.name} has complexity {found} of at most {COMPLEXITY}: move a branch to its own function"
+        complexity = _complexity(node, skipped=ast.Assert if is_test else ())
+        if complexity > COMPLEXITY:
+            text = f"{node.name} has complexity {complexity} of at most {COMPLEXITY}: move a branch to its own function"
             yield node.lineno, text
 
 
@@ -142,9 +142,9 @@ _BRANCHES = (
 
 def _complexity(function: Function, skipped: type[ast.AST] | tuple[()] = ()) -> int:
     total = 1
-    rest: list[ast.AST] = list(ast.iter_child_nodes(function))
-    while rest:
-        node = rest.pop()
+    waiting_nodes: list[ast.AST] = list(ast.iter_child_nodes(function))
+    while waiting_nodes:
+        node = waiting_nodes.pop()
         if isinstance(node, Function | ast.ClassDef | ast.Lambda):
             continue
         if isinstance(node, ast.BoolOp):
@@ -153,7 +153,7 @@ def _complexity(function: Function, skipped: type[ast.AST] | tuple[()] = ()) -> 
             total += 1 + len(node.ifs)
         elif isinstance(node, _BRANCHES) and not isinstance(node, skipped):
             total += 1
-        rest += ast.iter_child_nodes(node)
+        waiting_nodes += ast.iter_child_nodes(node)
     return total
 
 
@@ -206,8 +206,8 @@ def _is_built_sql(node: ast.AST) -> bool:
         case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
             return _starts_sql(node) and not _is_constant(node)
         case ast.Call(func=ast.Attribute(attr="format", value=text)):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            return _starts_sql(text) and not all(map(_is_constant, given))
+            call_arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return _starts_sql(text) and not all(map(_is_constant, call_arguments))
         case _:
             return False
 
@@ -215,7 +215,7 @@ def _is_built_sql(node: ast.AST) -> bool:
 def _starts_sql(node: ast.AST) -> bool:
     """Return whether the first part of the text begins an SQL statement."""
     if isinstance(node, ast.JoinedStr):
-        text = "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
+        text = "".join(str(piece.value) if isinstance(piece, ast.Constant) else "x" for piece in node.values)
         return _STATEMENT.match(text) is not None
     if isinstance(node, ast.BinOp):
         return _starts_sql(node.left)
@@ -249,9 +249,9 @@ def restricted_imports(source: Source) -> Iterator[Complaint]:
     for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
-        called = dotted(node.func)
-        if CLOCKS.fullmatch(called) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
-            yield node.lineno, f"{called}(): call kernel.clock or kernel.ids, which tests can replace"
+        called_name = dotted_name(node.func)
+        if CLOCKS.fullmatch(called_name) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
+            yield node.lineno, f"{called_name}(): call kernel.clock or kernel.ids, which tests can replace"
 
 
 def _imports(source: Source) -> Iterator[tuple[int, str]]:
@@ -270,7 +270,7 @@ def broad_catches(source: Source) -> Iterator[Complaint]:
         if isinstance(node, ast.ExceptHandler):
             names = ast.unparse(node.type) if node.type else "BaseException"
             raises = isinstance(node.body[-1], ast.Raise)
-        elif isinstance(node, ast.Call) and dotted(node.func).endswith("suppress"):
+        elif isinstance(node, ast.Call) and dotted_name(node.func).endswith("suppress"):
             names, raises = ast.unparse(node), False
         else:
             continue
@@ -293,42 +293,42 @@ def _does_nothing(node: ast.stmt) -> bool:
 def modules_have_docstrings(source: Source) -> Iterator[Complaint]:
     """Line 1 of a module is a docstring that describes the content in one sentence."""
     docstring = ast.get_docstring(source.tree)
-    first = (docstring or "").partition("\n\n")[0].rstrip()
-    if not docstring or source.tree.body[0].lineno != 1 or not first.endswith((".", ":", "…")):
+    summary = (docstring or "").partition("\n\n")[0].rstrip()
+    if not docstring or source.tree.body[0].lineno != 1 or not summary.endswith((".", ":", "…")):
         yield 1, "line 1 must be a docstring: describe the content of the module in one sentence"
 
 
 def public_names_have_docstrings(source: Source) -> Iterator[Complaint]:
     """Every public class, function and method has a docstring."""
-    rest: list[ast.AST] = [source.tree]
-    while rest:
-        for node in ast.iter_child_nodes(rest.pop()):
+    waiting_nodes: list[ast.AST] = [source.tree]
+    while waiting_nodes:
+        for node in ast.iter_child_nodes(waiting_nodes.pop()):
             if isinstance(node, ast.If | ast.Try | ast.With):
-                rest.append(node)
+                waiting_nodes.append(node)
             if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
                 continue
             marks = " ".join(map(ast.unparse, node.decorator_list))
             if not ast.get_docstring(node) and "overload" not in marks and ".setter" not in marks:
                 yield node.lineno, f"{node.name} has no docstring: describe what it does"
             if isinstance(node, ast.ClassDef):
-                rest.append(node)
+                waiting_nodes.append(node)
 
 
 def no_leftovers(source: Source) -> Iterator[Complaint]:
     """The source contains no reminders, disabled checks, prints or breakpoints."""
     for number, line in enumerate(source.text.splitlines(), 1):
-        if found := _LEFTOVER.search(line):
-            yield number, f"{found[0]}: finish the work, or remove the comment"
+        if leftover := _LEFTOVER.search(line):
+            yield number, f"{leftover[0]}: finish the work, or remove the comment"
     for node in source.nodes:
-        if isinstance(node, ast.Call) and dotted(node.func) in ("print", "breakpoint", "pdb.set_trace"):
-            yield node.lineno, f"{dotted(node.func)}(): use the log, or click.echo"
+        if isinstance(node, ast.Call) and dotted_name(node.func) in ("print", "breakpoint", "pdb.set_trace"):
+            yield node.lineno, f"{dotted_name(node.func)}(): use the log, or click.echo"
 
 
 def names_describe_content(source: Source) -> Iterator[Complaint]:
     """The name of a file or folder is not one of EMPTY_NAMES (utils, helpers, manager, …)."""
-    for part in source.path.removesuffix(".py").split("/"):
-        if part in EMPTY_NAMES:
-            yield 1, f"{part!r} does not describe the content: name the file after what it contains"
+    for path_segment in source.path.removesuffix(".py").split("/"):
+        if path_segment in EMPTY_NAMES:
+            yield 1, f"{path_segment!r} does not describe the content: name the file after what it contains"
 
 
 def nouns_for_modules(source: Source) -> Iterator[Complaint]:

@@ -48,8 +48,8 @@ def needs_more(item: pytest.Item) -> bool:
     PostgreSQL."""
     if item.get_closest_marker("process") or SERVERS & set(getattr(item, "fixturenames", ())):
         return True
-    called = getattr(item, "callspec", None)
-    return called is not None and any(str(param).startswith("postgres") for param in called.params.values())
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and any(str(param).startswith("postgres") for param in callspec.params.values())
 
 
 def refuse_processes(event: str, arguments: tuple[object, ...]) -> None:

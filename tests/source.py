@@ -59,12 +59,12 @@ def sources() -> list[Source]:
     """Return the Python files of the product. The garbage collector ignores them from then on."""
     gc.collect()
     with without_garbage_collection():
-        found = list(python_files("src"))
+        source_files = list(python_files("src"))
         gc.freeze()
-    return found
+    return source_files
 
 
-def dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """Return an expression as a dotted name, such as `datetime.now`. If it begins with something other than a name, the
     result begins with "…"."""
     names: list[str] = []

@@ -19,9 +19,9 @@ BENCH = ROOT / "bench"
 @pytest.fixture
 def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.syspath_prepend(str(BENCH))
-    before = set(sys.modules)
+    modules_before = set(sys.modules)
     yield import_module("guard")
-    for name in set(sys.modules) - before:
+    for name in set(sys.modules) - modules_before:
         if getattr(sys.modules[name], "__file__", None) and str(BENCH) in str(sys.modules[name].__file__):
             del sys.modules[name]
 

@@ -72,13 +72,13 @@ def running(tmp_path: Path) -> Iterator[Running]:
         yield each
 
 
-def test_the_program_of_ones_own_runs(running: Running, tmp_path: Path) -> None:
+def test_the_documented_own_program_runs(running: Running, tmp_path: Path) -> None:
     with httpx.Client(base_url=running.url) as http:
         sign_in = {"username": "alice", "password": "countersign-demo"}
         alice = http.post("/api/auth/login", json=sign_in).json()["token"]
-        asked = {"scopes": ["lead.*"], "label": "assistant"}
+        token_request = {"scopes": ["lead.*"], "label": "assistant"}
         headers = {"Authorization": f"Bearer {alice}"}
-        token = http.post("/api/auth/agent-token", json=asked, headers=headers).json()["token"]
+        token = http.post("/api/auth/agent-token", json=token_request, headers=headers).json()["token"]
     (program,) = blocks("python")
     script = tmp_path / "program.py"
     script.write_text(program.replace(ENDPOINT, f"{running.url}/mcp"))

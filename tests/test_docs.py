@@ -58,9 +58,9 @@ def test_every_command_of_a_page_does_what_the_page_says(name: str, tmp_path: Pa
     tour = docs.commands((docs.ROOT / name).read_text())
     ports = free_port(), free_port()
 
-    printed = docs.run(tour, tmp_path, *ports)
+    printed_output = docs.run(tour, tmp_path, *ports)
 
-    assert not "\n".join(docs.differences(tour, printed, *ports))
+    assert not "\n".join(docs.differences(tour, printed_output, *ports))
 
 
 START = "../README.md#run-the-commands-of-a-page"
@@ -71,27 +71,27 @@ def test_a_page_begins_in_a_folder_of_its_own_and_ends_what_it_starts(name: str)
     page = (docs.ROOT / name).read_text()
     lines = [command.line for command in docs.commands(page)]
 
-    started = [place for place, line in enumerate(lines) if line.endswith("&")]
+    background_lines = [place for place, line in enumerate(lines) if line.endswith("&")]
 
     assert f"]({START})" in page.partition("```console")[0]
     assert 'cd "$(mktemp -d)"' in " ".join(lines[:2])
     assert not [line for line in lines if "umask" in line and not line.startswith("(")]
-    for place in started:
+    for place in background_lines:
         assert "|| ! kill -0 $!" in lines[place + 1], "a wait ends with the server that it waits for"
         assert "kill $!" in lines[place + 2 :]
 
 
 @pytest.mark.parametrize("name", [name for name in RUN if "|| ! kill -0 $!" in (docs.ROOT / name).read_text()])
-def test_a_page_says_that_the_port_is_taken_instead_of_waiting(name: str, tmp_path: Path) -> None:
+def test_a_page_reports_a_port_in_use_instead_of_waiting(name: str, tmp_path: Path) -> None:
     tour = docs.commands((docs.ROOT / name).read_text())
     wait = next(place for place, command in enumerate(tour) if "|| ! kill -0 $!" in command.line)
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken_socket:
+        port = taken_socket.getsockname()[1]
 
-        printed = docs.run(tour[: wait + 1], tmp_path, port, port)
+        printed_output = docs.run(tour[: wait + 1], tmp_path, port, port)
 
-    assert "Error: cannot serve" in printed.outputs[wait]
-    assert f":{port}" in printed.outputs[wait]
+    assert "Error: cannot serve" in printed_output.outputs[wait]
+    assert f":{port}" in printed_output.outputs[wait]
 
 
 def test_the_tutorials_are_among_the_pages_that_are_run() -> None:
@@ -166,9 +166,9 @@ def test_every_term_of_the_glossary_is_used_in_the_source() -> None:
 
 
 def test_the_index_names_each_page_once() -> None:
-    named = re.findall(r"\]\(([^)#]+)\)", (docs.ROOT / "docs/README.md").read_text())
+    named_pages = re.findall(r"\]\(([^)#]+)\)", (docs.ROOT / "docs/README.md").read_text())
 
-    assert sorted(named) == sorted(set(named))
+    assert sorted(named_pages) == sorted(set(named_pages))
 
 
 @pytest.mark.parametrize("name", reference.pages())
@@ -209,8 +209,8 @@ def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
     page = (reference.FOLDER / "problems.md").read_text()
     # The records service responds with {"error": …} without a code. Its error texts are documented with its commands.
     packages = ("countersign.declare", "countersign.store", "countersign.kernel")
-    own = [refusal for refusal in refusals(Refused) if refusal.__module__.startswith(packages)]
+    own_refusals = [refusal for refusal in refusals(Refused) if refusal.__module__.startswith(packages)]
 
-    missing = {refusal.code for refusal in own if f"| `{refusal.code}` |" not in page}
+    missing = {refusal.code for refusal in own_refusals if f"| `{refusal.code}` |" not in page}
 
     assert missing == NEVER_A_PROBLEM.keys()

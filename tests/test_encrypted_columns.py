@@ -59,14 +59,14 @@ def calls_without_own_purpose(text: str) -> list[int]:
 
 def encrypting_modules() -> list[str]:
     """Return every module that encrypts values with the master key."""
-    found: list[str] = []
+    module_names: list[str] = []
     for path in SOURCES.rglob("*.py"):
         name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
         text = path.read_text()
         is_user = "security.encryption import" in text or "security import encryption" in text
         if is_user and name != "countersign.kernel.reencryption" and calls_without_own_purpose(text) != [0]:
-            found.append(name)
-    return sorted(found)
+            module_names.append(name)
+    return sorted(module_names)
 
 
 def test_code_that_encrypts_declares_the_column_and_its_service_lists_it() -> None:
@@ -78,8 +78,8 @@ def test_code_that_encrypts_declares_the_column_and_its_service_lists_it() -> No
         is_listed = any(module.ENCRYPTED_COLUMN is column for column in ALL_COLUMNS)
         assert is_listed, f"{name}: list its ENCRYPTED_COLUMN in encrypted_columns.COLUMNS"
         assert module.ENCRYPTED_COLUMN.purpose == module.PURPOSE
-        others = calls_without_own_purpose(Path(module.__file__ or "").read_text())
-        assert not others, f"{name}: use one purpose for one column"
+        other_calls = calls_without_own_purpose(Path(module.__file__ or "").read_text())
+        assert not other_calls, f"{name}: use one purpose for one column"
 
 
 def test_sealing_for_another_purpose_is_found() -> None:
@@ -133,21 +133,21 @@ class OpenServices:
 
 
 async def _tables_with(database: Database, head: bytes) -> list[str]:
-    found: set[str] = set()
+    tables: set[str] = set()
     for table, statement in await table_checksum.table_reads(database):
         async with aclosing(database.stream(statement)) as batches:
             async for rows in batches:
                 if any(isinstance(value, bytes) and value.startswith(head) for row in rows for value in row):
-                    found.add(table)
-    return sorted(found)
+                    tables.add(table)
+    return sorted(tables)
 
 
 async def open_services(stack: AsyncExitStack, settings: Settings, keys: str) -> OpenServices:
     """Open both services with these master keys until the stack is closed."""
-    given = replace(settings, master_key=keys)
-    store = await stack.enter_async_context(store_app.open_store(given, ROOT_URL, is_loopback=True))
-    service = await stack.enter_async_context(records_app.opened(given, ROOT_URL, is_loopback=True))
-    return OpenServices(given, store, service)
+    service_settings = replace(settings, master_key=keys)
+    store = await stack.enter_async_context(store_app.open_store(service_settings, ROOT_URL, is_loopback=True))
+    service = await stack.enter_async_context(records_app.opened(service_settings, ROOT_URL, is_loopback=True))
+    return OpenServices(service_settings, store, service)
 
 
 async def open_filled_services(stack: AsyncExitStack, settings: Settings) -> OpenServices:
@@ -188,28 +188,30 @@ async def test_every_sealed_value_is_in_a_declared_column(both_services: OpenSer
 
 async def test_only_the_new_key_decrypts_after_a_full_reencryption(both_services: OpenServices) -> None:
     org = (await both_services.store.database.fetch("SELECT id FROM organisation"))[0][0]
-    before = [
+    secrets_before = [
         await signing.ensure_key(both_services.store, org),
         both_services.service.records.secret,
         both_services.store.tokens.ring.jwks(),
     ]
 
-    changed = await both_services.reencrypt(parse_master_key(BOTH, "test"))
-    again = await both_services.reencrypt(parse_master_key(BOTH, "test"))
+    changed_counts = await both_services.reencrypt(parse_master_key(BOTH, "test"))
+    second_counts = await both_services.reencrypt(parse_master_key(BOTH, "test"))
 
-    assert changed == [1] * len(ALL_COLUMNS)
-    assert again == [0] * len(ALL_COLUMNS)
+    assert changed_counts == [1] * len(ALL_COLUMNS)
+    assert second_counts == [0] * len(ALL_COLUMNS)
     assert await both_services.tables_with_key("old") == [[], []]
     async with AsyncExitStack() as stack:
-        after = await open_services(stack, both_services.settings, NEW)
+        services_after = await open_services(stack, both_services.settings, NEW)
         assert [
-            await signing.ensure_key(after.store, org),
-            after.service.records.secret,
-            after.store.tokens.ring.jwks(),
-        ] == before
-        assert {(usage.key_id, usage.unopened) for usage in await after.key_usage(after.store.master)} == {("new", 0)}
-        for database, columns in after.databases:
-            await reencryption.require_keys(database, columns, after.store.master)
+            await signing.ensure_key(services_after.store, org),
+            services_after.service.records.secret,
+            services_after.store.tokens.ring.jwks(),
+        ] == secrets_before
+        assert {
+            (usage.key_id, usage.unopened) for usage in await services_after.key_usage(services_after.store.master)
+        } == {("new", 0)}
+        for database, columns in services_after.databases:
+            await reencryption.require_keys(database, columns, services_after.store.master)
 
 
 async def test_every_missing_key_is_named(both_services: OpenServices) -> None:
@@ -230,20 +232,20 @@ async def test_every_missing_key_is_named(both_services: OpenServices) -> None:
 async def test_a_value_that_cannot_be_decrypted_is_counted_and_not_changed(both_services: OpenServices) -> None:
     database, column = both_services.store.database, store_sealed.COLUMNS[1]
     org = (await database.fetch("SELECT id FROM organisation"))[0][0]
-    other = await _another_organisation(both_services.store)
+    other_org = await _another_organisation(both_services.store)
     async with database.transaction() as transaction:
         await transaction.run("UPDATE signing_key SET sealed = $1 WHERE org_id = $2", b"\x07damaged", org)
     master = parse_master_key(BOTH, "test")
 
-    changed = await reencryption.reencrypt(database, column, master)
+    changed_count = await reencryption.reencrypt(database, column, master)
 
-    assert changed == 1
+    assert changed_count == 1
     assert await reencryption.key_usage(database, column, master) == [
         KeyUsage("signing_key", "", 1, 1),
         KeyUsage("signing_key", "new", 1, 0),
     ]
     await reencryption.require_keys(database, (column,), master)
-    assert (await signing.ensure_key(replace(both_services.store, master=master), other)).private
+    assert (await signing.ensure_key(replace(both_services.store, master=master), other_org)).private
 
 
 async def _another_organisation(store: Store) -> str:
@@ -256,16 +258,18 @@ async def _another_organisation(store: Store) -> str:
 async def test_a_value_changed_during_reencryption_is_not_overwritten(both_services: OpenServices) -> None:
     box = record_events.outbox_of(both_services.service.records)
     column = receivers.ENCRYPTED_COLUMN
-    ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
+    ((value_before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
 
     async with box.database.transaction() as transaction:
         secret = await receivers.rotate(transaction, box, record_events.OWNER, webhook_id)
     async with box.database.transaction() as transaction:
-        changed = await transaction.run(column.replace, before, b"re-encrypted from the previous value", webhook_id)
+        changed_count = await transaction.run(
+            column.replace, value_before, b"re-encrypted from the previous value", webhook_id
+        )
 
-    ((after, _),) = await box.database.fetch(column.page, 1, *column.first_key)
-    assert changed == 0
-    assert receivers.signing_secrets(box.master, bytes(after))[0] == secret
+    ((value_after, _),) = await box.database.fetch(column.page, 1, *column.first_key)
+    assert changed_count == 0
+    assert receivers.signing_secrets(box.master, bytes(value_after))[0] == secret
 
 
 async def test_values_of_many_pages_are_all_found_once(both_services: OpenServices) -> None:
@@ -274,8 +278,8 @@ async def test_values_of_many_pages_are_all_found_once(both_services: OpenServic
         await _add_receiver(box, f"owner {number}")
     master = parse_master_key(BOTH, "test")
 
-    changed = await reencryption.reencrypt(box.database, receivers.ENCRYPTED_COLUMN, master)
+    changed_count = await reencryption.reencrypt(box.database, receivers.ENCRYPTED_COLUMN, master)
 
-    assert changed == 2 * reencryption.BATCH_SIZE + 1
+    assert changed_count == 2 * reencryption.BATCH_SIZE + 1
     usage = await reencryption.key_usage(box.database, receivers.ENCRYPTED_COLUMN, master)
-    assert usage == [KeyUsage("webhook", "new", changed, 0)]
+    assert usage == [KeyUsage("webhook", "new", changed_count, 0)]

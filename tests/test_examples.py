@@ -44,10 +44,10 @@ def test_the_script_for_build_machines_publishes_and_may_be_run_again(store: Run
     build.mkdir()
     (build / "run.sh").write_text("echo sailing\n")
 
-    first, second = push(store, build), push(store, build)
+    first_push, second_push = push(store, build), push(store, build)
 
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    digests = [json.loads(done.stdout.splitlines()[0])["sha256"] for done in (first, second)]
+    assert (first_push.returncode, second_push.returncode) == (0, 0), first_push.stderr + second_push.stderr
+    digests = [json.loads(push_result.stdout.splitlines()[0])["sha256"] for push_result in (first_push, second_push)]
     assert digests[0] == digests[1]
     (build / "run.sh").write_text("echo another\n")
     assert push(store, build).returncode == 5
@@ -62,12 +62,12 @@ def test_the_script_for_build_machines_ends_with_the_exit_code_of_what_failed(st
     assert push(store, build, secret="").returncode == 2
 
 
-def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_else() -> None:
+def test_the_receiver_of_webhooks_accepts_only_signed_and_fresh_messages() -> None:
     secret, port = receivers.new_signing_secret(), free_port()
     body = b'{"id": "e1", "type": "plan.waiting", "subject": "plan/1"}'
-    fresh = receivers.signature_headers([receivers.new_signing_secret(), secret], "e1", clock.now(), body)
+    valid_headers = receivers.signature_headers([receivers.new_signing_secret(), secret], "e1", clock.now(), body)
     old = receivers.signature_headers([secret], "e1", clock.later(clock.now(), seconds=-600), body)
-    forged = receivers.signature_headers([receivers.new_signing_secret()], "e1", clock.now(), body)
+    forged_headers = receivers.signature_headers([receivers.new_signing_secret()], "e1", clock.now(), body)
     command = [sys.executable, docs.ROOT / "examples/webhooks/receiver.py", str(port)]
     variables = environment(WEBHOOK_SECRET=secret)
     quiet = subprocess.DEVNULL
@@ -76,13 +76,16 @@ def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_
             while not answers(port):
                 assert process.poll() is None
             url = f"http://127.0.0.1:{port}/"
-            sent = [httpx.post(url, content=body, headers=headers) for headers in (old, forged, {}, fresh, fresh)]
+            responses = [
+                httpx.post(url, content=body, headers=headers)
+                for headers in (old, forged_headers, {}, valid_headers, valid_headers)
+            ]
         finally:
             process.kill()
-        printed = process.stdout.read() if process.stdout else ""
+        printed_output = process.stdout.read() if process.stdout else ""
 
-    assert [response.status_code for response in sent] == [400, 400, 400, 204, 204]
-    assert printed == "plan.waiting plan/1\n"
+    assert [response.status_code for response in responses] == [400, 400, 400, 204, 204]
+    assert printed_output == "plan.waiting plan/1\n"
 
 
 @pytest.mark.parametrize("secret", [{}, {"WEBHOOK_SECRET": ""}, {"WEBHOOK_SECRET": "the-id-instead"}])

@@ -104,37 +104,37 @@ Violations = dict[str, list[Complaint]]
 def violations_in_tests() -> dict[Rule, Violations]:
     """Return the violations of the rules for tests. The files are read one after the other, so that only one syntax
     tree is in memory."""
-    found: dict[Rule, Violations] = {rule: {} for rule in TEST_RULES}
+    violations: dict[Rule, Violations] = {rule: {} for rule in TEST_RULES}
     with without_garbage_collection():
         for source in python_files("tests"):
             for rule in TEST_RULES:
-                found[rule][source.path] = list(rule(source))
-    return found
+                violations[rule][source.path] = list(rule(source))
+    return violations
 
 
-def unexcused(rule: Rule, found: Violations) -> list[str]:
+def unexcused_violations(rule: Rule, violations: Violations) -> list[str]:
     """Return the violations without an exception, and the exceptions without a violation."""
     excused = EXCEPTIONS.get(rule, {})
     new = [
         f"{path}:{line}: {text}"
-        for path, complaints in found.items()
+        for path, complaints in violations.items()
         if path not in excused
         for line, text in complaints
     ]
-    stale = [path for path in excused if path in found and not found[path]]
+    stale = [path for path in excused if path in violations and not violations[path]]
     return new + [f"{path}: remove its exception, which is no longer needed" for path in stale]
 
 
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=lambda rule: rule.__name__)
 def test_the_source_keeps_the_rule(rule: Rule) -> None:
-    broken = unexcused(rule, {source.path: list(rule(source)) for source in sources()})
+    broken = unexcused_violations(rule, {source.path: list(rule(source)) for source in sources()})
 
     assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
 
 
 @pytest.mark.parametrize("rule", TEST_RULES, ids=lambda rule: rule.__name__)
 def test_the_tests_keep_the_rule(rule: Rule) -> None:
-    broken = unexcused(rule, violations_in_tests()[rule])
+    broken = unexcused_violations(rule, violations_in_tests()[rule])
 
     assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
 
@@ -150,10 +150,10 @@ def shared_writes(files: list[Source]) -> dict[str, set[str]]:
 
 
 def test_a_table_is_written_by_one_folder_alone() -> None:
-    shared = shared_writes(sources())
+    shared_tables = shared_writes(sources())
 
-    assert not {table: folders for table, folders in shared.items() if table not in SHARED_TABLES}
-    assert not SHARED_TABLES.keys() - shared.keys(), "remove the tables that are no longer shared"
+    assert not {table: folders for table, folders in shared_tables.items() if table not in SHARED_TABLES}
+    assert not SHARED_TABLES.keys() - shared_tables.keys(), "remove the tables that are no longer shared"
 
 
 PLANTED: list[tuple[Rule, str, str]] = [
@@ -258,12 +258,12 @@ def test_every_rule_has_a_planted_offence() -> None:
 
 
 def test_a_table_of_two_writers_is_found() -> None:
-    first = Source.of("src/countersign/a/x/y.py", "a = 'INSERT INTO t (b) VALUES ($1)'")
-    second = Source.of("src/countersign/a/z/y.py", "a = 'UPDATE t SET b = $1'")
-    third = Source.of("src/countersign/b/z/y.py", "a = 'UPDATE t SET b = $1'")
+    first_source = Source.of("src/countersign/a/x/y.py", "a = 'INSERT INTO t (b) VALUES ($1)'")
+    second_source = Source.of("src/countersign/a/z/y.py", "a = 'UPDATE t SET b = $1'")
+    other_source = Source.of("src/countersign/b/z/y.py", "a = 'UPDATE t SET b = $1'")
 
-    assert shared_writes([first, second]) == {"a/t": {"src/countersign/a/x", "src/countersign/a/z"}}
-    assert not shared_writes([first, third, third]), "each service has a database of its own"
+    assert shared_writes([first_source, second_source]) == {"a/t": {"src/countersign/a/x", "src/countersign/a/z"}}
+    assert not shared_writes([first_source, other_source, other_source]), "each service has a database of its own"
 
 
 # The contracts ------------------------------------------------------------------------------------
@@ -280,9 +280,9 @@ def lint_imports(folder: Path, config: Path) -> "subprocess.CompletedProcess[str
 
 
 def test_the_import_contracts_are_kept() -> None:
-    done = lint_imports(ROOT / "src", ROOT / ".importlinter")
+    result = lint_imports(ROOT / "src", ROOT / ".importlinter")
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
@@ -304,13 +304,13 @@ def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, impor
     with (tmp_path / "countersign" / importer).open("a") as file:
         file.write(f"\nimport {imported}\n")
 
-    done = lint_imports(tmp_path, ROOT / ".importlinter")
+    result = lint_imports(tmp_path, ROOT / ".importlinter")
 
-    assert done.returncode == 1
-    assert "BROKEN" in done.stdout
+    assert result.returncode == 1
+    assert "BROKEN" in result.stdout
 
 
-def unresolved(text: str) -> list[str]:
+def unresolved_imports(text: str) -> list[str]:
     """Return the names that a script or its functions import from this repository and that do not exist."""
     imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
     imported = [
@@ -335,12 +335,12 @@ def is_importable(module: str, name: str) -> bool:
 @pytest.mark.parametrize("folder", ["bench", "tools", "examples"])
 def test_a_script_outside_the_package_imports_what_is_there(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
-        assert not unresolved(path.read_text()), path
+        assert not unresolved_imports(path.read_text()), path
 
 
 @pytest.mark.parametrize("module", ["countersign.kernel.gone", "countersign.settings"])
 def test_a_planted_import_of_a_missing_module_is_found(module: str) -> None:
-    assert unresolved(f"def fill():\n    from {module} import gone\n") == [f"{module}.gone"]
+    assert unresolved_imports(f"def fill():\n    from {module} import gone\n") == [f"{module}.gone"]
 
 
 # The repository -----------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ REGISTRY = re.compile(r"://[a-z.-]*(pypi|pythonhosted|npmjs|debian)\.|--(find-li
 LOCAL_ADDRESSES = {"a path of one machine": LOCAL_PATH, "the address of a package registry": REGISTRY}
 
 
-def tracked() -> list[Path]:
+def tracked_files() -> list[Path]:
     """Return every file that git tracks, or nothing outside a git repository."""
     result = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     return [ROOT / name for name in result.stdout.split("\0") if name and (ROOT / name).is_file()]
@@ -359,13 +359,15 @@ def tracked() -> list[Path]:
 
 def addresses(text: str) -> list[str]:
     """Return the addresses in the text that are valid on only one machine or for only one package registry."""
-    return [f"{name}: {found[0]!r}" for name, pattern in LOCAL_ADDRESSES.items() if (found := pattern.search(text))]
+    return [f"{name}: {matched[0]!r}" for name, pattern in LOCAL_ADDRESSES.items() if (matched := pattern.search(text))]
 
 
 def test_tracked_files_name_no_machine_and_no_registry() -> None:
-    found = {str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked()}
+    addresses_by_path = {
+        str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked_files()
+    }
 
-    assert not {path: texts for path, texts in found.items() if texts}
+    assert not {path: texts for path, texts in addresses_by_path.items() if texts}
 
 
 @pytest.mark.parametrize(

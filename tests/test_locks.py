@@ -30,8 +30,8 @@ def installed_locked_packages() -> Locked:
     systems."""
     lock = (ROOT / "requirements/dev.txt").read_text()
     pinned = re.findall(r"^([a-z0-9.-]+)==([^\s;]+)", lock, re.MULTILINE)
-    here = {canonicalize_name(distribution.metadata["Name"]) for distribution in metadata.distributions()}
-    return {name: version for name, version in pinned if canonicalize_name(name) in here}
+    installed_names = {canonicalize_name(distribution.metadata["Name"]) for distribution in metadata.distributions()}
+    return {name: version for name, version in pinned if canonicalize_name(name) in installed_names}
 
 
 def requirements_of(name: str, extras: Iterable[str] = ("",)) -> list[Requirement]:

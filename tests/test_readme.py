@@ -30,8 +30,8 @@ def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, 
     # The second demonstration is seeded and not copied, so that its keys differ from the keys of the first.
     for is_copied in (True, False):
         with demonstration(settings={"COUNTERSIGN_JOB_WORKERS": "1"}, copies_demonstration=is_copied):
-            printed = docs.run(tour, tmp_path, *ports, **packages)
-            faults += docs.differences(tour, printed, *ports)
+            printed_output = docs.run(tour, tmp_path, *ports, **packages)
+            faults += docs.differences(tour, printed_output, *ports)
         docs.run([DocumentedCommand("countersign reset --yes --data data && rm -rf build/tour", "")], tmp_path, *ports)
 
     assert len(tour) >= 20
@@ -41,21 +41,21 @@ def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, 
 
 
 def test_a_changed_output_is_noticed() -> None:
-    assert docs.matches("a … c\n", "a b c")
-    assert not docs.matches("a … c\n", "a b d")
-    assert not docs.matches("a … c\n", "a\nb c")
-    assert not docs.matches("", "something")
+    assert docs.matches_output("a … c\n", "a b c")
+    assert not docs.matches_output("a … c\n", "a b d")
+    assert not docs.matches_output("a … c\n", "a\nb c")
+    assert not docs.matches_output("", "something")
 
 
 def test_a_slow_transfer_is_no_difference() -> None:
-    shown = "a.whl: … KiB\na.whl: done, … KiB in …, … MiB/s\n"
+    documented = "a.whl: … KiB\na.whl: done, … KiB in …, … MiB/s\n"
     slow = "a.whl: 9.0 KiB\na.whl: 41% of 9.0 KiB, 700 B/s, 0:07 left\na.whl: 90% of 9.0 KiB, 0 B/s\n"
     end = "a.whl: done, 9.0 KiB in 0:12, 0.8 KiB/s\n"
 
-    assert docs.matches(shown, slow + end)
-    assert not docs.matches(shown, slow)
-    assert not docs.matches(shown, slow + end.replace("KiB in", "MiB in"))
-    assert not docs.matches(shown, "a.whl: 41% of the bytes\n" + slow + end)
+    assert docs.matches_output(documented, slow + end)
+    assert not docs.matches_output(documented, slow)
+    assert not docs.matches_output(documented, slow + end.replace("KiB in", "MiB in"))
+    assert not docs.matches_output(documented, "a.whl: 41% of the bytes\n" + slow + end)
 
 
 def test_a_command_that_ends_the_shell_is_noticed(tmp_path: Path) -> None:

@@ -33,16 +33,16 @@ def test_the_file_may_be_anywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("item", fields(Settings), ids=lambda item: item.name)
-def test_an_empty_setting_is_an_unset_one_wherever_it_is_written(tmp_path: Path, item: Field[object]) -> None:
+def test_an_empty_setting_is_unset_in_every_source(tmp_path: Path, item: Field[object]) -> None:
     (tmp_path / "countersign.toml").write_text(f'{item.name} = ""\n')
     variable = f"COUNTERSIGN_{item.name.upper()}"
-    given = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
+    file_settings = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
 
-    loaded = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **given})
-    explained = {setting.variable: setting for setting in explain({variable: ""}, **given)}
+    loaded = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **file_settings})
+    explained = {setting.variable: setting for setting in explain({variable: ""}, **file_settings)}
 
-    assert loaded == Settings(**given)
-    if item.name not in given:
+    assert loaded == Settings(**file_settings)
+    if item.name not in file_settings:
         assert explained[variable].source == "default"
 
 
@@ -89,7 +89,7 @@ def test_yes_has_several_spellings(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "named"),
+    ("environment", "named_variable"),
     [
         ({"COUNTERSIGN_RATE_PERSON": "many"}, "COUNTERSIGN_RATE_PERSON"),
         ({"COUNTERSIGN_RATE_PERSON": "-1"}, "COUNTERSIGN_RATE_PERSON"),
@@ -97,8 +97,8 @@ def test_yes_has_several_spellings(word: str) -> None:
         ({"COUNTERSIGN_CONFIG": "nowhere.toml"}, "nowhere.toml"),
     ],
 )
-def test_a_value_that_cannot_be_used_is_named(environment: dict[str, str], named: str) -> None:
-    with pytest.raises(BadSetting, match=named):
+def test_a_value_that_cannot_be_used_is_named(environment: dict[str, str], named_variable: str) -> None:
+    with pytest.raises(BadSetting, match=named_variable):
         load(environment)
 
 
@@ -130,9 +130,9 @@ def test_every_setting_is_explained_with_its_source_and_no_secret_is_shown() -> 
     assert lines["COUNTERSIGN_RATE_PERSON"].source == "environment"
     assert lines["COUNTERSIGN_RATE_TOKEN"].source == "default"
     assert all(line.meaning for line in lines.values())
-    shown = " ".join(line.shown for line in lines.values())
-    assert "very secret" not in shown
-    assert "hidden" not in shown
+    all_values = " ".join(line.shown for line in lines.values())
+    assert "very secret" not in all_values
+    assert "hidden" not in all_values
 
 
 def test_every_setting_has_an_effect() -> None:
@@ -146,7 +146,7 @@ def test_every_setting_has_an_effect() -> None:
     assert unused == []
 
 
-def test_a_word_that_a_setting_does_not_know_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_value_of_a_setting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_DOWNLOADS must be proxy or redirect, not 'redirct'"):
         load({"COUNTERSIGN_DOWNLOADS": "redirct"}, data=str(tmp_path))
 
@@ -156,15 +156,15 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
     file.write_text("postgresql://countersign:hush@db/countersign\n")
 
     loaded = load({"COUNTERSIGN_DATABASE_URL_FILE": str(file)}, data=str(tmp_path))
-    shown = {setting.variable: setting for setting in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
+    lines = {setting.variable: setting for setting in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
 
     assert loaded.database_url == "postgresql://countersign:hush@db/countersign"
-    assert shown["COUNTERSIGN_DATABASE_URL"].source == "environment's file"
-    assert "hush" not in shown["COUNTERSIGN_DATABASE_URL"].shown
+    assert lines["COUNTERSIGN_DATABASE_URL"].source == "environment's file"
+    assert "hush" not in lines["COUNTERSIGN_DATABASE_URL"].shown
 
 
 @pytest.mark.parametrize(
-    ("environment", "named"),
+    ("environment", "named_variable"),
     [
         ({"COUNTERSIGN_SMTP_URL_FILE": "missing"}, "COUNTERSIGN_SMTP_URL_FILE: missing cannot be read as the user "),
         (
@@ -173,11 +173,13 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
         ),
     ],
 )
-def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(environment: dict[str, str], named: str) -> None:
+def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(
+    environment: dict[str, str], named_variable: str
+) -> None:
     with pytest.raises(BadSetting) as refusal:
         load(environment)
 
-    assert named in str(refusal.value)
+    assert named_variable in str(refusal.value)
 
 
 def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:

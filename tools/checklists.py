@@ -84,7 +84,7 @@ def _totals(requirement_rows: list[Row]) -> str:
 
 
 def _evidence(row: Row) -> str:
-    reason = [_linked(row.reason)] if row.reason else []
+    reason = [_link_pages(row.reason)] if row.reason else []
     return "<br>".join([*reason, *_tests(row)])
 
 
@@ -94,7 +94,7 @@ def _tests(row: Row) -> Iterator[str]:
         yield f"[`{name}`](../../{path})"
 
 
-def _linked(reason: str) -> str:
+def _link_pages(reason: str) -> str:
     """Return the reason with links to the pages that it names, relative to docs/reference."""
     return re.sub(r"docs/([\w/-]+)\.md", r"[\1](../\1.md)", reason)
 

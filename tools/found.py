@@ -43,7 +43,7 @@ def newest(file: Path) -> dict[str, list[Line]]:
     return lines_by_name
 
 
-def combined(lines: Sequence[Line]) -> Iterator[str]:
+def combine_figures(lines: Sequence[Line]) -> Iterator[str]:
     """Yield each figure with its name, combined over all variants."""
     values: dict[str, list[object]] = defaultdict(list)
     for line in lines:
@@ -70,7 +70,7 @@ def section(file: Path) -> Iterator[str]:
         path, _, name = test.partition("::")
         test_link = f"[{name.removeprefix('test_').replace('_', ' ')}](../../{path})"
         commits = ", ".join(sorted({line.commit for line in lines}))
-        last_date, figures = max(line.when for line in lines), "; ".join(combined(lines))
+        last_date, figures = max(line.when for line in lines), "; ".join(combine_figures(lines))
         yield f"| {test_link} | {len(lines)} | {commits} | {last_date} | {figures} |"
     yield ""
 

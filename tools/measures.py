@@ -146,7 +146,7 @@ def walk_from(start: str, edges: dict[str, list[str]], seen_modules: set[str]) -
     return finished
 
 
-def tangled_siblings(modules: dict[str, Module]) -> int:
+def count_tangled_folders(modules: dict[str, Module]) -> int:
     """Return the number of folders whose direct children (files and folders) import each other in a cycle. This is the
     rule acyclic_siblings of import-linter, applied to runtime imports."""
     parents = {name.rsplit(".", 1)[0] for name in modules if "." in name}
@@ -248,7 +248,7 @@ def docstrings(modules: dict[str, Module]) -> tuple[int, int]:
     return documented, total
 
 
-def annotated(modules: dict[str, Module]) -> tuple[int, int]:
+def count_annotated(modules: dict[str, Module]) -> tuple[int, int]:
     """Return the number of functions with annotations for all parameters and the result, and the number of
     functions."""
     fully_annotated = total = 0
@@ -282,7 +282,7 @@ def smells(modules: dict[str, Module]) -> dict[str, int]:
     return counts
 
 
-def duplicated_share(modules: dict[str, Module]) -> float:
+def duplicate_percentage(modules: dict[str, Module]) -> float:
     """Return the percentage of code lines that belong to a sequence of WINDOW lines which occurs at least twice. Blank
     lines, imports and comments are ignored. Only exact copies are found."""
     places: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
@@ -334,10 +334,10 @@ def main() -> None:
     modules = read_modules(options.package, options.skip)
     resolve_imports(modules)
     sizes = {m.name: len(m.lines) for m in modules.values()}
-    real = {name: size for name, size in sizes.items() if size > 10}
+    real_sizes = {name: size for name, size in sizes.items() if size > 10}
     function_list = list(functions(modules))
     documented, public_count = docstrings(modules)
-    fully_annotated, count = annotated(modules)
+    fully_annotated, count = count_annotated(modules)
     loops, wide_loops = cycles(modules, includes_hidden=False), cycles(modules, includes_hidden=True)
     test_lines = sum(len(p.read_text(errors="replace").splitlines())
                      for folder in options.tests for p in folder.rglob("*.py"))
@@ -350,8 +350,8 @@ def main() -> None:
     figures = {
         "files": len(sizes),
         "lines": sum(sizes.values()),
-        "lines per file, median (files > 10 lines)": percentile(list(real.values()), 0.5),
-        "lines per file, p95": percentile(list(real.values()), 0.95),
+        "lines per file, median (files > 10 lines)": percentile(list(real_sizes.values()), 0.5),
+        "lines per file, p95": percentile(list(real_sizes.values()), 0.95),
         "lines per file, median (all files)": percentile(list(sizes.values()), 0.5),
         "files under 60 lines": sum(size < 60 for size in sizes.values()),
         "modules named by a participle": complaints(modules, house.nouns_for_modules),
@@ -371,12 +371,12 @@ def main() -> None:
         "modules in import circles (runtime)": sum(map(len, loops)),
         "largest circle": max(map(len, loops), default=0),
         "modules in circles, hidden imports too": sum(map(len, wide_loops)),
-        "folders whose children are tangled": tangled_siblings(modules),
+        "folders whose children are tangled": count_tangled_folders(modules),
         "public names with docstring, per cent": round(100 * documented / max(1, public_count)),
-        "modules with docstring, per cent": round(100 * introduced / max(1, len(real))),
+        "modules with docstring, per cent": round(100 * introduced / max(1, len(real_sizes))),
         "fully annotated functions, per cent": round(100 * fully_annotated / max(1, count)),
         "test lines / code lines": round(test_lines / max(1, sum(sizes.values())), 2),
-        "duplicated lines, per cent": round(duplicated_share(modules), 1),
+        "duplicated lines, per cent": round(duplicate_percentage(modules), 1),
         **smells(modules),
     }
     if options.json:

@@ -288,7 +288,7 @@ def _shape_name(shape: object) -> str:
     if shape is None:
         return ""
     if isinstance(shape, OneOf):
-        return " or ".join(_shape_name(part) for part in shape)
+        return " or ".join(_shape_name(member) for member in shape)
     if isinstance(shape, type) and shape in UNNAMED:
         return UNNAMED[shape]
     return f"`{re.sub(r'[a-z_.]+[.]', '', getattr(shape, '__name__', '') if isinstance(shape, type) else str(shape))}`"

@@ -39,11 +39,11 @@ def schema() -> str:
     tables: dict[str, list[str]] = {}
     for engine, statements in by_engine.items():
         for (table, name), statement in statements.items():
-            is_common = all(others.get((table, name)) == statement for others in by_engine.values())
+            is_common = all(statements.get((table, name)) == statement for statements in by_engine.values())
             if is_common and engine != ENGINES[0]:
                 continue
-            shown = statement if is_common else f"-- only: {engine}\n{statement}-- end\n"
-            tables.setdefault(table, []).append(shown)
+            statement_text = statement if is_common else f"-- only: {engine}\n{statement}-- end\n"
+            tables.setdefault(table, []).append(statement_text)
     return HEAD + "".join("\n" + "".join(statements) for statements in tables.values())
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from playwright.async_api import Browser
 
 from tests.browser.work.conftest import Desk
-from tests.servers.chromium import PROGRAMS, launched
+from tests.servers.chromium import PROGRAMS, launch_chromium
 from tests.servers.countersign import Running, served
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -48,7 +48,7 @@ async def main() -> None:
     if program is None:
         raise SystemExit("Chromium is not installed (Debian: apt install chromium)")
     with TemporaryDirectory() as folder, served(Path(folder, "data"), "--demo", service="both") as services:
-        async with launched(program) as browser:
+        async with launch_chromium(program) as browser:
             await take(browser, services)
 
 

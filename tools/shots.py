@@ -23,10 +23,10 @@ from playwright.async_api import TimeoutError as WaitTimeout
 
 from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
 from tests.browser.store.places import FORMS, STORE
-from tests.browser.visits import Place, Visitor, settled
+from tests.browser.visits import Place, Visitor, wait_until_loaded
 from tests.browser.work.conftest import Caller, Desk
 from tests.browser.work.places import WORK
-from tests.servers.chromium import PROGRAMS, launched
+from tests.servers.chromium import PROGRAMS, launch_chromium
 from tests.servers.countersign import Running, served
 
 VIEWS = {"1440-light": (1440, 900), "1440-dark": (1440, 900), "768-light": (768, 1024), "390-light": (390, 844)}
@@ -72,7 +72,8 @@ def all_pages() -> list[Shot]:
         for place in STORE
     ]
     forms = [Shot("store", place, "") for place in FORMS]
-    work = [Shot("work", place, "root" if place.name.startswith(("users", "roles")) else "alice") for place in WORK]
+    of_root = ("users", "roles", "data-map")
+    work = [Shot("work", place, "root" if place.name.startswith(of_root) else "alice") for place in WORK]
     return [*store, *forms, *(each._replace(person="") if each.place.name == "sign-in" else each for each in work)]
 
 
@@ -116,7 +117,7 @@ HAS_COUNTS = """() => (innerWidth < 900
 """A JavaScript condition: the sidebar and the tabs of views show the numbers of records, which appear later."""
 
 
-def compared_heights(references: Path | None) -> dict[str, int]:
+def reference_heights(references: Path | None) -> dict[str, int]:
     """Map the names of our pictures to the heights of their reference pictures."""
     heights: dict[str, int] = {}
     for reference in references.glob("*.png") if references else ():
@@ -138,11 +139,11 @@ async def take(page: Page, shot: Shot, ids: dict[str, str], folder: Path, height
         await page.emulate_media(color_scheme="dark" if view.endswith("dark") else "light", reduced_motion="reduce")
         await page.goto(path)
         await page.wait_for_selector("h1", state="attached")
-        await settled(page, Visitor(""))
+        await wait_until_loaded(page, Visitor(""))
         for selector in shot.place.presses:
             if await page.locator(selector).count() and await page.locator(selector).first.is_visible():
                 await page.locator(selector).first.click()
-        await settled(page, Visitor(""))
+        await wait_until_loaded(page, Visitor(""))
         await page.wait_for_function(HAS_COUNTS)
         await load_pictures(page)
         page_height = await page.evaluate("document.documentElement.scrollHeight")
@@ -196,7 +197,7 @@ async def take_all(
     """Take every page, with one browser context for each service and person. Print the pages that cannot be taken."""
     desk = Desk(services)
     ids = record_ids(desk)
-    async with launched(program) as browser:
+    async with launch_chromium(program) as browser:
         page_by_person: dict[tuple[str, str], Page] = {}
         for shot in pages:
             key = (shot.service, shot.person)
@@ -225,7 +226,7 @@ async def main() -> None:
     with TemporaryDirectory() as folder:
         data = Path(folder, "data")
         with served(data, "--demo", service="both", settings=settings, copies_demonstration=False) as services:
-            await take_all(services, pages, program, options.to, compared_heights(options.reference))
+            await take_all(services, pages, program, options.to, reference_heights(options.reference))
     sheets = write_sheets(options.to, options.reference) if options.reference else []
     print(f"{len(pages)} pages in {len(VIEWS)} views and {len(sheets)} sheets are in {options.to}")
 

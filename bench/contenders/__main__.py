@@ -59,8 +59,8 @@ def main() -> None:
 
     @asynccontextmanager
     async def application(_worker: Worker, _listener: Listener) -> AsyncGenerator[ASGIApp]:
-        async with _application(config) as made:
-            yield made
+        async with _application(config) as bound_application:
+            yield bound_application
 
     server.run(Server([Program(application, Listener("bench", "127.0.0.1", config.port))]))
 

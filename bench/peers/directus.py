@@ -7,7 +7,7 @@ from pathlib import Path
 
 import harness
 import msgspec
-from processes import Worker, listening, pinned
+from processes import Worker, listening, pin_prefix
 
 from peers import installed
 from peers.peer import (
@@ -104,7 +104,7 @@ def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     folder.mkdir()
     environment = {**installed.with_node(node), **SETTINGS, **_files(location, folder, url), "PORT": str(port)}
     installed.run([node, program, "bootstrap"], seconds=300, environment=environment)
-    command = [*pinned(location.cores.worker), node, program, "start"]
+    command = [*pin_prefix(location.cores.worker), node, program, "start"]
     log = location.folder / f"directus-{location.database}.log"
     with listening(command, port, log=log, environment=environment) as worker:
         owner = _set_up(worker)

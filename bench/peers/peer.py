@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import records_seed
-from processes import Cluster, Cores, Worker, pinned
+from processes import Cluster, Cores, Worker, pin_prefix
 
 STAGE, ORDER, LIMIT = "new", "expected_revenue_minor", 100
 COLUMNS = ("id", *records_seed.values_of(0, ""))
@@ -61,7 +61,7 @@ Serving = Callable[[Place, Sequence[int]], AbstractContextManager[Peer]]
 
 def gunicorn_command(python: str | Path, location: Place, port: int) -> list[str | Path]:
     """The command that serves the WSGI application named by its next argument, with one worker on the worker's core."""
-    command: list[str | Path] = [*pinned(location.cores.worker), python, "-m", "gunicorn"]
+    command: list[str | Path] = [*pin_prefix(location.cores.worker), python, "-m", "gunicorn"]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--worker-class", "gthread"]
     return [*command, "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
 

@@ -83,7 +83,7 @@ def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     command = gunicorn_command(python, location, port)
     log = location.folder / f"tryton-{location.database}.log"
     with listening([*command, "trytond.application:app"], port, log=log, environment=environment) as worker:
-        call, owner = _signed_in(worker)
+        call, owner = _administrator_requests(worker)
         fill_table(location, url, "lead", COLUMNS, rows(location.leads, owner))
         domain = [["stage", "=", STAGE]]
         page = call("model.lead.page", domain, LIMIT, [[ORDER, "ASC"], ["id", "ASC"]], SHOWN)
@@ -110,7 +110,7 @@ def _set_up(location: Place, python: Path, url: str) -> Mapping[str, str]:
     return environment
 
 
-def _signed_in(worker: Worker) -> tuple[Callable[..., bytes], int]:
+def _administrator_requests(worker: Worker) -> tuple[Callable[..., bytes], int]:
     """What makes requests that call a method with arguments, in the name of the administrator; whose id."""
 
     def request(method: str, *arguments: object, **headers: str) -> bytes:

@@ -36,7 +36,7 @@ async def work(url: str, token: str, model: Model) -> str:
                 return step.text
             await asyncio.sleep(step.after_s)
             result = await carry_out(client, step)
-            print(f"{step.tool} {shortened(step.arguments)}\n  {result.status}: {shortened(result.told)}")
+            print(f"{step.tool} {shorten(step.arguments)}\n  {result.status}: {shorten(result.told)}")
     return f"gave up after {MAX_STEPS} steps"
 
 
@@ -48,11 +48,11 @@ async def carry_out(client: Client, step: Call) -> Result:
         return Result("unknown", error.error.message)
     if answer.is_error:
         return Result("refused", "".join(getattr(block, "text", "") for block in answer.content))
-    told: dict[str, Any] = answer.structured_content or {}
-    return Result(str(told["status"]), told)
+    tool_answer: dict[str, Any] = answer.structured_content or {}
+    return Result(str(tool_answer["status"]), tool_answer)
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """A value on one line of a terminal."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 150 else f"{text[:150]}…"
@@ -63,11 +63,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="An agent that works leads, and proposes what needs a person.")
     parser.add_argument("url", help="the MCP endpoint, http://127.0.0.1:8080/mcp")
     parser.add_argument("--wait", type=int, default=300, metavar="S", help="how long to wait for a person's decision")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     token = os.environ.get("COUNTERSIGN_AGENT_TOKEN")
     if not token:
         sys.exit("set COUNTERSIGN_AGENT_TOKEN to the agent's token")
-    print(asyncio.run(work(given.url, token, RuleBased(given.wait))))
+    print(asyncio.run(work(arguments.url, token, RuleBased(arguments.wait))))
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ class RuleBased:
 
 def day(wait_s: int) -> Generator[Call, Any, str]:
     """Two leads of one contact: work the first, propose to delete the other, and wait for what a person says."""
-    listed: Result = yield Call("lead__list", {"order": [{"field": "title"}]})
-    pair = of_one_contact(listed.value)
+    lead_list: Result = yield Call("lead__list", {"order": [{"field": "title"}]})
+    pair = of_one_contact(lead_list.value)
     if pair is None:
         return "No contact has two new leads: nothing to do."
     lead, double = pair
@@ -72,14 +72,14 @@ def day(wait_s: int) -> Generator[Call, Any, str]:
     # The address is a placeholder: where personal text belongs it becomes the address, anywhere else it is refused.
     token = lead["contact_email"]
     yield Call("lead__update", {"id": lead["id"], "notes": f"Write to {token} on Monday."})
-    refused: Result = yield Call("lead__update", {"id": lead["id"], "title": f"Ask {token}"})
+    refused_update: Result = yield Call("lead__update", {"id": lead["id"], "title": f"Ask {token}"})
 
-    proposed: Result = yield Call("lead__delete", {"id": double["id"], "cascade": True})
-    if proposed.status != "approval_required":
-        return f"Expected to propose, but: {proposed.told}"
-    plan_id = proposed.told["plan_id"]
+    proposed_deletion: Result = yield Call("lead__delete", {"id": double["id"], "cascade": True})
+    if proposed_deletion.status != "approval_required":
+        return f"Expected to propose, but: {proposed_deletion.told}"
+    plan_id = proposed_deletion.told["plan_id"]
     state = yield from decision(plan_id, wait_s)
-    return f"Worked lead {lead['id']} (a token in its title: {refused.told}). Plan {plan_id} is {state}."
+    return f"Worked lead {lead['id']} (a token in its title: {refused_update.told}). Plan {plan_id} is {state}."
 
 
 def decision(plan_id: str, wait_s: int) -> Generator[Call, Any, str]:
@@ -93,12 +93,12 @@ def decision(plan_id: str, wait_s: int) -> Generator[Call, Any, str]:
 
 def of_one_contact(leads: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Two new leads of the same contact, known by equal tokens: nobody has to see the address for that."""
-    seen: dict[str, dict[str, Any]] = {}
+    contacts_by_email: dict[str, dict[str, Any]] = {}
     for lead in leads:
         email = lead["contact_email"]
         if lead["stage"] != "new" or email is None:
             continue
-        if email in seen:
-            return seen[email], lead
-        seen[email] = lead
+        if email in contacts_by_email:
+            return contacts_by_email[email], lead
+        contacts_by_email[email] = lead
     return None

@@ -27,15 +27,15 @@ def discover(http: httpx.Client, base: str) -> tuple[dict[str, Any], dict[str, A
     match = re.search(r'resource_metadata="([^"]+)"', refused_response.headers.get("www-authenticate", ""))
     if refused_response.status_code != 401 or match is None:
         raise Stopped(f"{base} does not say how agents come in ({refused_response.status_code})")
-    resource = answered(http.get(match[1]))
+    resource = require_answer(http.get(match[1]))
     issuer = resource["authorization_servers"][0]
-    server = answered(http.get(f"{issuer}/.well-known/oauth-authorization-server"))
+    server = require_answer(http.get(f"{issuer}/.well-known/oauth-authorization-server"))
     if server["issuer"] != issuer:
         raise Stopped(f"{issuer} says it is {server['issuer']}")
     return resource, server
 
 
-def confirmed(resource: dict[str, Any], email: str, *, is_sure: bool) -> bool:
+def ask_for_confirmation(resource: dict[str, Any], email: str, *, is_sure: bool) -> bool:
     """Whether the person wants the agent to register there: they are told the name and the scopes first."""
     print(f"The store calls itself {resource['resource_name']} ({resource['resource']}).")
     print(f"Its scopes are: {', '.join(resource['scopes_supported'])}; not every one is for agents.")
@@ -43,25 +43,25 @@ def confirmed(resource: dict[str, Any], email: str, *, is_sure: bool) -> bool:
     return is_sure or input("Shall I? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def claimed(http: httpx.Client, server: dict[str, Any], email: str) -> str:
+def claim_registration(http: httpx.Client, server: dict[str, Any], email: str) -> str:
     """The assertion of the registration, once the person has confirmed it."""
     endpoints = server["agent_auth"]
     body = {"method": "service_auth", "email": email, "scope": WANTED}
-    registered = answered(http.post(endpoints["identity_endpoint"], json=body))
-    claim = registered["claim"]
+    registration = require_answer(http.post(endpoints["identity_endpoint"], json=body))
+    claim = registration["claim"]
     print(f"Please open {claim['verification_uri']}\nand type the code {claim['user_code']}", flush=True)
     pause_s, ends_s = claim["interval"], time.monotonic() + claim["expires_in"]
     while time.monotonic() < ends_s:
         time.sleep(pause_s)
-        poll = http.post(endpoints["claim_endpoint"], json={"claim_token": registered["claim_token"]})
+        poll = http.post(endpoints["claim_endpoint"], json={"claim_token": registration["claim_token"]})
         if poll.status_code == 429:
             pause_s = int(poll.headers["retry-after"])
-        elif answered(poll)["status"] == "claimed":
+        elif require_answer(poll)["status"] == "claimed":
             return poll.json()["identity_assertion"]
     raise Stopped("nobody confirmed in time")
 
 
-def answered(response: httpx.Response) -> dict[str, Any]:
+def require_answer(response: httpx.Response) -> dict[str, Any]:
     """The answer's object; a refusal ends the work with what the store says of it."""
     if response.is_success:
         return response.json()
@@ -76,25 +76,25 @@ def main() -> None:
     parser.add_argument("--email", required=True, help="the person's address at the store")
     parser.add_argument("--yes", action="store_true", help="the person has agreed already")
     parser.add_argument("--keep", action="store_true", help="do not revoke the token at the end")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with httpx.Client(timeout=30, headers={"User-Agent": "store-agent/1.0 (example)"}) as http:
         try:
-            resource, server = discover(http, given.base)
-            if not confirmed(resource, given.email, is_sure=given.yes):
+            resource, server = discover(http, arguments.base)
+            if not ask_for_confirmation(resource, arguments.email, is_sure=arguments.yes):
                 raise Stopped("not without your yes")
-            assertion = claimed(http, server, given.email)
+            assertion = claim_registration(http, server, arguments.email)
             body = {"grant_type": JWT_BEARER, "assertion": assertion}
-            token = answered(http.post(server["token_endpoint"], json=body))["access_token"]
-            library = http.get(f"{given.base}/library", headers={"Authorization": f"Bearer {token}"})
-            for product in answered(library):
+            token = require_answer(http.post(server["token_endpoint"], json=body))["access_token"]
+            library = http.get(f"{arguments.base}/library", headers={"Authorization": f"Bearer {token}"})
+            for product in require_answer(library):
                 print(f"{product['slug']}: {product['title']}")
-            if not given.keep:
+            if not arguments.keep:
                 http.post(server["revocation_endpoint"], data={"token": token, "token_type_hint": "access_token"})
                 print("The token is revoked.")
         except Stopped as reason:
             sys.exit(str(reason))
         except httpx.HTTPError as error:
-            sys.exit(f"{given.base} does not answer: {error}")
+            sys.exit(f"{arguments.base} does not answer: {error}")
 
 
 if __name__ == "__main__":

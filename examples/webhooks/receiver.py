@@ -19,22 +19,22 @@ LARGEST = 65_536
 
 
 def verified(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-    """The event in the body, if it was signed with the secret within the last five minutes; else ValueError."""
+    """Return the event in the body. Raise ValueError unless it was signed with the secret in the last five minutes."""
     message, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
     if abs(time.time() - int(timestamp)) > TOLERANCE_S:
         raise ValueError("too old, or from the future")
     key = base64.b64decode(secret.removeprefix("whsec_"))
-    signed = b".".join((message.encode(), timestamp.encode(), body))
-    wanted = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
-    # Several signatures, while a secret is being changed; one of them is by ours.
-    given = headers["webhook-signature"].split()
-    if not any(hmac.compare_digest(wanted.encode(), signature.encode()) for signature in given):
+    signed_bytes = b".".join((message.encode(), timestamp.encode(), body))
+    expected_signature = "v1," + base64.b64encode(hmac.digest(key, signed_bytes, hashlib.sha256)).decode()
+    # During a change of the secret there are several signatures, and one of them is made with our secret.
+    signatures = headers["webhook-signature"].split()
+    if not any(hmac.compare_digest(expected_signature.encode(), signature.encode()) for signature in signatures):
         raise ValueError("signed by somebody else")
     return json.loads(body)
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Takes events by POST."""
+    """Accepts events by POST."""
 
     seen: ClassVar[set[str]] = set()
 

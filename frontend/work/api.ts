@@ -81,6 +81,8 @@ export interface Field {
   sortable?: false;
   /** Whether agents get a placeholder token for it, unless their token shows it in clear. */
   is_personal?: boolean;
+  /** The beginning of its placeholder tokens: "EMAIL" for `EMAIL_12`. Null if it is not personal. */
+  token_label?: string | null;
   /** For money: the currency of the installation, if it is set. */
   currency?: string | null;
 }

@@ -30,6 +30,7 @@ const Record = lazyComponent(async () => (await import("./pages/record")).Record
 const Approvals = lazyComponent(async () => (await import("./pages/approvals")).Approvals);
 const Agents = lazyComponent(async () => (await import("./pages/agents")).Agents);
 const Users = lazyComponent(async () => (await import("./pages/users")).Users);
+const DataMap = lazyComponent(async () => (await import("./pages/data_map")).DataMap);
 const Audit = lazyComponent(async () => (await import("./pages/audit")).Audit);
 const AuditEntry = lazyComponent(async () => (await import("./pages/audit_entry")).AuditEntry);
 const Account = lazyComponent(async () => (await import("./pages/account")).Account);
@@ -92,6 +93,7 @@ mount(
     { template: "/approvals", page: () => <RequireSignIn page={(meta) => <Approvals meta={meta} />} /> },
     { template: "/agents", page: () => <RequireSignIn page={(meta) => <Agents meta={meta} />} /> },
     { template: "/users", page: () => <RequireSignIn page={(meta) => <Users meta={meta} />} /> },
+    { template: "/data", page: () => <RequireSignIn page={(meta) => <DataMap meta={meta} />} /> },
     { template: "/dashboard", page: () => <RequireSignIn page={(meta) => <Dashboard meta={meta} />} /> },
     { template: "/connect", page: () => <RequireSignIn page={(meta) => <Connect meta={meta} />} /> },
     { template: "/account", page: () => <RequireSignIn page={(meta) => <Account meta={meta} />} /> },

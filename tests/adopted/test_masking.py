@@ -50,7 +50,8 @@ async def test_an_agent_over_mcp_and_http_sees_tokens_alone(shop: Shop) -> None:
         assert MARK not in each.text
         assert len(set(TOKEN.findall(each.text))) == 3, each.text
     known = {each["id"] for each in commands.json()["commands"] if each["id"].startswith("customer.")}
-    assert known == {f"customer.{name}" for name in ("get", "list", "search", "export", "count_by")}
+    names = ("get", "list", "search", "export", "count_by", "related", "series")
+    assert known == {f"customer.{name}" for name in names}
     lines = next(each for each in meta.json()["models"] if each["name"] == "line")
     assert {each["name"]: each.get("sortable") for each in lines["fields"]} == {
         "order": None, "title": False, "number": None

@@ -308,6 +308,7 @@ CREATE OPERATOR = (FUNCTION = never, LEFTARG = varchar, RIGHTARG = text);
 CREATE FUNCTION never(size, size) RETURNS boolean LANGUAGE sql AS 'SELECT false';
 CREATE OPERATOR = (FUNCTION = never, LEFTARG = size, RIGHTARG = size);
 CREATE FUNCTION to_char(date, text) RETURNS text LANGUAGE sql AS $$SELECT '1999-09-09'$$;
+CREATE FUNCTION date_trunc(text, date) RETURNS timestamptz LANGUAGE sql AS $$SELECT '1999-09-09'::timestamptz$$;
 CREATE FUNCTION "left"(text, integer) RETURNS text LANGUAGE sql AS $$SELECT 'planted'$$;
 CREATE FUNCTION lower(text) RETURNS text LANGUAGE sql AS $$SELECT 'planted'$$;
 CREATE FUNCTION round(numeric) RETURNS numeric LANGUAGE sql AS 'SELECT 888::numeric';
@@ -332,7 +333,10 @@ async def test_functions_and_operators_that_others_plant_are_not_used(
         found = await shop.inside.value(root, "note", "search", filter=by_title)
         contained = [{"field": "title", "op": "contains", "value": "l"}]
         containing = await shop.inside.value(root, "note", "search", filter=contained)
+        july = {"date": "day", "from": "2026-06-29", "to": "2026-07-05", "step": "week", "fn": "sum", "field": "parts"}
+        by_week = await shop.inside.value(root, "note", "series", **july)
 
+    assert by_week["points"] == [{"at": "2026-06-29", "value": 3}]
     assert {**small, "id": "", "revision": 0} == {
         **{"id": "", "revision": 0, "title": "S", "balance_minor": 500, "at": "2026-07-01T10:00:00.000Z"},
         **{"day": "2026-07-01", "parts": 3},

@@ -45,9 +45,9 @@ def parameters(cases: list[ArchiveCase]) -> list[ParameterSet]:
     Raises:
         ValueError: two cases have one name.
     """
-    twice = [name for name, count in Counter(case.id for case in cases).items() if count > 1]
-    if twice:
-        raise ValueError(f"two cases are called {twice}")
+    repeated_ids = [name for name, count in Counter(case.id for case in cases).items() if count > 1]
+    if repeated_ids:
+        raise ValueError(f"two cases are called {repeated_ids}")
     return [pytest.param(case, id=case.id) for case in cases]
 
 
@@ -63,7 +63,7 @@ def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profil
     assert words <= RULES.keys() | {"unknown"}, f"no rules: {words - RULES.keys()}"
     target = tmp_path / "watched" / "deeper" / "target"
     target.parent.mkdir(parents=True)
-    before = paths_below(tmp_path)
+    paths_before = paths_below(tmp_path)
 
     with pytest.raises((ArchiveRefused, ArchiveUnknown)) as reading:
         drain(data, limits, case.name)
@@ -72,7 +72,7 @@ def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profil
 
     assert rule_of(reading.value) in words
     assert rule_of(extracting.value) == rule_of(reading.value)
-    assert paths_below(tmp_path) == before
+    assert paths_below(tmp_path) == paths_before
 
 
 def rule_of(error: ArchiveRefused | ArchiveUnknown) -> str:
@@ -82,10 +82,10 @@ def rule_of(error: ArchiveRefused | ArchiveUnknown) -> str:
 
 def drain(data: bytes, limits: Limits = LIMITS, name: str = "") -> dict[str, tuple[str, int, bytes]]:
     """The whole tree: for each path its kind, its mode, and its bytes or target."""
-    found: dict[str, tuple[str, int, bytes]] = {}
+    entries_by_path: dict[str, tuple[str, int, bytes]] = {}
     for entry, pieces in read(io.BytesIO(data), limits, name=name):
-        assert entry.path not in found
+        assert entry.path not in entries_by_path
         content = b"".join(pieces)
         assert entry.kind != "file" or entry.size == len(content)
-        found[entry.path] = entry.kind, entry.mode, entry.target.encode() if entry.kind == "link" else content
-    return found
+        entries_by_path[entry.path] = entry.kind, entry.mode, entry.target.encode() if entry.kind == "link" else content
+    return entries_by_path

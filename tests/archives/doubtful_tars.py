@@ -196,9 +196,9 @@ OVERRIDE = [
 ]
 
 
-def desync(told: int, by_pax: int, behind: bytes) -> bytes:
+def desync(size_in_header: int, by_pax: int, behind: bytes) -> bytes:
     """A file with different sizes in ustar and PAX, and another archive in the bytes that only one of them skips."""
-    return archive(pax((b"size", b"%d" % by_pax)), header(b"f", told), behind, file(b"last"))
+    return archive(pax((b"size", b"%d" % by_pax)), header(b"f", size_in_header), behind, file(b"last"))
 
 
 DESYNC = [
@@ -208,7 +208,7 @@ DESYNC = [
         "pax and ustar sizes", "pax smaller", "pax-size", lambda: desync(2 * len(HIDDEN), len(HIDDEN), 2 * HIDDEN)
     ),
     ArchiveCase(
-        "pax and ustar sizes", "one byte in one block", "pax-size", lambda: desync(6, 5, tars.padded(b"hello\n"))
+        "pax and ustar sizes", "one byte in one block", "pax-size", lambda: desync(6, 5, tars.pad_block(b"hello\n"))
     ),
     ArchiveCase(
         "pax and ustar sizes",
@@ -297,7 +297,7 @@ SPARSE = [
                 (b"GNU.sparse.name", b"../evil"),
                 (b"GNU.sparse.realsize", b"1000000"),
             ),
-            file(b"f", tars.padded(b"1\n0\n6\n") + b"hello\n"),
+            file(b"f", tars.pad_block(b"1\n0\n6\n") + b"hello\n"),
         ),
     ),
     ArchiveCase(

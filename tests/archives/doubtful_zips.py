@@ -22,14 +22,14 @@ A, B, C = (ZipEntry(letter, letter.upper()) for letter in (b"a", b"b", b"c"))
 PACKED = ZipEntry(b"a", b"hello " * 20, DEFLATED)
 
 
-def zip_of_one(item: ZipEntry = A, **rest: object) -> bytes:
+def zip_of_one(item: ZipEntry = A, **options: object) -> bytes:
     """An archive of one entry, with some fields replaced."""
-    return archive(replace(item, **rest))
+    return archive(replace(item, **options))
 
 
-def whole(*items: ZipEntry, **rest: object) -> bytes:
+def archive_of(*items: ZipEntry, **options: object) -> bytes:
     """An archive of these items, with something unusual in the whole."""
-    return ZipArchive(items, **rest).written()
+    return ZipArchive(items, **options).written()
 
 
 MISMATCHES = [
@@ -102,10 +102,10 @@ TRUTH = DEFLATED_A.fields()
 
 
 def zip_with_descriptor(
-    crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **rest: bool
+    crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **options: bool
 ) -> bytes:
     """An entry whose descriptor has these numbers."""
-    return zip_of_one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **rest))
+    return zip_of_one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **options))
 
 
 DESCRIPTORS = [
@@ -166,9 +166,9 @@ DESCRIPTORS = [
 ]
 
 
-def wide(local: bytes = b"", central: bytes = b"", **rest: object) -> bytes:
+def wide(local: bytes = b"", central: bytes = b"", **options: object) -> bytes:
     """An entry with Zip64 extra fields in the local and the central header."""
-    return archive(replace(A, local_extra=local, extra=central, **rest))
+    return archive(replace(A, local_extra=local, extra=central, **options))
 
 
 FULL = {"size": FF32, "packed": FF32}
@@ -178,7 +178,7 @@ ZIP64 = [
         "zip64 confusion",
         "full numbers without a record",
         "zip64",
-        lambda: whole(A, end=EndRecord(size=FF32, offset=FF32)),
+        lambda: archive_of(A, end=EndRecord(size=FF32, offset=FF32)),
     ),
     ArchiveCase(
         "zip64 confusion",
@@ -230,57 +230,62 @@ ZIP64 = [
         "zip64 extra-field",
         lambda: archive(replace(A, extra=zips.extra_field(1, bytes(16), length=64), local=FULL, central=FULL)),
     ),
-    ArchiveCase("zip64 confusion", "an end of FF without a record", "zip64 split", lambda: whole(A, end=zips.ALL_FF)),
+    ArchiveCase(
+        "zip64 confusion", "an end of FF without a record", "zip64 split", lambda: archive_of(A, end=zips.ALL_FF)
+    ),
     ArchiveCase(
         "zip64 confusion",
         "a locator to elsewhere",
         "zip64",
-        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(at=0)),
+        lambda: archive_of(A, end=zips.WIDE, end_64=Zip64EndRecord(at=0)),
     ),
     ArchiveCase(
         "zip64 confusion",
         "a locator beyond the end",
         "zip64",
-        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(at=1 << 40)),
+        lambda: archive_of(A, end=zips.WIDE, end_64=Zip64EndRecord(at=1 << 40)),
     ),
     ArchiveCase(
         "zip64 confusion",
         "a gap before the locator",
         "zip64 gap",
-        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(gap=b"\x00")),
+        lambda: archive_of(A, end=zips.WIDE, end_64=Zip64EndRecord(gap=b"\x00")),
     ),
     ArchiveCase(
         "zip64 confusion",
         "another count in the wide record",
         "zip64 directory-size zip-end entry-count",
-        lambda: whole(A, B, end_64=Zip64EndRecord(here=1, total=1)),
+        lambda: archive_of(A, B, end_64=Zip64EndRecord(here=1, total=1)),
     ),
     ArchiveCase(
         "zip64 confusion",
         "another offset in the wide record",
         "zip64 directory-size zip-end entry-count",
-        lambda: whole(A, B, end_64=Zip64EndRecord(offset=0)),
+        lambda: archive_of(A, B, end_64=Zip64EndRecord(offset=0)),
     ),
     ArchiveCase(
-        "zip64 confusion", "two disks", "zip64 split", lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(disks=2))
+        "zip64 confusion",
+        "two disks",
+        "zip64 split",
+        lambda: archive_of(A, end=zips.WIDE, end_64=Zip64EndRecord(disks=2)),
     ),
     ArchiveCase(
         "zip64 confusion",
         "a length of the record that lies",
         "zip64 gap",
-        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(length=4000)),
+        lambda: archive_of(A, end=zips.WIDE, end_64=Zip64EndRecord(length=4000)),
     ),
     ArchiveCase(
         "zip64 confusion",
         "a record in a record",
         "zip64",
-        lambda: whole(A, end=zips.WIDE, end_64=Zip64EndRecord(sector=b"PK\x06\x06" + bytes(52))),
+        lambda: archive_of(A, end=zips.WIDE, end_64=Zip64EndRecord(sector=b"PK\x06\x06" + bytes(52))),
     ),
     ArchiveCase(
         "zip64 confusion",
         "a locator without a record",
         "zip64 gap",
-        lambda: whole(A, after_directory=b"PK\x06\x07" + struct.pack("<IQI", 0, 0, 1)),
+        lambda: archive_of(A, after_directory=b"PK\x06\x07" + struct.pack("<IQI", 0, 0, 1)),
     ),
 ]
 
@@ -359,7 +364,7 @@ AROUND = [
         "bytes before",
         "with true offsets",
         "leading-data",
-        lambda: whole(A, prefix=b"MZ" + bytes(30)),
+        lambda: archive_of(A, prefix=b"MZ" + bytes(30)),
         is_only_strict=True,
         name="build.zip",
     ),
@@ -370,15 +375,17 @@ AROUND = [
         lambda: b"MZ" + bytes(30) + archive(A),
         name="build.zip",
     ),
-    ArchiveCase("bytes before", "a marker of spanning", "leading-data gap split", lambda: whole(A, prefix=b"PK00")),
+    ArchiveCase(
+        "bytes before", "a marker of spanning", "leading-data gap split", lambda: archive_of(A, prefix=b"PK00")
+    ),
     ArchiveCase(
         "bytes before",
         "the other marker of spanning",
         "leading-data gap split",
-        lambda: whole(A, prefix=zips.DESCRIPTOR),
+        lambda: archive_of(A, prefix=zips.DESCRIPTOR),
     ),
     ArchiveCase("bytes before", "between two entries", "gap", lambda: archive(A, replace(B, before=b"hidden"))),
-    ArchiveCase("bytes before", "before the directory", "gap", lambda: whole(A, between=b"hidden")),
+    ArchiveCase("bytes before", "before the directory", "gap", lambda: archive_of(A, between=b"hidden")),
     ArchiveCase(
         "bytes before", "an entry that is not listed", "gap", lambda: ZipArchive([A, B], listed=[(A, 0)]).written()
     ),
@@ -390,30 +397,32 @@ AROUND = [
     ),
     ArchiveCase("bytes after", "junk", "trailing-data", lambda: archive(A) + b"junk"),
     ArchiveCase("bytes after", "one NUL", "trailing-data zip-end", lambda: archive(A) + b"\x00"),
-    ArchiveCase("bytes after", "behind the directory", "gap leading-data", lambda: whole(A, after_directory=b"hidden")),
+    ArchiveCase(
+        "bytes after", "behind the directory", "gap leading-data", lambda: archive_of(A, after_directory=b"hidden")
+    ),
     ArchiveCase(
         "bytes after",
         "a comment longer than told",
         "trailing-data zip-end",
-        lambda: whole(A, end=EndRecord(comment=b"four", comment_length=2)),
+        lambda: archive_of(A, end=EndRecord(comment=b"four", comment_length=2)),
     ),
     ArchiveCase(
         "bytes after",
         "a comment shorter than told",
         "zip-end truncated trailing-data",
-        lambda: whole(A, end=EndRecord(comment=b"four", comment_length=9)),
+        lambda: archive_of(A, end=EndRecord(comment=b"four", comment_length=9)),
     ),
     ArchiveCase(
         "bytes after",
         "an end within the comment",
         "zip-end zip-comment trailing-data",
-        lambda: whole(A, end=EndRecord(comment=whole(B)[-22:])),
+        lambda: archive_of(A, end=EndRecord(comment=archive_of(B)[-22:])),
     ),
     ArchiveCase(
         "polyglots",
         "an archive within the comment",
         "zip-end zip-comment trailing-data gap",
-        lambda: whole(A, end=EndRecord(comment=whole(B, shift=len(archive(A))))),
+        lambda: archive_of(A, end=EndRecord(comment=archive_of(B, shift=len(archive(A))))),
     ),
     ArchiveCase(
         "polyglots",
@@ -425,21 +434,21 @@ AROUND = [
         "polyglots",
         "two archives with true offsets",
         "leading-data gap zip-end trailing-data directory-size entry-count",
-        lambda: archive(A) + whole(B, shift=len(archive(A))),
+        lambda: archive(A) + archive_of(B, shift=len(archive(A))),
     ),
     ArchiveCase(
         "polyglots",
         "a PDF before",
         "leading-data gap directory-size zip-end entry-count",
-        lambda: PDF + whole(A, shift=len(PDF)),
+        lambda: PDF + archive_of(A, shift=len(PDF)),
     ),
-    ArchiveCase("polyglots", "a tar before", "two-formats", lambda: TAR + whole(A, shift=len(TAR))),
+    ArchiveCase("polyglots", "a tar before", "two-formats", lambda: TAR + archive_of(A, shift=len(TAR))),
     ArchiveCase("polyglots", "an entry that looks like tar", "two-formats", lambda: _tar_and_zip()),
     ArchiveCase(
         "polyglots",
         "a program before",
         "leading-data",
-        lambda: b"\x7fELF" + bytes(60) + whole(A, shift=64),
+        lambda: b"\x7fELF" + bytes(60) + archive_of(A, shift=64),
         is_only_strict=True,
         name="build.zip",
     ),
@@ -447,10 +456,12 @@ AROUND = [
         "bytes before",
         "a directory of another archive",
         "gap leading-data directory-size zip-end entry-count",
-        lambda: whole(A, prefix=B.listed(0)),
+        lambda: archive_of(A, prefix=B.listed(0)),
     ),
     ArchiveCase("local and central", "a disk", "split", lambda: zip_of_one(central={"disk": 1})),
-    ArchiveCase("local and central", "the last disk", "split", lambda: whole(A, end=EndRecord(disk=1, start_disk=1))),
+    ArchiveCase(
+        "local and central", "the last disk", "split", lambda: archive_of(A, end=EndRecord(disk=1, start_disk=1))
+    ),
     ArchiveCase(
         "local and central",
         "a comment longer than there",
@@ -464,7 +475,7 @@ AROUND = [
 def _tar_and_zip() -> bytes:
     """A tar whose first file's bytes are a zip, which counts its offsets from the start of the tar."""
     head = tars.header(b"PK\x03\x04", 4096)
-    return head + whole(A, shift=len(head)) + tars.END
+    return head + archive_of(A, shift=len(head)) + tars.END
 
 
 CASES = [*MISMATCHES, *DESCRIPTORS, *ZIP64, *UNICODE, *AROUND]

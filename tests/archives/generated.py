@@ -124,8 +124,8 @@ _TAR_PARTS: tuple[Callable[[random.Random, UniqueNames, Tree], bytes], ...] = (
 )
 
 
-def _two(first: bytes, second: bytes) -> Callable[[random.Random, UniqueNames, Tree], bytes]:
-    return lambda rng, names, tree: first + second + _file(rng, names, tree)
+def _two(data_before: bytes, data_after: bytes) -> Callable[[random.Random, UniqueNames, Tree], bytes]:
+    return lambda rng, names, tree: data_before + data_after + _file(rng, names, tree)
 
 
 _TAR_TRICKS: dict[str, Callable[[random.Random, UniqueNames, Tree], bytes]] = {
@@ -206,7 +206,7 @@ _ZIP_TRICKS: dict[str, Callable[[bytes, bytes], ZipEntry]] = {
     "a size of more": lambda name, data: ZipEntry(name, data, DEFLATED, central={"size": len(data) + 9}),
     "another offset": lambda name, data: ZipEntry(name, data, central={"offset": 1}),
     "bytes that belong to nothing": lambda name, data: ZipEntry(name, data, before=b"between"),
-    "bytes behind a stream": lambda name, data: ZipEntry(name, data, DEFLATED, packed=zips.deflated(data) + b"more"),
+    "bytes behind a stream": lambda name, data: ZipEntry(name, data, DEFLATED, packed=zips.deflate(data) + b"more"),
     "another name in an extra field": lambda name, data: ZipEntry(
         name, data, extra=zips.unicode_path(name, b"other-" + name)
     ),

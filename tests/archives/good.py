@@ -62,7 +62,7 @@ ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
         lambda: archive(
             replace(
                 ZipEntry(method=DEFLATED, descriptor=True),
-                descriptor_bytes=zips.descriptor(0x363A3020, len(zips.deflated(b"hello\n")), 6, signed=False),
+                descriptor_bytes=zips.descriptor(0x363A3020, len(zips.deflate(b"hello\n")), 6, signed=False),
             )
         ),
         HELLO,
@@ -98,7 +98,7 @@ ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
 }
 
 
-def gzipped(data: bytes) -> bytes:
+def gzip_file(data: bytes) -> bytes:
     """The usual gzip file."""
     return GzipMember(data).written()
 
@@ -187,7 +187,7 @@ TARS: dict[str, tuple[Callable[[], bytes], Tree]] = {
         lambda: tars.archive(file(b"i.tar", SMALL), file(b"i.zip", INNER)),
         {"i.tar": ("file", SMALL), "i.zip": ("file", INNER)},
     ),
-    "gzip": (lambda: gzipped(SMALL), HELLO),
+    "gzip": (lambda: gzip_file(SMALL), HELLO),
     "gzip with a name": (lambda: GzipMember(SMALL, 8, b"a.tar\x00").written(), HELLO),
     "xz": (lambda: lzma.compress(SMALL), HELLO),
     "xz of several blocks' checks": (lambda: lzma.compress(SMALL, check=lzma.CHECK_SHA256), HELLO),
@@ -196,7 +196,7 @@ TARS: dict[str, tuple[Callable[[], bytes], Tree]] = {
         lambda: zstd.compress(SMALL, options={zstd.CompressionParameter.checksum_flag: 1}),
         HELLO,
     ),
-    "an empty tar in gzip": (lambda: gzipped(bytes(10240)), {}),
+    "an empty tar in gzip": (lambda: gzip_file(bytes(10240)), {}),
 }
 
 EMPTY_NAMES = {
@@ -215,7 +215,7 @@ COMPATIBLE: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "no permission in zip": (lambda: archive(ZipEntry(mode=0o100000)), HELLO),
     "two slashes": (lambda: tars.archive(file(b"d//a.txt")), {"d/a.txt": ("file", b"hello\n")}),
     "decomposed names": (lambda: archive(ZipEntry("e\u0301".encode(), b"1")), {"e\u0301": ("file", b"1")}),
-    "gzip of two members": (lambda: gzipped(SMALL[:700]) + gzipped(SMALL[700:]), HELLO),
+    "gzip of two members": (lambda: gzip_file(SMALL[:700]) + gzip_file(SMALL[700:]), HELLO),
     "xz of two streams": (lambda: lzma.compress(SMALL[:700]) + lzma.compress(SMALL[700:]), HELLO),
     "zstd of two frames": (lambda: zstd.compress(SMALL[:700]) + zstd.compress(SMALL[700:]), HELLO),
     "a global header of owners": (

@@ -14,7 +14,7 @@ from tests.archives.doubtful_tars import PLAIN
 from tests.archives.tars import GzipMember, archive, file
 
 
-def gzipped(*members: GzipMember | bytes) -> bytes:
+def gzip_members(*members: GzipMember | bytes) -> bytes:
     """Members and other bytes, one after another."""
     return b"".join(member if isinstance(member, bytes) else member.written() for member in members)
 
@@ -43,7 +43,7 @@ def zstd_with_window(exponent: int) -> bytes:
 SKIPPABLE = struct.pack("<II", 0x184D2A50, 4) + b"hide"
 FNAME, FEXTRA, FHCRC = 8, 4, 2
 CASES = [
-    ArchiveCase("ratio bomb", "gzip", "ratio", lambda: gzipped(GzipMember(BOMB)), SCALED),
+    ArchiveCase("ratio bomb", "gzip", "ratio", lambda: gzip_members(GzipMember(BOMB)), SCALED),
     ArchiveCase("ratio bomb", "xz", "ratio", lambda: lzma.compress(BOMB), SCALED),
     ArchiveCase("ratio bomb", "zstd", "ratio", lambda: zstd.compress(BOMB), SCALED),
     ArchiveCase(
@@ -57,12 +57,14 @@ CASES = [
         "ratio bomb",
         "gzip at the usual limits",
         "ratio",
-        lambda: gzipped(GzipMember(archive(file(b"f", bytes(72 << 20))))),
+        lambda: gzip_members(GzipMember(archive(file(b"f", bytes(72 << 20))))),
     ),
-    ArchiveCase("lying sizes", "gzip's check sum", "compression checksum", lambda: gzipped(replace(GOOD, crc=1))),
-    ArchiveCase("lying sizes", "gzip's length", "checksum size compression", lambda: gzipped(replace(GOOD, size=1))),
-    ArchiveCase("lying sizes", "gzip cut", "truncated compression", lambda: gzipped(GOOD)[:-9]),
-    ArchiveCase("lying sizes", "gzip cut in its end", "truncated compression", lambda: gzipped(GOOD)[:-1]),
+    ArchiveCase("lying sizes", "gzip's check sum", "compression checksum", lambda: gzip_members(replace(GOOD, crc=1))),
+    ArchiveCase(
+        "lying sizes", "gzip's length", "checksum size compression", lambda: gzip_members(replace(GOOD, size=1))
+    ),
+    ArchiveCase("lying sizes", "gzip cut", "truncated compression", lambda: gzip_members(GOOD)[:-9]),
+    ArchiveCase("lying sizes", "gzip cut in its end", "truncated compression", lambda: gzip_members(GOOD)[:-1]),
     ArchiveCase("lying sizes", "xz cut", "truncated compression", lambda: lzma.compress(PLAIN)[:-1]),
     ArchiveCase("lying sizes", "zstd cut", "truncated compression", lambda: zstd.compress(PLAIN)[:-1]),
     ArchiveCase(
@@ -71,22 +73,26 @@ CASES = [
         "checksum compression",
         lambda: lzma.compress(PLAIN)[:40] + b"\xff" + lzma.compress(PLAIN)[41:],
     ),
-    ArchiveCase("bytes after", "gzip, junk", "trailing-data compression", lambda: gzipped(GOOD, b"junk")),
-    ArchiveCase("bytes after", "gzip, zeros", "trailing-data compression", lambda: gzipped(GOOD, bytes(100))),
+    ArchiveCase("bytes after", "gzip, junk", "trailing-data compression", lambda: gzip_members(GOOD, b"junk")),
+    ArchiveCase("bytes after", "gzip, zeros", "trailing-data compression", lambda: gzip_members(GOOD, bytes(100))),
     ArchiveCase(
-        "bytes after", "gzip, another member", "concatenated", lambda: gzipped(GOOD, GOOD), is_only_strict=True
+        "bytes after", "gzip, another member", "concatenated", lambda: gzip_members(GOOD, GOOD), is_only_strict=True
     ),
     ArchiveCase(
-        "bytes after", "gzip, an empty member", "concatenated", lambda: gzipped(GOOD, EMPTY), is_only_strict=True
+        "bytes after", "gzip, an empty member", "concatenated", lambda: gzip_members(GOOD, EMPTY), is_only_strict=True
     ),
     ArchiveCase(
-        "bytes after", "gzip, an empty member first", "concatenated", lambda: gzipped(EMPTY, GOOD), is_only_strict=True
+        "bytes after",
+        "gzip, an empty member first",
+        "concatenated",
+        lambda: gzip_members(EMPTY, GOOD),
+        is_only_strict=True,
     ),
     ArchiveCase(
         "bytes after",
         "gzip, one archive in two members",
         "concatenated",
-        lambda: gzipped(GzipMember(PLAIN[:700]), GzipMember(PLAIN[700:])),
+        lambda: gzip_members(GzipMember(PLAIN[:700]), GzipMember(PLAIN[700:])),
         is_only_strict=True,
     ),
     ArchiveCase("bytes after", "xz, junk", "trailing-data compression", lambda: lzma.compress(PLAIN) + b"junk"),
@@ -105,24 +111,24 @@ CASES = [
     ),
     ArchiveCase("bytes before", "zstd, hidden bytes", "unknown", lambda: SKIPPABLE + zstd.compress(PLAIN)),
     ArchiveCase(
-        "bytes after", "gzip, junk in the archive", "trailing-data", lambda: gzipped(GzipMember(PLAIN + b"junk"))
+        "bytes after", "gzip, junk in the archive", "trailing-data", lambda: gzip_members(GzipMember(PLAIN + b"junk"))
     ),
     ArchiveCase(
-        "bytes after", "gzip, flags that are reserved", "compression", lambda: gzipped(replace(GOOD, flags=0x20))
+        "bytes after", "gzip, flags that are reserved", "compression", lambda: gzip_members(replace(GOOD, flags=0x20))
     ),
     ArchiveCase(
         "bytes after",
         "gzip, a wrong sum of the header",
         "compression checksum",
-        lambda: gzipped(replace(GOOD, flags=FHCRC, after_header=b"\x00\x00")),
+        lambda: gzip_members(replace(GOOD, flags=FHCRC, after_header=b"\x00\x00")),
     ),
     ArchiveCase("windows", "xz, 4 GiB", "window", lambda: xz_with_window(40)),
     ArchiveCase("windows", "xz, 1.5 GiB", "window", lambda: xz_with_window(37)),
     ArchiveCase("windows", "zstd, 2 GiB", "window", lambda: zstd_with_window(21)),
     ArchiveCase("windows", "zstd, 2**41 bytes", "window", lambda: zstd_with_window(31)),
-    ArchiveCase("timeout", "gzip", "too-slow", lambda: gzipped(GzipMember(BOMB)), replace(LIMITS, seconds=0)),
-    ArchiveCase("nested archives", "gzip in gzip", "unknown", lambda: gzipped(GzipMember(gzipped(GOOD)))),
+    ArchiveCase("timeout", "gzip", "too-slow", lambda: gzip_members(GzipMember(BOMB)), replace(LIMITS, seconds=0)),
+    ArchiveCase("nested archives", "gzip in gzip", "unknown", lambda: gzip_members(GzipMember(gzip_members(GOOD)))),
     ArchiveCase(
-        "nested archives", "zip in gzip", "unknown", lambda: gzipped(GzipMember(zips.archive(zips.ZipEntry())))
+        "nested archives", "zip in gzip", "unknown", lambda: gzip_members(GzipMember(zips.archive(zips.ZipEntry())))
     ),
 ]

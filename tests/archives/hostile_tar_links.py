@@ -190,7 +190,7 @@ CASES = [
             link(b"l", b"d").replace(
                 header(b"l", kind=b"2", target=b"d", mode=0o777), header(b"l", 6, b"2", target=b"d", mode=0o777)
             ),
-            tars.padded(b"hidden"),
+            tars.pad_block(b"hidden"),
         ),
     ),
     ArchiveCase(

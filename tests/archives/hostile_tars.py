@@ -1,4 +1,4 @@
-"""Hostile tar archives: paths in each way to write one, links, kinds, modes, sizes and numbers."""
+"""Hostile tar archives: their paths in each of three formats, links, kinds, modes, sizes and numbers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,12 +9,12 @@ from tests.archives.names import NAMES, NamesCase
 from tests.archives.tars import GNU, V7, archive, base256, file, folder, hard, header, link, long, octal, pax
 
 SEGMENT = b"d" * 247
-Told = Callable[[bytes, bytes], bytes]
-"""Writes a file; the first argument is its name."""
+MemberWriter = Callable[[bytes, bytes], bytes]
+"""Returns the bytes of a file in an archive. The arguments are its name and its content."""
 
 
 def by_ustar(name: bytes, data: bytes) -> bytes:
-    """The name in the fields name and prefix."""
+    """Return a file whose name is in the fields name and prefix."""
     if len(name) <= 100:
         return file(name, data)
     cut = name.rfind(b"/", 0, 155)
@@ -22,44 +22,44 @@ def by_ustar(name: bytes, data: bytes) -> bytes:
 
 
 def by_pax(name: bytes, data: bytes) -> bytes:
-    """The name in a PAX header."""
+    """Return a file whose name is in a PAX header."""
     return pax((b"path", name)) + file(b"short", data)
 
 
 def by_gnu(name: bytes, data: bytes) -> bytes:
-    """The name in GNU's long name record."""
+    """Return a file whose name is in a long name record of GNU tar."""
     return long(name) + file(b"short", data, magic=GNU)
 
 
-WAYS: dict[str, Told] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
+WRITERS_BY_FORMAT: dict[str, MemberWriter] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
 
 
-def fits(way: str, each: NamesCase) -> bool:
-    """Whether the name can be written this way."""
+def fits(format_name: str, each: NamesCase) -> bool:
+    """Return whether the names fit into this format."""
     lengths = [len(name.encode()) for name in each.names]
     cut = [name.encode().rfind(b"/", 0, 155) for name in each.names]
-    return way != "ustar" or all(
+    return format_name != "ustar" or all(
         length <= 100 or (place > 0 and length - place <= 101) for length, place in zip(lengths, cut, strict=True)
     )
 
 
-def tar_of_names(each: NamesCase, told: Told) -> bytes:
-    """Files with these names and different bytes."""
-    return archive(*(told(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
+def tar_of_names(each: NamesCase, write_member: MemberWriter) -> bytes:
+    """Return an archive of files with these names and different contents."""
+    return archive(*(write_member(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
 
 
 BY_NAME = [
     *(
         ArchiveCase(
             name.threat,
-            f"{name.trick}, {way}",
+            f"{name.trick}, {format_name}",
             name.rules,
-            lambda each=name, told=told: tar_of_names(each, told),
+            lambda each=name, write=write_member: tar_of_names(each, write),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES
-        for way, told in WAYS.items()
-        if fits(way, name)
+        for format_name, write_member in WRITERS_BY_FORMAT.items()
+        if fits(format_name, name)
     ),
     *(
         ArchiveCase(
@@ -104,7 +104,7 @@ KINDS = [
         "fifo",
         "with bytes",
         "special-file",
-        lambda: archive(header(b"n", 5, tars.FIFO), tars.padded(b"hello")),
+        lambda: archive(header(b"n", 5, tars.FIFO), tars.pad_block(b"hello")),
     ),
     *(
         ArchiveCase(

@@ -13,14 +13,14 @@ SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
 A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
-def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> bytes:
+def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **options: object) -> bytes:
     """An archive of one entry."""
-    return archive(ZipEntry(name, data, **rest))
+    return archive(ZipEntry(name, data, **options))
 
 
-def linked(target: bytes, *others: ZipEntry) -> bytes:
+def zip_with_link(target: bytes, *other_entries: ZipEntry) -> bytes:
     """An archive with a link among other entries."""
-    return archive(*others, link(b"l", target))
+    return archive(*other_entries, link(b"l", target))
 
 
 def long_links() -> bytes:
@@ -36,11 +36,14 @@ def long_links() -> bytes:
 
 
 LINKS = [
-    ArchiveCase("symlink escape", "dot dot", "link-escape link-absolute", lambda: linked(b"../escaped")),
-    ArchiveCase("symlink escape", "dot dot alone", "link-escape link-absolute", lambda: linked(b"..")),
-    ArchiveCase("symlink escape", "absolute", "link-escape link-absolute", lambda: linked(b"/etc/passwd")),
+    ArchiveCase("symlink escape", "dot dot", "link-escape link-absolute", lambda: zip_with_link(b"../escaped")),
+    ArchiveCase("symlink escape", "dot dot alone", "link-escape link-absolute", lambda: zip_with_link(b"..")),
+    ArchiveCase("symlink escape", "absolute", "link-escape link-absolute", lambda: zip_with_link(b"/etc/passwd")),
     ArchiveCase(
-        "symlink escape", "in, then out", "link-escape link-absolute", lambda: linked(b"a/../../x", folder(b"a/"))
+        "symlink escape",
+        "in, then out",
+        "link-escape link-absolute",
+        lambda: zip_with_link(b"a/../../x", folder(b"a/")),
     ),
     ArchiveCase(
         "symlink escape",
@@ -49,15 +52,20 @@ LINKS = [
         lambda: archive(folder(b"d/"), link(b"d/l", b"../../x")),
     ),
     ArchiveCase(
-        "symlink escape", "with backslashes", "link-escape link-absolute link-target", lambda: linked(b"..\\x")
+        "symlink escape", "with backslashes", "link-escape link-absolute link-target", lambda: zip_with_link(b"..\\x")
     ),
-    ArchiveCase("symlink escape", "to a drive", "link-escape link-absolute link-target", lambda: linked(b"C:\\x")),
     ArchiveCase(
-        "symlink escape", "to a drive with a slash", "link-escape link-absolute link-target", lambda: linked(b"C:/x")
+        "symlink escape", "to a drive", "link-escape link-absolute link-target", lambda: zip_with_link(b"C:\\x")
     ),
-    ArchiveCase("symlink escape", "to nothing", "link-target", lambda: linked(b"")),
-    ArchiveCase("symlink escape", "with a NUL", "link-target", lambda: linked(b"a\x00b")),
-    ArchiveCase("symlink escape", "of no UTF-8", "link-target not-utf8", lambda: linked(b"\xff\xfe")),
+    ArchiveCase(
+        "symlink escape",
+        "to a drive with a slash",
+        "link-escape link-absolute link-target",
+        lambda: zip_with_link(b"C:/x"),
+    ),
+    ArchiveCase("symlink escape", "to nothing", "link-target", lambda: zip_with_link(b"")),
+    ArchiveCase("symlink escape", "with a NUL", "link-target", lambda: zip_with_link(b"a\x00b")),
+    ArchiveCase("symlink escape", "of no UTF-8", "link-target not-utf8", lambda: zip_with_link(b"\xff\xfe")),
     ArchiveCase(
         "symlink escape",
         "through another link",
@@ -124,14 +132,16 @@ LINKS = [
         "link-escape link-absolute write-through-link file-against-folder",
         long_links,
     ),
-    ArchiveCase("link with payload", "a target of 5,000 bytes", "path-too-long", lambda: linked(b"x" * 5000)),
+    ArchiveCase("link with payload", "a target of 5,000 bytes", "path-too-long", lambda: zip_with_link(b"x" * 5000)),
     ArchiveCase(
         "link with payload",
         "a target that is a bomb",
         "path-too-long",
         lambda: archive(ZipEntry(b"l", ZEROS, DEFLATED, mode=LINK_MODE)),
     ),
-    ArchiveCase("link with payload", "a target of two lines", "link-target control-character", lambda: linked(b"a\nb")),
+    ArchiveCase(
+        "link with payload", "a target of two lines", "link-target control-character", lambda: zip_with_link(b"a\nb")
+    ),
 ]
 
 CIRCLE = archive(link(b"a", b"b"), link(b"b", b"a"))

@@ -47,14 +47,14 @@ def mutant(number: int) -> bytes:
     data = rng.choice(SEEDS)
     for magic, unpacked in MAGICS.items():
         if data.startswith(magic) and rng.random() < 0.7:
-            return rng.choice(PACKINGS)(_changed(unpacked(data), rng))
-    return _changed(data, rng)
+            return rng.choice(PACKINGS)(_mutate(unpacked(data), rng))
+    return _mutate(data, rng)
 
 
-def _changed(data: bytes, rng: random.Random) -> bytes:
-    own = _ZIP if is_zip(data) else _TAR
+def _mutate(data: bytes, rng: random.Random) -> bytes:
+    own_mutations = _ZIP if is_zip(data) else _TAR
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5))):
-        change = rng.choice(own if rng.random() < 0.7 else _ANY)
+        change = rng.choice(own_mutations if rng.random() < 0.7 else _ANY)
         data = change(data, rng)
     return data
 
@@ -93,8 +93,8 @@ def _repeat(data: bytes, rng: random.Random) -> bytes:
 
 
 def _splice(data: bytes, rng: random.Random) -> bytes:
-    other = rng.choice(SEEDS)
-    return data[: _place(data, rng)] + other[_place(other, rng) :]
+    other_seed = rng.choice(SEEDS)
+    return data[: _place(data, rng)] + other_seed[_place(other_seed, rng) :]
 
 
 def _append(data: bytes, rng: random.Random) -> bytes:
@@ -102,7 +102,7 @@ def _append(data: bytes, rng: random.Random) -> bytes:
 
 
 def _records(data: bytes) -> list[int]:
-    return [found.start() for found in SIGNATURES.finditer(data)]
+    return [matched.start() for matched in SIGNATURES.finditer(data)]
 
 
 def _zip_field(data: bytes, rng: random.Random) -> bytes:
@@ -134,18 +134,18 @@ def _zip_both(data: bytes, rng: random.Random) -> bytes:
         return data
     field, width = rng.choice(((0, 2), (2, 2), (4, 2), (6, 2), (8, 2), (10, 4), (14, 4), (18, 4)))
     number = (rng.choice((*NUMBERS, rng.getrandbits(32))) & (1 << 8 * width) - 1).to_bytes(width, "little")
-    whole = bytearray(data)
-    whole[front + 4 + field : front + 4 + field + width] = number
-    whole[directory + 6 + field : directory + 6 + field + width] = number
-    return bytes(whole)
+    patched = bytearray(data)
+    patched[front + 4 + field : front + 4 + field + width] = number
+    patched[directory + 6 + field : directory + 6 + field + width] = number
+    return bytes(patched)
 
 
 def _zip_name(data: bytes, rng: random.Random) -> bytes:
     """Replace a byte of a name in every place that has the name."""
-    word, other = rng.choice((b"a.txt", b"d/x", b"inner.zip")), rng.choice(WORDS)
+    word, other_word = rng.choice((b"a.txt", b"d/x", b"inner.zip")), rng.choice(WORDS)
     place = rng.randrange(len(word))
-    changed = word[:place] + other[:1] + word[place + 1 :]
-    return data.replace(word, changed)
+    changed_word = word[:place] + other_word[:1] + word[place + 1 :]
+    return data.replace(word, changed_word)
 
 
 def _zip_record(data: bytes, rng: random.Random) -> bytes:
@@ -194,25 +194,25 @@ def _tar_blocks(data: bytes, rng: random.Random) -> bytes:
     blocks = [data[place : place + BLOCK] for place in range(0, len(data), BLOCK)]
     if not blocks:
         return data
-    at, other = rng.randrange(len(blocks)), rng.randrange(len(blocks))
+    at, target = rng.randrange(len(blocks)), rng.randrange(len(blocks))
     change = rng.randrange(4)
     if change == 0:
-        blocks.insert(other, blocks[at])
+        blocks.insert(target, blocks[at])
     elif change == 1:
         del blocks[at]
     elif change == 2:
-        blocks[at], blocks[other] = blocks[other], blocks[at]
+        blocks[at], blocks[target] = blocks[target], blocks[at]
     else:
-        blocks[other:other] = blocks[at : at + 3]
+        blocks[target:target] = blocks[at : at + 3]
     return b"".join(blocks)
 
 
 def _tar_record(data: bytes, rng: random.Random) -> bytes:
     """Replace the value of a PAX record by another of the same length."""
-    found = list(re.finditer(rb"[0-9]+ [a-zA-Z.]+=[^\n]*\n", data))
-    if not found:
+    records = list(re.finditer(rb"[0-9]+ [a-zA-Z.]+=[^\n]*\n", data))
+    if not records:
         return _tar_blocks(data, rng)
-    record = rng.choice(found)
+    record = rng.choice(records)
     place = rng.randrange(record.start(), record.end())
     word = rng.choice((b"=", b"\n", b" ", b"0", b"9", b"/", b"s", b"-", b"."))
     return data[:place] + word + data[place + 1 :]
@@ -220,10 +220,10 @@ def _tar_record(data: bytes, rng: random.Random) -> bytes:
 
 def _tar_join(data: bytes, rng: random.Random) -> bytes:
     """Put entries of another archive before these."""
-    other = rng.choice(SEEDS)
-    if is_zip(other) or any(other.startswith(magic) for magic in MAGICS):
+    other_seed = rng.choice(SEEDS)
+    if is_zip(other_seed) or any(other_seed.startswith(magic) for magic in MAGICS):
         return data
-    return other.rstrip(b"\x00").ljust(-(-len(other.rstrip(b"\x00")) // BLOCK) * BLOCK, b"\x00") + data
+    return other_seed.rstrip(b"\x00").ljust(-(-len(other_seed.rstrip(b"\x00")) // BLOCK) * BLOCK, b"\x00") + data
 
 
 _ANY = (_flip, _flip, _overwrite, _insert, _cut, _remove, _repeat, _splice, _append)

@@ -40,15 +40,15 @@ def _clean(name: str) -> str:
 def by_zipfile(data: bytes) -> Tree:
     """The contents of a zip according to the standard library, which decodes names without the UTF-8 flag as UTF-8
     too."""
-    found: Tree = {}
+    tree: Tree = {}
     with zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8") as archive:
         for info in archive.infolist():
             is_link = info.external_attr >> 28 == 0o12
             kind = "folder" if info.is_dir() else "link" if is_link else "file"
-            found[_clean(info.filename)] = kind, archive.read(info)
-    found.pop("", None)
-    found.pop(".", None)
-    return found
+            tree[_clean(info.filename)] = kind, archive.read(info)
+    tree.pop("", None)
+    tree.pop(".", None)
+    return tree
 
 
 def by_tarfile(data: bytes) -> Tree:
@@ -57,20 +57,20 @@ def by_tarfile(data: bytes) -> Tree:
         if data.startswith(magic):
             data = unpacked(data)
             break
-    found: Tree = {}
+    tree: Tree = {}
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
         for info in archive:
             name = _clean(info.name)
             if info.isdir():
-                found[name] = "folder", b""
+                tree[name] = "folder", b""
             elif info.issym():
-                found[name] = "link", info.linkname.encode()
+                tree[name] = "link", info.linkname.encode()
             else:
                 content = archive.extractfile(info)
-                found[name] = "file", content.read() if content else b"nothing to read"
-    found.pop("", None)
-    found.pop(".", None)
-    return found
+                tree[name] = "file", content.read() if content else b"nothing to read"
+    tree.pop("", None)
+    tree.pop(".", None)
+    return tree
 
 
 def by_library(data: bytes) -> Tree:
@@ -95,38 +95,38 @@ def by_program(name: str, data: bytes) -> Tree | None:
     if for_zip != is_zip(data) or shutil.which(words[0]) is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        place, out = Path(folder) / "archive", Path(folder) / "out"
+        place, unpacked_folder = Path(folder) / "archive", Path(folder) / "out"
         place.write_bytes(data)
-        out.mkdir()
-        command = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(out)) for word in words]
+        unpacked_folder.mkdir()
+        command = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(unpacked_folder)) for word in words]
         environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
-        return on_disk(out)
+        return on_disk(unpacked_folder)
 
 
 def on_disk(folder: Path) -> Tree:
     """The tree below a folder."""
-    found: Tree = {}
+    tree: Tree = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            found[name] = "link", os.readlink(path).encode()
+            tree[name] = "link", os.readlink(path).encode()
         else:
-            found[name] = ("folder", b"") if path.is_dir() else ("file", path.read_bytes())
-    return found
+            tree[name] = ("folder", b"") if path.is_dir() else ("file", path.read_bytes())
+    return tree
 
 
-def composed(tree: Tree) -> Tree:
+def compose_paths(tree: Tree) -> Tree:
     """The tree with its paths in NFC, the form in which some programs write them."""
     return {unicodedata.normalize("NFC", path): entry for path, entry in tree.items()}
 
 
 def with_implied(tree: Tree) -> Tree:
     """The tree with the folders that paths imply."""
-    found: Tree = dict(tree)
+    full_tree: Tree = dict(tree)
     for path in tree:
         above = path.rpartition("/")[0]
         while above:
-            found.setdefault(above, ("folder", b""))
+            full_tree.setdefault(above, ("folder", b""))
             above = above.rpartition("/")[0]
-    return found
+    return full_tree

@@ -28,11 +28,11 @@ def repeating(count: int) -> bytes:
     """The operation that prints the last bytes again: one match or two, then empty blocks up to the fixed length of an
     operation."""
     distance = _code(DISTANCES, count, is_length=False)
-    for first in range(count, 2, -1):
-        parts = [part for part in (first, count - first) if part]
+    for first_length in range(count, 2, -1):
+        parts = [length for length in (first_length, count - first_length) if length]
         if min(parts) < LENGTHS[0][2]:
             continue
-        bits = "010" + "".join(_code(LENGTHS, part, is_length=True) + distance for part in parts) + "0" * 7
+        bits = "010" + "".join(_code(LENGTHS, length, is_length=True) + distance for length in parts) + "0" * 7
         while len(bits) + 3 <= 8 * (UNIT - 5):
             bits += "010" + "0" * 7
         if len(bits) + 3 <= 8 * (UNIT - 4):
@@ -43,57 +43,57 @@ def repeating(count: int) -> bytes:
 
 
 def _code(table: list[tuple[int, int, int]], count: int, *, is_length: bool) -> str:
-    code, extra, first = next(row for row in reversed(table) if row[2] <= count)
+    code, extra, base_length = next(row for row in reversed(table) if row[2] <= count)
     huffman = (format(code - 256, "07b") if code < 280 else format(code - 280 + 192, "08b")) if is_length else ""
-    told = format(count - first, f"0{extra}b")[::-1] if extra else ""
-    return (huffman or format(code, "05b")) + told
+    extra_bits = format(count - base_length, f"0{extra}b")[::-1] if extra else ""
+    return (huffman or format(code, "05b")) + extra_bits
 
 
-def program(before: bytes, behind: bytes) -> bytes:
+def program(head: bytes, behind: bytes) -> bytes:
     """All bytes: those before the stream, the stream, and those after its last operation."""
-    front, rest = len(before) + UNIT, len(behind) + UNIT
+    front, tail_size = len(head) + UNIT, len(behind) + UNIT
     four = repeating(4 * UNIT), printing(4 * UNIT)
-    start = printing(front), before, printing(front), repeating(front), printing(UNIT), repeating(front)
+    start = printing(front), head, printing(front), repeating(front), printing(UNIT), repeating(front)
     ones = printing(UNIT), printing(UNIT), four[1], repeating(front), printing(UNIT), printing(UNIT), four[1]
-    end = (four[0], printing(0), printing(0), printing(rest))
-    last = repeating(rest), behind
-    return b"".join((before, *start, *ones, *four * 4, *end, *end, *last, *last))
+    end = (four[0], printing(0), printing(0), printing(tail_size))
+    last = repeating(tail_size), behind
+    return b"".join((head, *start, *ones, *four * 4, *end, *end, *last, *last))
 
 
 def with_own_checksum(make: Callable[[int], bytes]) -> bytes:
     """The bytes that contain their own checksum, found by solving for its bits, on which it depends linearly."""
-    nothing = zlib.crc32(make(0))
-    rows = [(zlib.crc32(make(1 << bit)) ^ nothing ^ 1 << bit, 1 << bit) for bit in range(32)]
-    wanted, found = nothing, 0
+    zero_checksum = zlib.crc32(make(0))
+    rows = [(zlib.crc32(make(1 << bit)) ^ zero_checksum ^ 1 << bit, 1 << bit) for bit in range(32)]
+    open_bits, checksum = zero_checksum, 0
     for bit in range(32):
         pivot = next((row for row in rows if row[0] >> bit & 1), None)
         if pivot is None:
             continue
         rows = [(row[0] ^ pivot[0], row[1] ^ pivot[1]) if row[0] >> bit & 1 else row for row in rows if row != pivot]
-        if wanted >> bit & 1:
-            wanted, found = wanted ^ pivot[0], found ^ pivot[1]
-    made = make(found)
-    assert zlib.crc32(made) == found
-    return made
+        if open_bits >> bit & 1:
+            open_bits, checksum = open_bits ^ pivot[0], checksum ^ pivot[1]
+    quine = make(checksum)
+    assert zlib.crc32(quine) == checksum
+    return quine
 
 
 def zip_quine(name: bytes = b"again.zip") -> bytes:
     """A zip archive of one file, which is the archive."""
     final = b"\x03\x00"
     size = len(program(bytes(30 + len(name)), final + bytes(46 + len(name) + 22)))
-    packed = size - 30 - len(name) - 46 - len(name) - 22
+    packed_size = size - 30 - len(name) - 46 - len(name) - 22
 
     def make(crc: int) -> bytes:
-        told = HeaderFields(method=DEFLATED, crc=crc, packed=packed, size=size, external=FILE_MODE << 16)
-        directory = zips.central_header(told, name)
+        fields = HeaderFields(method=DEFLATED, crc=crc, packed=packed_size, size=size, external=FILE_MODE << 16)
+        directory = zips.central_header(fields, name)
         end = zips.EndRecord().written(1, len(directory), size - len(directory) - 22)
-        return program(zips.local_header(told, name), final + directory + end)
+        return program(zips.local_header(fields, name), final + directory + end)
 
     return with_own_checksum(make)
 
 
 def gzip_quine() -> bytes:
     """A gzip file that unpacks to itself."""
-    before = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03"
-    size = len(program(before, bytes(10)))
-    return with_own_checksum(lambda crc: program(before, b"\x03\x00" + struct.pack("<II", crc, size)))
+    gzip_header = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03"
+    size = len(program(gzip_header, bytes(10)))
+    return with_own_checksum(lambda crc: program(gzip_header, b"\x03\x00" + struct.pack("<II", crc, size)))

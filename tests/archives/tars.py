@@ -50,7 +50,7 @@ def base256(number: int, width: int) -> bytes:
     return bytes(marked)
 
 
-def padded(data: bytes) -> bytes:
+def pad_block(data: bytes) -> bytes:
     """The data, padded with zeros to a whole block."""
     return data + bytes(-len(data) % BLOCK)
 
@@ -68,7 +68,7 @@ def header(
 ) -> bytes:
     """One header block; `raw` overrides fields, and the checksum is right unless `raw` has it."""
     block = bytearray(BLOCK)
-    told: dict[str, bytes] = {
+    fields: dict[str, bytes] = {
         "name": name,
         "mode": octal(mode, 8),
         "uid": octal(0, 8),
@@ -82,7 +82,7 @@ def header(
         "prefix": prefix,
         **(raw or {}),
     }
-    for key, value in told.items():
+    for key, value in fields.items():
         start, length = FIELDS[key]
         block[start : start + length] = value[:length].ljust(length, b"\x00")
     if "checksum" not in (raw or {}):
@@ -90,24 +90,24 @@ def header(
     return bytes(block)
 
 
-def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **rest: object) -> bytes:
+def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **options: object) -> bytes:
     """A file: header and bytes; its size can be false."""
-    return header(name, len(data) if size is None else size, **rest) + padded(data)
+    return header(name, len(data) if size is None else size, **options) + pad_block(data)
 
 
-def link(name: bytes, target: bytes, **rest: object) -> bytes:
+def link(name: bytes, target: bytes, **options: object) -> bytes:
     """A symbolic link."""
-    return header(name, kind=LINK, target=target, mode=0o777, **rest)
+    return header(name, kind=LINK, target=target, mode=0o777, **options)
 
 
-def hard(name: bytes, target: bytes, **rest: object) -> bytes:
+def hard(name: bytes, target: bytes, **options: object) -> bytes:
     """A hard link to an earlier entry."""
-    return header(name, kind=HARD, target=target, **rest)
+    return header(name, kind=HARD, target=target, **options)
 
 
-def folder(name: bytes, **rest: object) -> bytes:
+def folder(name: bytes, **options: object) -> bytes:
     """A folder."""
-    return header(name, kind=FOLDER, **{"mode": 0o755, **rest})
+    return header(name, kind=FOLDER, **{"mode": 0o755, **options})
 
 
 def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
@@ -122,25 +122,25 @@ def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
 def pax(*records: bytes | tuple[bytes, bytes], kind: bytes = PAX, name: bytes = b"PaxHeaders/x") -> bytes:
     """An extended header for the next entry, or with `g` for all that follow."""
     data = b"".join(entry if isinstance(entry, bytes) else record(*entry) for entry in records)
-    return header(name, len(data), kind) + padded(data)
+    return header(name, len(data), kind) + pad_block(data)
 
 
 def long(text: bytes, kind: bytes = LONG_NAME) -> bytes:
     """GNU's long name (or with `K` target) of the next entry."""
-    return header(b"././@LongLink", len(text) + 1, kind, magic=GNU) + padded(text + b"\x00")
+    return header(b"././@LongLink", len(text) + 1, kind, magic=GNU) + pad_block(text + b"\x00")
 
 
 def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
     """The parts and the end, padded to whole blocks of this size."""
-    whole = b"".join(parts) + end
-    return whole + bytes(-len(whole) % block)
+    tar_bytes = b"".join(parts) + end
+    return tar_bytes + bytes(-len(tar_bytes) % block)
 
 
-def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real: int) -> bytes:
+def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real_size: int) -> bytes:
     """GNU's old sparse file: the offsets of its pieces, and its declared size."""
-    told = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
-    raw = {"sparse": told, "real_size": octal(real, 12)}
-    return header(name, len(data), SPARSE, magic=GNU, raw=raw) + padded(data)
+    sparse_map = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
+    raw = {"sparse": sparse_map, "real_size": octal(real_size, 12)}
+    return header(name, len(data), SPARSE, magic=GNU, raw=raw) + pad_block(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class GzipMember:
         import zlib
 
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-        packed = packer.compress(self.data) + packer.flush() if self.packed is None else self.packed
+        packed_data = packer.compress(self.data) + packer.flush() if self.packed is None else self.packed
         crc = zlib.crc32(self.data) if self.crc is None else self.crc
         size = len(self.data) & 0xFFFFFFFF if self.size is None else self.size
         head = b"\x1f\x8b\x08" + bytes([self.flags]) + bytes(4) + b"\x02\x03"
-        return head + self.after_header + packed + struct.pack("<II", crc, size)
+        return head + self.after_header + packed_data + struct.pack("<II", crc, size)

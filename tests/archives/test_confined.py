@@ -51,17 +51,17 @@ def run_confined(folder: Path, code: str, cpu_s: int = 20) -> subprocess.Complet
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
-def confined(folder: Path, code: str) -> str:
+def confined_output(folder: Path, code: str) -> str:
     """The output of the code in a process that first confined itself to the folder."""
-    done = run_confined(folder, code)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    process = run_confined(folder, code)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 def test_a_confined_process_writes_below_its_folder(folder: Path) -> None:
     code = "os.mkdir('a'); Path('a/b').write_text('x'); os.symlink('b', 'a/l'); os.rename('a', 'c'); print(got)"
 
-    result = confined(folder, code)
+    result = confined_output(folder, code)
 
     assert "bounded=True" in result
     assert (folder / "c/b").read_text() == "x"
@@ -80,7 +80,7 @@ def test_a_confined_process_reads_and_writes_only_its_folder(folder: Path, tmp_p
           tried(lambda: os.open("/etc/passwd", os.O_RDONLY)), tried(lambda: os.mkfifo("pipe")))
     """
 
-    assert set(confined(folder, code).split()) == {"PermissionError"}
+    assert set(confined_output(folder, code).split()) == {"PermissionError"}
     assert secret.read_text() == "secret"
 
 
@@ -93,14 +93,14 @@ FAMILIES = ("AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK", "AF_PACKET", "AF_VSO
 def test_a_confined_process_cannot_create_a_socket(folder: Path, family: str, kind: str) -> None:
     code = f"print(tried(lambda: socket.socket(socket.{family}, socket.{kind})), got.network)"
 
-    assert confined(folder, code) == "PermissionError True"
+    assert confined_output(folder, code) == "PermissionError True"
 
 
 @needs_network_rules
 def test_a_confined_process_cannot_reach_a_server(folder: Path) -> None:
     code = "print(tried(lambda: socket.socket().connect(('127.0.0.1', 9))))"
 
-    assert confined(folder, code) == "PermissionError"
+    assert confined_output(folder, code) == "PermissionError"
 
 
 def test_a_confined_process_has_no_root_rights_and_cannot_regain_them(folder: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_confined_process_has_no_root_rights_and_cannot_regain_them(folder: Pa
     print(0 in (*os.getresuid(), *os.getresgid()), os.getgroups() if got.unprivileged else "root",
           tried(lambda: os.setuid(0)), got.no_new_rights)
     """
-    result = confined(folder, code)
+    result = confined_output(folder, code)
 
     if os.geteuid() == 0:
         assert result == "False [] PermissionError True"
@@ -122,7 +122,7 @@ def test_memory_and_time_are_bounded(folder: Path) -> None:
         print("no memory", resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_CORE))
     """
 
-    assert confined(folder, code) == "no memory (20, 21) (0, 0)"
+    assert confined_output(folder, code) == "no memory (20, 21) (0, 0)"
 
 
 def test_at_its_limit_of_cpu_time_it_ends_by_the_signal_that_names_it(folder: Path) -> None:

@@ -32,27 +32,27 @@ def outcome(data: bytes, profile: Profile) -> tuple[str, Tree]:
 def test_an_archive_of_a_corpus_is_dealt_with_as_written_down(file: str, profile: Profile) -> None:
     data = (CORPUS / file).read_bytes()
 
-    told, tree = outcome(data, profile)
+    outcome_text, tree = outcome(data, profile)
 
-    assert told == OUTCOMES[file][PROFILES.index(profile)]
-    if told == "taken":
+    assert outcome_text == OUTCOMES[file][PROFILES.index(profile)]
+    if outcome_text == "taken":
         assert peers.by_library(data) == tree
 
 
-TAKEN = [file for file, told in OUTCOMES.items() if "taken" in told]
+TAKEN = [file for file, outcomes in OUTCOMES.items() if "taken" in outcomes]
 
 
 @pytest.mark.parametrize("program", peers.PROGRAMS)
 @pytest.mark.parametrize("file", TAKEN)
 def test_accepted_corpus_archives_unpack_as_other_programs_unpack_them(file: str, program: str) -> None:
     data = (CORPUS / file).read_bytes()
-    theirs = peers.by_program(program, data)
-    if theirs is None:
+    program_tree = peers.by_program(program, data)
+    if program_tree is None:
         pytest.skip("for another format, or not installed")
 
     _, tree = outcome(data, "compatible")
 
-    assert peers.composed(theirs) == peers.composed(peers.with_implied(tree))
+    assert peers.compose_paths(program_tree) == peers.compose_paths(peers.with_implied(tree))
 
 
 def test_every_file_of_the_corpora_is_written_down() -> None:

@@ -75,20 +75,20 @@ TRIED: dict[str, list[ArchiveCase]] = {
 
 @pytest.mark.parametrize("threat", THREATS)
 def test_a_threat_is_tried_in_each_format_that_can_have_it(threat: str) -> None:
-    tried = {form for form, cases in TRIED.items() if any(case.threat == threat for case in cases)}
+    forms_tried = {form for form, cases in TRIED.items() if any(case.threat == threat for case in cases)}
     if threat in {each.threat for each in ON_DISK} | {threat for threat, _, _ in HOSTILE.values()}:
-        tried.add(FOLDER)
+        forms_tried.add(FOLDER)
 
     if threat == "nested archives":
-        tried |= {ZIP, TAR}  # accepted as bytes: see test_nested.py
+        forms_tried |= {ZIP, TAR}  # accepted as bytes: see test_nested.py
 
-    assert tried >= THREATS[threat]
+    assert forms_tried >= THREATS[threat]
 
 
 def test_nothing_is_tried_that_is_not_on_the_list() -> None:
-    known = THREATS.keys() | {"odd methods"}
+    known_threats = THREATS.keys() | {"odd methods"}
 
-    assert {case.threat for cases in TRIED.values() for case in cases} <= known
+    assert {case.threat for cases in TRIED.values() for case in cases} <= known_threats
 
 
 @pytest.mark.parametrize(("form", "least"), [(ZIP, 60), (TAR, 70)])

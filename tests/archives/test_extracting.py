@@ -66,9 +66,9 @@ def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extr
     target = tmp_path / "out"
 
     with archive_file(tmp_path, tar_of(*GOOD)).open("rb") as source:
-        done = extract(source, target, LIMITS)
+        counts = extract(source, target, LIMITS)
 
-    assert done == ExtractionCounts(files=2, folders=2, links=1, size=700_010)
+    assert counts == ExtractionCounts(files=2, folders=2, links=1, size=700_010)
     assert {path.relative_to(target).as_posix() for path in target.rglob("*")} == {
         "bin", "bin/tool", "notes.txt", "empty", "latest",
     }  # fmt: skip
@@ -126,18 +126,18 @@ def test_a_zip_file_is_unpacked_the_same_way(tmp_path: Path, extract: Extract) -
         archive.writestr("a/b.txt", b"b" * 2_000_000)
 
     with archive_file(tmp_path, stream).open("rb") as source:
-        done = extract(source, tmp_path / "out", LIMITS)
+        counts = extract(source, tmp_path / "out", LIMITS)
 
-    assert done == ExtractionCounts(files=1, folders=1, links=0, size=2_000_000)
+    assert counts == ExtractionCounts(files=1, folders=1, links=0, size=2_000_000)
     assert (tmp_path / "out/a/b.txt").read_bytes() == b"b" * 2_000_000
 
 
 def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0o077)
+    old_umask = os.umask(0o077)
     try:
         extraction.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
     finally:
-        os.umask(before)
+        os.umask(old_umask)
 
     assert stat.S_IMODE((tmp_path / "out/bin/tool").stat().st_mode) == 0o755
     assert stat.S_IMODE((tmp_path / "out/bin").stat().st_mode) == 0o755
@@ -183,19 +183,19 @@ def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> Non
 def test_more_folders_than_are_held_open_are_no_trouble(tmp_path: Path) -> None:
     entries = [(f"d{n % 200}/e/f{n}", str(n).encode(), 0o644) for n in range(600)]
 
-    done = extraction.extract(tar_of(*entries), tmp_path / "out", LIMITS)
+    counts = extraction.extract(tar_of(*entries), tmp_path / "out", LIMITS)
 
-    assert done.files == 600
+    assert counts.files == 600
     assert (tmp_path / "out/d7/e/f407").read_text() == "407"
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    old_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, old_limit[1]))
     try:
         with pytest.raises(StorageFull):
             extraction.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, old_limit)
 
     assert not list(tmp_path.iterdir())

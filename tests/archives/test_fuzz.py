@@ -57,12 +57,12 @@ def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path)
     assert paths_below(folder) == []
 
 
-def hold_alike(data: bytes, tree: Tree) -> Iterator[str]:
+def require_same_contents(data: bytes, tree: Tree) -> Iterator[str]:
     """Every program that reads the format unpacks the same; returns their names."""
     for name in peers.PROGRAMS:
-        theirs = peers.by_program(name, data)
-        if theirs is not None:
-            assert peers.composed(theirs) == peers.composed(peers.with_implied(tree)), name
+        program_tree = peers.by_program(name, data)
+        if program_tree is not None:
+            assert peers.compose_paths(program_tree) == peers.compose_paths(peers.with_implied(tree)), name
             yield name
 
 
@@ -84,7 +84,7 @@ def test_a_changed_archive_is_refused_or_read_as_every_other_parser_reads_it(
             continue
         assert peers.by_library(data) == tree, f"case {number}"
         if count["taken"] % COMPARE_ONE_IN == 0:
-            count.update(hold_alike(data, tree))
+            count.update(require_same_contents(data, tree))
 
     assert count["taken"] > 50, "nearly all were refused, so that the comparison shows nothing"
     figures.update(count)

@@ -27,43 +27,45 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
 ) -> None:
     count: Counter[str] = Counter()
     for seed in range(FULL if is_full else SAMPLE):
-        made = make(seed)
+        archive = make(seed)
         limits = replace(LIMITS, profile="strict" if seed % 2 else "compatible")
-        tree, rule = read_or_rule(made, limits)
+        tree, rule = read_or_rule(archive, limits)
         count["taken" if tree is not None else "refused"] += 1
-        hold_right(made, tree, rule, seed)
-        if tree is not None and (seed % PROGRAMS_ONE_IN == 0 or (made.trick and is_full)):
-            count.update(hold_alike(made, tree, seed))
+        require_correct(archive, tree, rule, seed)
+        if tree is not None and (seed % PROGRAMS_ONE_IN == 0 or (archive.trick and is_full)):
+            count.update(require_same_contents(archive, tree, seed))
 
     figures |= count
     assert min(count["taken"], count["refused"]) > (FULL if is_full else SAMPLE) // 10
 
 
-def read_or_rule(made: GeneratedArchive, limits: Limits) -> tuple[Tree | None, str]:
+def read_or_rule(archive: GeneratedArchive, limits: Limits) -> tuple[Tree | None, str]:
     """The tree that the reader returns, or None and the rule of the refusal."""
     try:
-        return {path: (kind, content) for path, (kind, _, content) in drain(made.data, limits).items()}, ""
-    except (ArchiveRefused, ArchiveUnknown) as refused:
-        return None, rule_of(refused)
+        return {path: (kind, content) for path, (kind, _, content) in drain(archive.data, limits).items()}, ""
+    except (ArchiveRefused, ArchiveUnknown) as refusal:
+        return None, rule_of(refusal)
 
 
-def hold_right(made: GeneratedArchive, tree: Tree | None, rule: str, seed: int) -> None:
+def require_correct(archive: GeneratedArchive, tree: Tree | None, rule: str, seed: int) -> None:
     """A valid archive is read correctly; an accepted archive reads the same in the standard library; a refusal has a
     rule."""
-    if made.tree is not None:
-        assert tree == made.tree, f"{seed} is valid: {rule}"
+    if archive.tree is not None:
+        assert tree == archive.tree, f"{seed} is valid: {rule}"
     if tree is None:
-        assert rule in RULES or rule == "unknown", f"{seed} {made.trick}"
+        assert rule in RULES or rule == "unknown", f"{seed} {archive.trick}"
     else:
-        assert peers.by_library(made.data) == tree, f"{seed} {made.trick}"
+        assert peers.by_library(archive.data) == tree, f"{seed} {archive.trick}"
 
 
-def hold_alike(made: GeneratedArchive, tree: Tree, seed: int) -> list[str]:
+def require_same_contents(archive: GeneratedArchive, tree: Tree, seed: int) -> list[str]:
     """Every installed program that reads the format unpacks the same; returns their names."""
-    read: list[str] = []
+    agreeing_programs: list[str] = []
     for name in peers.PROGRAMS:
-        theirs = peers.by_program(name, made.data)
-        if theirs is not None:
-            assert peers.composed(theirs) == peers.composed(peers.with_implied(tree)), f"{seed} {made.trick} {name}"
-            read.append(name)
-    return read
+        program_tree = peers.by_program(name, archive.data)
+        if program_tree is not None:
+            assert peers.compose_paths(program_tree) == peers.compose_paths(peers.with_implied(tree)), (
+                f"{seed} {archive.trick} {name}"
+            )
+            agreeing_programs.append(name)
+    return agreeing_programs

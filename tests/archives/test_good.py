@@ -13,7 +13,7 @@ from countersign.archives.refusals import ArchiveRefused
 from tests.archives import good, peers
 from tests.archives.cases import LIMITS, PROFILES, drain
 from tests.archives.good import Tree
-from tests.archives.tools import TOOLS, ArchiveTool, planted
+from tests.archives.tools import TOOLS, ArchiveTool, plant_build
 
 WRITTEN_ARCHIVES = {
     **{f"zip, {name}": archive for name, archive in good.ZIPS.items()},
@@ -27,7 +27,7 @@ def read_tree(data: bytes, profile: Profile, name: str = "") -> Tree:
     return {path: (kind, content) for path, (kind, _, content) in entries.items()}
 
 
-def extracted_tree(data: bytes, target: Path, profile: Profile, name: str = "") -> Tree:
+def extract_tree(data: bytes, target: Path, profile: Profile, name: str = "") -> Tree:
     """Extract an archive, and return the paths below the target with their kinds and contents."""
     summary = extract(io.BytesIO(data), target, replace(LIMITS, profile=profile), name=name)
     tree = peers.on_disk(target)
@@ -49,7 +49,7 @@ def test_a_harmless_archive_is_accepted_with_its_contents(name: str, profile: Pr
     data, file_name = make(), good.EMPTY_NAMES.get(name, "")
 
     assert without_implied_folders(read_tree(data, profile, file_name), expected) == expected
-    assert without_implied_folders(extracted_tree(data, tmp_path / "out", profile, file_name), expected) == expected
+    assert without_implied_folders(extract_tree(data, tmp_path / "out", profile, file_name), expected) == expected
 
 
 @pytest.mark.parametrize("name", good.COMPATIBLE)
@@ -58,9 +58,7 @@ def test_only_the_compatible_profile_accepts_unusual_archives(name: str, tmp_pat
     data, file_name = make(), good.COMPATIBLE_NAMES.get(name, "")
 
     assert without_implied_folders(read_tree(data, "compatible", file_name), expected) == expected
-    assert (
-        without_implied_folders(extracted_tree(data, tmp_path / "out", "compatible", file_name), expected) == expected
-    )
+    assert without_implied_folders(extract_tree(data, tmp_path / "out", "compatible", file_name), expected) == expected
     with pytest.raises(ArchiveRefused):
         read_tree(data, "strict", file_name)
 
@@ -70,14 +68,14 @@ def test_only_the_compatible_profile_accepts_unusual_archives(name: str, tmp_pat
 def test_an_archive_made_by_a_usual_tool_is_accepted(tool: ArchiveTool, profile: Profile, tmp_path: Path) -> None:
     folder = tmp_path / "planted"
     folder.mkdir()
-    expected = planted(folder, links=tool.has_links, letters=tool.says_utf8 or profile == "compatible")
+    expected = plant_build(folder, links=tool.has_links, letters=tool.says_utf8 or profile == "compatible")
     archive = tmp_path / f"made{tool.suffix}"
     tool.make(folder, archive)
     data = archive.read_bytes()
     prefix = "build-1.0/" if tool.id == "git-prefixed" else ""
     expected = {prefix + path: entry for path, entry in expected.items()}
 
-    for tree in (read_tree(data, profile), extracted_tree(data, tmp_path / "out", profile)):
+    for tree in (read_tree(data, profile), extract_tree(data, tmp_path / "out", profile)):
         further_paths = {path for path in tree.keys() - expected.keys() if tree[path][0] != "folder"}
         assert without_implied_folders({path: tree[path] for path in tree.keys() - further_paths}, expected) == expected
         assert all(path.startswith(("META-INF/", "planted-1.0.dist-info/", "pyproject.toml")) for path in further_paths)
@@ -86,7 +84,7 @@ def test_an_archive_made_by_a_usual_tool_is_accepted(tool: ArchiveTool, profile:
 def test_the_strict_profile_refuses_names_beyond_ascii_that_are_not_marked_as_utf8(tmp_path: Path) -> None:
     folder = tmp_path / "planted"
     folder.mkdir()
-    planted(folder, links=False, letters=True)
+    plant_build(folder, links=False, letters=True)
     archive = tmp_path / "made.zip"
     next(tool for tool in TOOLS if tool.id == "zip").make(folder, archive)
 

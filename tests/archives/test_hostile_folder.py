@@ -14,16 +14,16 @@ from countersign.archives.reader import read_folder
 from countersign.archives.refusals import ArchiveRefused
 from tests.archives.cases import LIMITS, PROFILES
 from tests.archives.names import DEEP, ON_DISK, NamesCase
-from tests.archives.tools import planted
+from tests.archives.tools import plant_build
 
 
 def read_tree(folder: Path, profile: Profile = "strict", **limits: int) -> dict[str, tuple[str, bytes]]:
     """The whole tree."""
-    found: dict[str, tuple[str, bytes]] = {}
+    entries: dict[str, tuple[str, bytes]] = {}
     for entry, pieces in read_folder(folder, replace(LIMITS, profile=profile, **limits)):
         content = b"".join(pieces)
-        found[entry.path] = entry.kind, entry.target.encode() if entry.kind == "link" else content
-    return found
+        entries[entry.path] = entry.kind, entry.target.encode() if entry.kind == "link" else content
+    return entries
 
 
 def of_links(**links: str) -> Callable[[Path], None]:
@@ -130,13 +130,13 @@ def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_harmless_folder_is_taken_as_it_is(profile: Profile, tmp_path: Path) -> None:
-    wanted = planted(tmp_path, links=True)
+def test_a_harmless_folder_is_read_unchanged(profile: Profile, tmp_path: Path) -> None:
+    planted_files = plant_build(tmp_path, links=True)
 
-    found = read_tree(tmp_path, profile)
+    entries = read_tree(tmp_path, profile)
 
-    assert {path: entry for path, entry in found.items() if entry[0] != "folder"} == wanted
-    assert found["hollow"] == ("folder", b"")
+    assert {path: entry for path, entry in entries.items() if entry[0] != "folder"} == planted_files
+    assert entries["hollow"] == ("folder", b"")
 
 
 def test_a_link_is_reported_and_never_followed(tmp_path: Path) -> None:

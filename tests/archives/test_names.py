@@ -41,7 +41,7 @@ FINE = (
 
 
 @pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in BROKEN.items() for path in paths])
-def test_a_path_that_breaks_a_rule_is_refused_by_its_word(rule: str, path: str) -> None:
+def test_a_path_that_breaks_a_rule_is_refused_with_the_name_of_the_rule(rule: str, path: str) -> None:
     with pytest.raises(ArchiveRefused) as refusal:
         check_path(path, STRICT)
 
@@ -61,12 +61,12 @@ def test_an_entry_is_held_to_the_same_rules(rule: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", FINE)
-def test_an_honest_path_is_taken(path: str) -> None:
+def test_a_path_that_breaks_no_rule_is_accepted(path: str) -> None:
     check_path(path, STRICT)
     ArchivePaths(STRICT).take(path, "file")
 
 
-def test_a_decomposed_name_is_taken_in_the_compatible_profile_alone() -> None:
+def test_a_decomposed_name_is_accepted_only_in_the_compatible_profile() -> None:
     check_path("u\u0308ber", COMPATIBLE)
 
     with pytest.raises(ArchiveRefused, match="NFC"):

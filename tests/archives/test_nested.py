@@ -22,7 +22,7 @@ def test_a_tower_of_zips_is_one_file() -> None:
     assert [path for path in drain(inner)] == ["inner.zip"]
 
 
-def test_a_tower_of_bombs_is_taken_for_what_its_outermost_archive_holds() -> None:
+def test_of_nested_bombs_only_the_outermost_archive_is_opened() -> None:
     bomb = zips.archive(*(ZipEntry(b"%d" % number, bytes(1 << 20), DEFLATED) for number in range(16)))
     outer = zips.archive(*(ZipEntry(b"%d.zip" % number, bomb) for number in range(16)))
 
@@ -40,14 +40,14 @@ def test_a_hostile_archive_in_a_tar_is_a_file(inner: bytes) -> None:
     assert drain(tars.archive(tars.file(b"inner", inner)))["inner"][2] == inner
 
 
-def test_a_zip_that_holds_itself_is_read_once() -> None:
+def test_a_zip_that_contains_itself_is_read_once() -> None:
     quine = quines.zip_quine()
 
     assert zipfile.ZipFile(io.BytesIO(quine)).read("again.zip") == quine
     assert drain(quine)["again.zip"][2] == quine
 
 
-def test_a_zip_that_holds_itself_does_so_within_a_tar_as_well() -> None:
+def test_a_zip_that_contains_itself_does_so_also_within_a_tar() -> None:
     quine = quines.zip_quine()
 
     assert drain(gzip.compress(tars.archive(tars.file(b"again.zip", quine))))["again.zip"][2] == quine

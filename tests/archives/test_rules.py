@@ -19,19 +19,19 @@ def words(node: ast.expr) -> Iterator[str]:
         yield from words(node.orelse)
 
 
-def raised() -> set[str]:
+def raised_rules() -> set[str]:
     """Every rule that is passed to a refusal, directly or through a variable."""
-    found: set[str] = set()
+    rules: set[str] = set()
     for path in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in RAISING and node.args:
-                found |= set(words(node.args[0]))
+                rules |= set(words(node.args[0]))
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("rule", "self._too_much"):
-                found |= set(words(node.value))
+                rules |= set(words(node.value))
             if isinstance(node, ast.keyword) and node.arg == "rule":
-                found |= set(words(node.value))
-    return found
+                rules |= set(words(node.value))
+    return rules
 
 
 def test_the_table_has_every_rule_that_is_raised_and_no_other() -> None:
-    assert raised() == RULES.keys()
+    assert raised_rules() == RULES.keys()

@@ -9,10 +9,10 @@ from tests.archives.cases import drain
 from tests.archives.zipdiff import CLASSES, DoubtfulArchive, Tree
 
 
-def read_or_refuse(doubt: DoubtfulArchive) -> Tree | None:
+def read_or_refuse(doubtful: DoubtfulArchive) -> Tree | None:
     """The files, or nothing when the archive was refused."""
     try:
-        entries = drain(doubt.data)
+        entries = drain(doubtful.data)
     except ArchiveRefused:
         return None
     return {path: content for path, (kind, _, content) in entries.items() if kind == "file"}
@@ -21,18 +21,18 @@ def read_or_refuse(doubt: DoubtfulArchive) -> Tree | None:
 @cache
 def all_taken(name: str) -> list[tuple[DoubtfulArchive, Tree | None]]:
     """The archives of a class, and the accepted contents of each."""
-    return [(doubt, read_or_refuse(doubt)) for doubt in CLASSES[name]()]
+    return [(doubtful, read_or_refuse(doubtful)) for doubtful in CLASSES[name]()]
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_an_archive_that_parsers_read_differently_is_refused(name: str) -> None:
-    wrong = [doubt.variant for doubt, tree in all_taken(name) if tree not in (None, doubt.truth)]
+    wrong_variants = [doubtful.variant for doubtful, tree in all_taken(name) if tree not in (None, doubtful.truth)]
 
-    assert not wrong
+    assert not wrong_variants
 
 
 @pytest.mark.parametrize("name", ["a2", "a4", "c5"])
-def test_the_consistent_ones_of_a_class_are_taken(name: str) -> None:
-    found = all_taken(name)
+def test_consistent_archives_of_a_class_are_accepted(name: str) -> None:
+    results = all_taken(name)
 
-    assert any(tree is not None for _, tree in found), "all were refused, so that the class shows nothing"
+    assert any(tree is not None for _, tree in results), "all were refused, so that the class shows nothing"

@@ -29,7 +29,7 @@ class ArchiveTool(NamedTuple):
     suffix: str = ""
 
 
-def planted(folder: Path, *, links: bool, letters: bool = True) -> Tree:
+def plant_build(folder: Path, *, links: bool, letters: bool = True) -> Tree:
     """Fill a folder with the usual contents of a build, and return them: text, a program, empty files and folders, a
     long path, a name beyond ASCII (with `letters`), and links (with `links`)."""
     long_folder = "/".join(["a folder with quite a long name"] * 4)
@@ -58,7 +58,7 @@ def planted(folder: Path, *, links: bool, letters: bool = True) -> Tree:
     return tree
 
 
-def need(program: str) -> str:
+def require_program(program: str) -> str:
     """Return the path of the program. Skip the test if the program is not installed."""
     program_path = shutil.which(program)
     if program_path is None:
@@ -82,7 +82,7 @@ def run_in_folder(program: str, *words: str) -> Callable[[Path, Path], None]:
     """Return a function that runs the program in the folder. The word ARCHIVE is replaced by the archive's path."""
 
     def make(folder: Path, archive: Path) -> None:
-        run(need(program), *(str(archive) if word == "ARCHIVE" else word for word in words), within=folder)
+        run(require_program(program), *(str(archive) if word == "ARCHIVE" else word for word in words), within=folder)
 
     return make
 
@@ -91,7 +91,7 @@ def run_with_output(program: str, *words: str) -> Callable[[Path, Path], None]:
     """Return a function that runs the program in the folder, and stores its output as the archive."""
 
     def make(folder: Path, archive: Path) -> None:
-        run(need(program), *words, within=folder, into=archive)
+        run(require_program(program), *words, within=folder, into=archive)
 
     return make
 
@@ -145,7 +145,7 @@ def by_git(*words: str) -> Callable[[Path, Path], None]:
     """Return a function that commits the folder, and runs `git archive`."""
 
     def make(folder: Path, archive: Path) -> None:
-        git = need("git")
+        git = require_program("git")
         author = ("-c", "user.name=A", "-c", "user.email=a@example.test")
         run(git, "init", "-q", within=folder)
         run(git, "add", "-A", within=folder)

@@ -12,12 +12,12 @@ SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
 A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
-def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **rest: object) -> bytes:
+def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **options: object) -> bytes:
     """An archive of one entry."""
-    return archive(ZipEntry(name, data, **rest))
+    return archive(ZipEntry(name, data, **options))
 
 
-def quoted(count: int) -> bytes:
+def quoting_bomb(count: int) -> bytes:
     """Fifield's overlap: every entry but the last quotes the next local header in a stored block, then shares the rest
     (A better zip bomb, 2019)."""
     items = [ZipEntry(b"%d" % count, bytes(1 << 20), DEFLATED)]
@@ -31,17 +31,17 @@ def quoted(count: int) -> bytes:
         places.append(place)
         header = len(item.written()) - len(item.payload())
         place += header + (5 if following else 0)
-    first = items[0].written()
-    return first + ZipArchive(listed=list(zip(items, places, strict=True)), shift=len(first)).written()
+    first_item = items[0].written()
+    return first_item + ZipArchive(listed=list(zip(items, places, strict=True)), shift=len(first_item)).written()
 
 
-def shared(names: Sequence[bytes]) -> bytes:
+def sharing_bomb(names: Sequence[bytes]) -> bytes:
     """Full overlap: directory entries that share one local header."""
     item = ZipEntry(names[0], bytes(1 << 20), DEFLATED)
     return ZipArchive([item], listed=[(replace(item, name=name), 0) for name in names]).written()
 
 
-def swallowed() -> bytes:
+def nested_entry_bomb() -> bytes:
     """An entry that is completely inside the stored bytes of another one."""
     inner = B.written()
     outer = ZipEntry(b"a.txt", inner)
@@ -68,12 +68,12 @@ BOMBS = [
         lambda: archive(*(ZipEntry(b"%d" % n, bytes(5000)) for n in range(5))),
         replace(LIMITS, total_bytes=20_000),
     ),
-    ArchiveCase("overlap", "quoted", "overlap", lambda: quoted(20)),
-    ArchiveCase("overlap", "full, one name", "duplicate-name overlap", lambda: shared([b"a"] * 30)),
+    ArchiveCase("overlap", "quoted", "overlap", lambda: quoting_bomb(20)),
+    ArchiveCase("overlap", "full, one name", "duplicate-name overlap", lambda: sharing_bomb([b"a"] * 30)),
     ArchiveCase(
-        "overlap", "full, many names", "overlap local-mismatch", lambda: shared([b"%d" % n for n in range(30)])
+        "overlap", "full, many names", "overlap local-mismatch", lambda: sharing_bomb([b"%d" % n for n in range(30)])
     ),
-    ArchiveCase("overlap", "an entry within another", "overlap", swallowed),
+    ArchiveCase("overlap", "an entry within another", "overlap", nested_entry_bomb),
     ArchiveCase(
         "overlap",
         "an entry within the directory",
@@ -132,7 +132,7 @@ BOMBS = [
 
 BOTH_10 = {"local": {"size": 10}, "central": {"size": 10}}
 LARGE = bytes(range(256)) * 1200
-STREAM = zips.deflated(LARGE)
+STREAM = zips.deflate(LARGE)
 SIZES = [
     ArchiveCase(
         "lying sizes",
@@ -242,13 +242,13 @@ SIZES = [
         "lying sizes",
         "bytes behind the stream",
         "compression size",
-        lambda: zip_of_one(method=DEFLATED, packed=zips.deflated(b"hello\n") + b"junk"),
+        lambda: zip_of_one(method=DEFLATED, packed=zips.deflate(b"hello\n") + b"junk"),
     ),
     ArchiveCase(
         "lying sizes",
         "a stream without an end",
         "compression truncated size",
-        lambda: zip_of_one(method=DEFLATED, packed=zips.deflated(b"hello\n")[:-1]),
+        lambda: zip_of_one(method=DEFLATED, packed=zips.deflate(b"hello\n")[:-1]),
     ),
     ArchiveCase(
         "lying sizes", "no stream", "compression", lambda: zip_of_one(method=DEFLATED, packed=b"\xff\xff\xff\xff")

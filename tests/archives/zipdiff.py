@@ -48,35 +48,41 @@ def a1() -> Iterator[DoubtfulArchive]:
 def a2() -> Iterator[DoubtfulArchive]:
     """The sizes: 0 or true, in the local header, the directory, the descriptor and Zip64; and Zip64 twice."""
     flags = itertools.product((0, 1), repeat=5)
-    for bits, told, front, directory in itertools.product(flags, (None, *range(8)), range(4), range(4)):
-        yield _sizes(bits, told, front, directory)
+    for bits, descriptor_bits, front, directory in itertools.product(flags, (None, *range(8)), range(4), range(4)):
+        yield _sizes(bits, descriptor_bits, front, directory)
     extra = zip64(4, 4) + zip64(0, 0)
-    both = {"size": FF32, "packed": FF32}
-    yield DoubtfulArchive("Zip64 twice", archive(ZipEntry(b"test", b"test", extra=extra, local=both, central=both)))
+    wide_fields = {"size": FF32, "packed": FF32}
+    yield DoubtfulArchive(
+        "Zip64 twice", archive(ZipEntry(b"test", b"test", extra=extra, local=wide_fields, central=wide_fields))
+    )
 
 
-def _sizes(bits: tuple[int, ...], told: int | None, front: int, directory: int) -> DoubtfulArchive:
+def _sizes(bits: tuple[int, ...], descriptor_bits: int | None, front: int, directory: int) -> DoubtfulArchive:
     is_deflated, *zeroed = bits
     data = b"test" + _patch(b"test")
-    plain = ZipEntry(b"test", data, DEFLATED if is_deflated else 0, flags=0 if told is None else zips.HAS_DESCRIPTOR)
-    packed, size = len(plain.payload()), len(data)
-    local = {"packed": 0 if zeroed[0] else packed, "size": 0 if zeroed[1] else size}
-    central = {"packed": 0 if zeroed[2] else packed, "size": 0 if zeroed[3] else size}
-    local, front_extra = _widened(local, front)
-    central, extra = _widened(central, directory)
+    unzeroed_entry = ZipEntry(
+        b"test", data, DEFLATED if is_deflated else 0, flags=0 if descriptor_bits is None else zips.HAS_DESCRIPTOR
+    )
+    packed_size, size = len(unzeroed_entry.payload()), len(data)
+    local = {"packed": 0 if zeroed[0] else packed_size, "size": 0 if zeroed[1] else size}
+    central = {"packed": 0 if zeroed[2] else packed_size, "size": 0 if zeroed[3] else size}
+    local, front_extra = _widen_sizes(local, front)
+    central, extra = _widen_sizes(central, directory)
     trailer = None
-    if told is not None:
-        sizes = 0 if told & 1 else packed, 0 if told & 2 else size
-        trailer = zips.descriptor(0, *sizes, wide=bool(told & 4))
-    item = replace(plain, local=local, central=central, local_extra=front_extra, extra=extra, descriptor_bytes=trailer)
-    return DoubtfulArchive(f"sizes {bits} {told} {front} {directory}", archive(item), {"test": data})
+    if descriptor_bits is not None:
+        sizes = 0 if descriptor_bits & 1 else packed_size, 0 if descriptor_bits & 2 else size
+        trailer = zips.descriptor(0, *sizes, wide=bool(descriptor_bits & 4))
+    item = replace(
+        unzeroed_entry, local=local, central=central, local_extra=front_extra, extra=extra, descriptor_bytes=trailer
+    )
+    return DoubtfulArchive(f"sizes {bits} {descriptor_bits} {front} {directory}", archive(item), {"test": data})
 
 
-def _widened(told: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
+def _widen_sizes(sizes: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
     """The numbers that Zip64 has instead."""
-    numbers = [told[name] for bit, name in ((2, "size"), (1, "packed")) if which & bit]
-    moved = {name: FF32 for bit, name in ((2, "size"), (1, "packed")) if which & bit}
-    return {**told, **moved}, zip64(*numbers) if numbers else b""
+    numbers = [sizes[name] for bit, name in ((2, "size"), (1, "packed")) if which & bit]
+    moved_sizes = {name: FF32 for bit, name in ((2, "size"), (1, "packed")) if which & bit}
+    return {**sizes, **moved_sizes}, zip64(*numbers) if numbers else b""
 
 
 def _patch(data: bytes) -> bytes:
@@ -126,13 +132,13 @@ def a3() -> Iterator[DoubtfulArchive]:
 
 def a4() -> Iterator[DoubtfulArchive]:
     """File or folder."""
-    plain = {"external": 0, "made_by": 20}
-    yield DoubtfulArchive("slash", archive(ZipEntry(b"test/", b"test", central=plain)))
-    yield DoubtfulArchive("backslash", archive(ZipEntry(b"test\\", b"test", central=plain)))
-    yield DoubtfulArchive("slash, empty", archive(ZipEntry(b"test/", b"", central=plain)), {})
+    plain_fields = {"external": 0, "made_by": 20}
+    yield DoubtfulArchive("slash", archive(ZipEntry(b"test/", b"test", central=plain_fields)))
+    yield DoubtfulArchive("backslash", archive(ZipEntry(b"test\\", b"test", central=plain_fields)))
+    yield DoubtfulArchive("slash, empty", archive(ZipEntry(b"test/", b"", central=plain_fields)), {})
     for external, host in itertools.product((0x10, 0x4000 << 16), (0, 3, 19)):
-        told = {"external": external, "made_by": host << 8 | 20}
-        yield DoubtfulArchive(f"{external:x} of {host}", archive(ZipEntry(b"test", b"test", central=told)))
+        central_fields = {"external": external, "made_by": host << 8 | 20}
+        yield DoubtfulArchive(f"{external:x} of {host}", archive(ZipEntry(b"test", b"test", central=central_fields)))
 
 
 def a5() -> Iterator[DoubtfulArchive]:
@@ -153,20 +159,22 @@ SPECIAL = [byte for byte in range(256) if chr(byte) not in string.ascii_letters 
 def b2() -> Iterator[DoubtfulArchive]:
     """Special bytes in names."""
     for byte, host in itertools.product(SPECIAL, (0, 3)):
-        told = {"made_by": host << 8 | 20}
-        yield DoubtfulArchive(f"{byte:02x} of {host}", archive(_special(byte, told)), _if_ascii(byte))
-        twice = _special(byte, {"made_by": 20}), _special(byte, {"made_by": 788})
-        yield DoubtfulArchive(f"{byte:02x} twice", archive(*twice))
-    firsts, seconds = ([byte for byte in SPECIAL if byte % 8 == rest] for rest in (0, 7))
-    for first, second in itertools.product(firsts, seconds):
+        central_fields = {"made_by": host << 8 | 20}
+        yield DoubtfulArchive(f"{byte:02x} of {host}", archive(_special(byte, central_fields)), _if_ascii(byte))
+        both_entries = _special(byte, {"made_by": 20}), _special(byte, {"made_by": 788})
+        yield DoubtfulArchive(f"{byte:02x} twice", archive(*both_entries))
+    firsts, seconds = ([byte for byte in SPECIAL if byte % 8 == remainder] for remainder in (0, 7))
+    for first_byte, second_byte in itertools.product(firsts, seconds):
         yield DoubtfulArchive(
-            f"{first:02x} and {second:02x}", archive(_special(first), _special(second)), _if_ascii(first, second)
+            f"{first_byte:02x} and {second_byte:02x}",
+            archive(_special(first_byte), _special(second_byte)),
+            _if_ascii(first_byte, second_byte),
         )
 
 
-def _special(byte: int, told: dict[str, int] | None = None) -> ZipEntry:
+def _special(byte: int, central_fields: dict[str, int] | None = None) -> ZipEntry:
     """An entry with the byte in its name, without the UTF-8 flag."""
-    return ZipEntry(bytes([97, byte, 98]), b"", central={"flags": 0, **(told or {})}, local={"flags": 0})
+    return ZipEntry(bytes([97, byte, 98]), b"", central={"flags": 0, **(central_fields or {})}, local={"flags": 0})
 
 
 def _if_ascii(*special: int) -> Tree | None:
@@ -177,9 +185,9 @@ def b3() -> Iterator[DoubtfulArchive]:
     """Paths that mean another one."""
     paths = ("/a/b", "a//b", "a\\b", "./a/b", "a/./b", "a/b/.", "../a/b", ".../a/b", "a/.../b", "c/../a/b")
     for path in paths:
-        other = ZipEntry(path.encode(), b"b")
-        yield DoubtfulArchive(f"{path} second", archive(ZipEntry(b"a/b", b"a"), other))
-        yield DoubtfulArchive(f"{path} first", archive(other, ZipEntry(b"a/b", b"a")))
+        second_entry = ZipEntry(path.encode(), b"b")
+        yield DoubtfulArchive(f"{path} second", archive(ZipEntry(b"a/b", b"a"), second_entry))
+        yield DoubtfulArchive(f"{path} first", archive(second_entry, ZipEntry(b"a/b", b"a")))
 
 
 def b4() -> Iterator[DoubtfulArchive]:
@@ -195,9 +203,9 @@ def c1() -> Iterator[DoubtfulArchive]:
     for has_overlap in (False, True):
         yield DoubtfulArchive(f"desync, overlap {has_overlap}", _desync(has_overlap))
     for method in (0, DEFLATED):
-        hidden = ZipEntry(b"junk", zips.descriptor(0, 0, 0) + B.written(), method, descriptor=True)
+        hidden_entry = ZipEntry(b"junk", zips.descriptor(0, 0, 0) + B.written(), method, descriptor=True)
         yield DoubtfulArchive(
-            f"a descriptor in data, method {method}", archive(hidden, A) if method == 0 else _deflated_twice()
+            f"a descriptor in data, method {method}", archive(hidden_entry, A) if method == 0 else _deflated_twice()
         )
 
 
@@ -209,27 +217,27 @@ def _fake_records() -> bytes:
 def _in_comments() -> bytes:
     at_directory = len(A.written())
     second_at = at_directory + len(A.listed(0)) + len(B.listed(0))
-    first = replace(B, comment=B.written())
+    first_item = replace(B, comment=B.written())
     third_at = second_at + len(B.written()) + len(C.listed(0)) + 22
-    listed = [(A, 0), (first, second_at), (C, third_at)]
-    return ZipArchive([A], listed=listed, end=EndRecord(comment=C.written())).written()
+    listed_items = [(A, 0), (first_item, second_at), (C, third_at)]
+    return ZipArchive([A], listed=listed_items, end=EndRecord(comment=C.written())).written()
 
 
 def _desync(has_overlap: bool) -> bytes:
     junk = ZipEntry(b"junk", A.written())
     front = archive(junk, B)
-    listed = [(A, len(junk.written()) - len(A.written()))]
+    listed_items = [(A, len(junk.written()) - len(A.written()))]
     if has_overlap:
-        listed += [(junk, 0), (B, len(junk.written()))]
-    inner = ZipArchive(listed=listed, shift=len(front)).written()
+        listed_items += [(junk, 0), (B, len(junk.written()))]
+    inner = ZipArchive(listed=listed_items, shift=len(front)).written()
     return front[:-2] + struct.pack("<H", len(inner)) + inner
 
 
 def _deflated_twice() -> bytes:
     """Deflated according to the local header, stored according to the directory."""
-    inner = zips.deflated(b"") + zips.descriptor(0, 2, 0) + B.written()
-    hidden = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
-    return archive(hidden, A)
+    inner = zips.deflate(b"") + zips.descriptor(0, 2, 0) + B.written()
+    hidden_entry = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
+    return archive(hidden_entry, A)
 
 
 def c2() -> Iterator[DoubtfulArchive]:
@@ -241,19 +249,20 @@ def c2() -> Iterator[DoubtfulArchive]:
             length = size * (2 - number) + 1
             if number != 1:
                 length += {"longer": 1, "shorter": -1}.get(variant, 0)
-            told = replace(item, central={"version": 10}) if variant == "versions" and number != 1 else item
+            numbered_item = replace(item, central={"version": 10}) if variant == "versions" and number != 1 else item
             end = EndRecord(comment=b"\x00", comment_length=length)
-            parts.append(ZipArchive([told], shift=size * number, end=end).written())
+            parts.append(ZipArchive([numbered_item], shift=size * number, end=end).written())
         yield DoubtfulArchive(variant, b"".join(parts))
 
 
 def c3() -> Iterator[DoubtfulArchive]:
     """How many entries the directory has."""
-    first = len(A.listed(0))
-    for here, total, size in itertools.product((None, 1), (None, 1), (None, first)):
-        if (here, total, size) != (None, None, None):
+    entry_size = len(A.listed(0))
+    for entries_here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
+        if (entries_here, total, size) != (None, None, None):
             yield DoubtfulArchive(
-                f"{here} {total} {size}", ZipArchive([A, B], end=EndRecord(here=here, total=total, size=size)).written()
+                f"{entries_here} {total} {size}",
+                ZipArchive([A, B], end=EndRecord(here=entries_here, total=total, size=size)).written(),
             )
     many = [ZipEntry(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
     yield DoubtfulArchive("65,537 told as 1", archive(*many))
@@ -266,13 +275,13 @@ def c4() -> Iterator[DoubtfulArchive]:
 
 def _two_directories(end: EndRecord, end_64: Zip64EndRecord | None = None) -> bytes:
     item = ZipEntry(b"adjac", b"x")
-    told = ZipArchive([item])
-    hidden = ZipEntry(b"adjac", b"y" * (len(told.directory()) - len(item.written()) + 1))
-    front = item.written() + told.directory()
+    first_archive = ZipArchive([item])
+    hidden_entry = ZipEntry(b"adjac", b"y" * (len(first_archive.directory()) - len(item.written()) + 1))
+    front = item.written() + first_archive.directory()
     offset = len(item.written())
-    body = front + hidden.written() + hidden.listed(offset)
-    wide = b"" if end_64 is None else end_64.written(1, len(told.directory()), offset, len(body))
-    return body + wide + end.written(1, len(told.directory()), offset)
+    body = front + hidden_entry.written() + hidden_entry.listed(offset)
+    wide = b"" if end_64 is None else end_64.written(1, len(first_archive.directory()), offset, len(body))
+    return body + wide + end.written(1, len(first_archive.directory()), offset)
 
 
 def c5() -> Iterator[DoubtfulArchive]:
@@ -280,36 +289,38 @@ def c5() -> Iterator[DoubtfulArchive]:
     for bits in itertools.product((False, True), repeat=6):
         yield _either_end(*bits)
     yield DoubtfulArchive("the record before the locator", _hidden_record())
-    first = len(A.listed(0))
-    for here, total, size in itertools.product((None, 1), (None, 1), (None, first)):
-        if (here, total, size) != (None, None, None):
-            wide = Zip64EndRecord(here=here, total=total, size=size)
-            yield DoubtfulArchive(f"wide {here} {total} {size}", ZipArchive([A, B], end=WIDE, end_64=wide).written())
+    entry_size = len(A.listed(0))
+    for entries_here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
+        if (entries_here, total, size) != (None, None, None):
+            wide = Zip64EndRecord(here=entries_here, total=total, size=size)
+            yield DoubtfulArchive(
+                f"wide {entries_here} {total} {size}", ZipArchive([A, B], end=WIDE, end_64=wide).written()
+            )
     yield DoubtfulArchive("told or adjacent", _two_directories(ALL_FF, Zip64EndRecord()))
     yield DoubtfulArchive("told or adjacent, moved", _two_directories(ALL_FF, Zip64EndRecord(at=len(A.written()))))
 
 
-def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, more: bool) -> DoubtfulArchive:
-    items, others = ([A], [C, D]) if more else ([A, B], [C])
+def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, has_more: bool) -> DoubtfulArchive:
+    items, other_items = ([A], [C, D]) if has_more else ([A, B], [C])
     entries = b"".join(item.written() for item in items)
     directory = ZipArchive(items).directory()
-    hidden = ZipArchive(others, shift=len(entries) + len(directory), end_64=Zip64EndRecord())
-    last = replace(items[-1], comment=hidden.written()[:-22] + bytes(gap))
+    hidden_archive = ZipArchive(other_items, shift=len(entries) + len(directory), end_64=Zip64EndRecord())
+    last = replace(items[-1], comment=hidden_archive.written()[:-22] + bytes(gap))
     disks = {"disk": FF16, "start_disk": FF16} if disk else {}
-    counted = {"here": FF16, "total": FF16} if counts else {}
-    told = {**disks, **counted, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
-    data = ZipArchive([*items[:-1], last], end=EndRecord(**told)).written()
-    truth = {item.name.decode(): item.data for item in items} if gap and not told else None
-    return DoubtfulArchive(f"{disk} {counts} {size} {offset} {gap} {more}", data, truth)
+    counted_fields = {"here": FF16, "total": FF16} if counts else {}
+    end_fields = {**disks, **counted_fields, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
+    data = ZipArchive([*items[:-1], last], end=EndRecord(**end_fields)).written()
+    expected_tree = {item.name.decode(): item.data for item in items} if gap and not end_fields else None
+    return DoubtfulArchive(f"{disk} {counts} {size} {offset} {gap} {has_more}", data, expected_tree)
 
 
 def _hidden_record() -> bytes:
     entries, directory = A.written(), ZipArchive([A]).directory()
-    hidden = ZipArchive([B], shift=len(entries) + len(directory), end_64=Zip64EndRecord(sector=bytes(60)))
-    comment = hidden.written()[: -22 - 20]
+    hidden_archive = ZipArchive([B], shift=len(entries) + len(directory), end_64=Zip64EndRecord(sector=bytes(60)))
+    comment = hidden_archive.written()[: -22 - 20]
     return ZipArchive([replace(A, comment=comment)], end=ALL_FF, end_64=Zip64EndRecord(at=len(entries) + 60)).written()
 
 
 CLASSES: dict[str, Callable[[], Iterator[DoubtfulArchive]]] = {
-    made.__name__: made for made in (a1, a2, a3, a4, a5, b1, b2, b3, b4, c1, c2, c3, c4, c5)
+    make_class.__name__: make_class for make_class in (a1, a2, a3, a4, a5, b1, b2, b3, b4, c1, c2, c3, c4, c5)
 }

@@ -41,7 +41,7 @@ class HeaderFields:
 
 
 @lru_cache(maxsize=1_024)
-def deflated(data: bytes) -> bytes:
+def deflate(data: bytes) -> bytes:
     """The bytes as a raw deflate stream, cached because most test archives contain the same few files."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
@@ -81,7 +81,7 @@ class ZipEntry:
         """The bytes after the local header."""
         if self.packed is not None:
             return self.packed
-        return deflated(self.data) if self.method == DEFLATED else self.data
+        return deflate(self.data) if self.method == DEFLATED else self.data
 
     def fields(self) -> HeaderFields:
         """The true values."""
@@ -106,8 +106,8 @@ class ZipEntry:
     def _descriptor(self) -> bytes:
         if self.descriptor_bytes is not None:
             return self.descriptor_bytes
-        truth = self.fields()
-        return descriptor(truth.crc, truth.packed, truth.size) if self.descriptor else b""
+        true_fields = self.fields()
+        return descriptor(true_fields.crc, true_fields.packed, true_fields.size) if self.descriptor else b""
 
     def listed(self, offset: int) -> bytes:
         """The entry of the central directory for a local header at the offset."""
@@ -144,13 +144,13 @@ def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", commen
         _length(fields.extra_length, extra),
         _length(fields.comment_length, comment),
     )
-    rest = (fields.disk, fields.internal, fields.external, fields.offset)
-    return CENTRAL + struct.pack("<6H3I5H2I", *numbers, *sizes, *lengths, *rest) + name + extra + comment
+    trailing_fields = (fields.disk, fields.internal, fields.external, fields.offset)
+    return CENTRAL + struct.pack("<6H3I5H2I", *numbers, *sizes, *lengths, *trailing_fields) + name + extra + comment
 
 
-def descriptor(crc: int, packed: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
+def descriptor(crc: int, packed_size: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
     """APPNOTE 4.3.9; `wide` is Zip64's descriptor."""
-    return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed, size)
+    return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed_size, size)
 
 
 def extra_field(kind: int, data: bytes, *, length: int | None = None) -> bytes:
@@ -254,11 +254,11 @@ class ZipArchive:
 
     def offsets(self) -> list[int]:
         """The positions of the local headers."""
-        place, found = self.shift + len(self.prefix), list[int]()
+        place, item_offsets = self.shift + len(self.prefix), list[int]()
         for item in self.items:
-            found.append(place + len(item.before))
+            item_offsets.append(place + len(item.before))
             place += len(item.written())
-        return found
+        return item_offsets
 
     def directory(self) -> bytes:
         """The central directory alone."""

@@ -27,14 +27,16 @@ def settings(settings: Settings) -> Settings:
     return replace(settings, private_issuers=True)
 
 
-async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Event, read: asyncio.Event) -> None:
+async def bound_while(
+    world: World, provider: IdentityProvider, end: asyncio.Event, subject_read: asyncio.Event
+) -> None:
     """A second registration of a known subject, which pauses between its read and its write."""
     store = world.store
     believed = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
     origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
     async with store.database.transaction() as transaction:
         person_id = await register._person(transaction, believed)
-        read.set()
+        subject_read.set()
         if store.database.dialect == "postgres":
             # When a lock blocks the other change, this registration finishes first, and the other change then ends the
             # agent.
@@ -44,30 +46,30 @@ async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Eve
             await register._register_known(store, transaction, origin, Applicant("agent", "", READING), person_id)
 
 
-async def known_subject(world: World, provider: IdentityProvider) -> str:
+async def create_subject(world: World, provider: IdentityProvider) -> str:
     """The id of a person whom the provider created, with an agent."""
     await provider.trust(world.store)
     believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
-    made = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))
-    assert not isinstance(made, PendingClaim)
-    assert made.person_id is not None
-    return made.person_id
+    registered_agent = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))
+    assert not isinstance(registered_agent, PendingClaim)
+    assert registered_agent.person_id is not None
+    return registered_agent.person_id
 
 
 async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
     world: World, provider: IdentityProvider
 ) -> None:
-    person_id = await known_subject(world, provider)
-    store, end, read = world.store, asyncio.Event(), asyncio.Event()
+    person_id = await create_subject(world, provider)
+    store, end, subject_read = world.store, asyncio.Event(), asyncio.Event()
     async with store.database.transaction() as transaction:
         await accounts.add_link(transaction, secrets.digest("proof"), EmailLink(FUTURE, "/"), 600)
 
     async def prove() -> None:
-        await read.wait()
+        await subject_read.wait()
         await accounts.redeem_link(store, "proof", "a hash", registrations.revoke_all_of)
         end.set()
 
-    await asyncio.gather(bound_while(world, provider, end, read), prove())
+    await asyncio.gather(bound_while(world, provider, end, subject_read), prove())
 
     assert await registrations.of_person(store, person_id) == []
 
@@ -75,16 +77,16 @@ async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
 async def test_t42_a_registration_under_way_does_not_outlive_its_subjects_revocation(
     world: World, provider: IdentityProvider
 ) -> None:
-    person_id = await known_subject(world, provider)
-    store, end, read = world.store, asyncio.Event(), asyncio.Event()
+    person_id = await create_subject(world, provider)
+    store, end, subject_read = world.store, asyncio.Event(), asyncio.Event()
 
     async def revoke() -> None:
-        await read.wait()
+        await subject_read.wait()
         async with store.database.transaction() as transaction:
             await registrations.revoke_subject(transaction, provider.issuer, "user-1")
         end.set()
 
-    await asyncio.gather(bound_while(world, provider, end, read), revoke())
+    await asyncio.gather(bound_while(world, provider, end, subject_read), revoke())
 
     assert await registrations.of_person(store, person_id) == []
     assert await queries.person(store.database, person_id) is not None

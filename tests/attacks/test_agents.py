@@ -25,7 +25,7 @@ from tests.store.world import World
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Settings without delays."""
-    return asserting.unhurried(settings)
+    return asserting.fast_polling_settings(settings)
 
 
 async def test_a_narrow_assertion_gives_a_client_no_more_than_it_carries(
@@ -40,14 +40,14 @@ async def test_a_narrow_assertion_gives_a_client_no_more_than_it_carries(
     assert narrow.json()["scope"] == "read:products"
 
 
-async def test_a_client_gets_no_more_than_it_asked_for(world: World, provider: IdentityProvider) -> None:
+async def test_a_client_gets_only_the_scopes_that_it_requested(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     basic = await confidential(world)
     await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    asked = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]), scope="read:products")
+    exchange_answer = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]), scope="read:products")
 
-    assert asked.json()["scope"] == "read:products"
+    assert exchange_answer.json()["scope"] == "read:products"
 
 
 async def test_a_client_gets_no_scope_that_it_does_not_hold(world: World, provider: IdentityProvider) -> None:
@@ -55,22 +55,22 @@ async def test_a_client_gets_no_scope_that_it_does_not_hold(world: World, provid
     basic = await confidential(world, "read:products")
     await register(world, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    given = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+    exchanged = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    assert given.json()["scope"] == "read:products"
+    assert exchanged.json()["scope"] == "read:products"
 
 
 async def test_a_narrow_assertion_registers_no_wider_agent(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
-    agent, asked = await register(world, provider.mint(ROOT_URL), scope="read:products write:releases")
-    agent.answer = asked.json()
+    agent, registration = await register(world, provider.mint(ROOT_URL), scope="read:products write:releases")
+    agent.answer = registration.json()
     await ann.decide(agent.link, user_code=agent.code)
 
-    later, answered = await register(world, provider.mint(ROOT_URL, scope="read:products"), scope="read:products")
-    token = await later.exchange(answered.json()["identity_assertion"])
+    later_agent, answer = await register(world, provider.mint(ROOT_URL, scope="read:products"), scope="read:products")
+    token = await later_agent.exchange(answer.json()["identity_assertion"])
 
-    assert "write:releases" not in answered.json()["scopes"]
+    assert "write:releases" not in answer.json()["scopes"]
     assert token.json().get("scope") == "read:products"
 
 
@@ -94,9 +94,9 @@ async def test_a_client_can_revoke_what_it_got_by_an_assertion(world: World, pro
     basic = await confidential(world)
     token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
 
-    revoked = await world.http.post("/auth/revoke", data={"token": token}, auth=basic)
+    revocation = await world.http.post("/auth/revoke", data={"token": token}, auth=basic)
 
-    assert revoked.status_code == 200
+    assert revocation.status_code == 200
     assert (await world.call("GET", "/library", token)).status_code == 401
 
 
@@ -106,9 +106,9 @@ async def test_an_assertion_for_a_confidential_client_registers_no_agent_without
     await provider.trust(world.store)
     client_id, _ = await confidential(world)
 
-    _, answered = await register(world, provider.mint(ROOT_URL, client_id=client_id))
+    _, answer = await register(world, provider.mint(ROOT_URL, client_id=client_id))
 
-    assert (answered.status_code, answered.json()["code"]) == (400, "invalid_client_id")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_client_id")
 
 
 @pytest.mark.parametrize("pair", ["a\0b:secret", "%00:secret", "x:%00", "a\0:"])
@@ -134,7 +134,7 @@ async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
     assert [response.status_code for response in (shown_response, releases, archived)] == [200, 200, 404]
 
 
-async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
+async def test_only_a_form_with_the_confirmation_allows_an_agent(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
     agent = await RegisteredAgent.by_email(world, "pat@example.com")
     csrf = csrf_of(await pat.get(agent.other_link))
@@ -142,8 +142,8 @@ async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
     for form in ({"deny": "yes"}, {}, {"confirm": ""}, {"user_code": "123456"}):
         response = await pat.send(agent.other_link, csrf=csrf, **form)
         assert "<output>" not in response.text
-    typed = csrf_of(await pat.get(agent.link))
-    await pat.send(agent.link, csrf=typed, user_code=agent.code)
+    csrf_token = csrf_of(await pat.get(agent.link))
+    await pat.send(agent.link, csrf=csrf_token, user_code=agent.code)
 
     assert (await agent.poll()).json().get("status") != "claimed"
 
@@ -152,8 +152,8 @@ async def test_t34_an_agent_bound_before_the_address_was_proven_gets_nothing_of_
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
-    token = (await agent.exchange(answered.json()["identity_assertion"])).json()["access_token"]
+    agent, answer = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    token = (await agent.exchange(answer.json()["identity_assertion"])).json()["access_token"]
     await world.product("north", "secret-draft", status="draft")
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
@@ -173,17 +173,17 @@ async def test_pages_of_any_site_may_register(world: World) -> None:
     assert preflight.headers["access-control-allow-origin"] == "*"
 
 
-@pytest.mark.parametrize("other", ['consent={"ads": false}', "a b=c", "list[0]=1", 't="q'])
-async def test_a_cookie_of_a_neighbour_signs_no_user_out(world: World, other: str) -> None:
+@pytest.mark.parametrize("foreign_cookie", ['consent={"ads": false}', "a b=c", "list[0]=1", 't="q'])
+async def test_a_cookie_of_a_neighbour_signs_no_user_out(world: World, foreign_cookie: str) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com")
-    own = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
+    own_cookies = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
 
-    answer = await world.http.get("/auth/agents", headers={"Cookie": f"{other}; {own}"})
+    answer = await world.http.get("/auth/agents", headers={"Cookie": f"{foreign_cookie}; {own_cookies}"})
 
     assert answer.status_code == 200
 
 
-async def test_t25_a_person_is_informed_by_mail_that_an_agent_was_let_in(
+async def test_t25_a_person_is_informed_by_email_that_an_agent_was_allowed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
@@ -207,9 +207,9 @@ async def test_t44_nothing_secret_of_a_claim_is_in_the_log(world: World, capsys:
     await world.http.post("/auth/revoke", data={"token": token})
     await agent.complete("123456")
 
-    written = "".join(capsys.readouterr())
+    log_text = "".join(capsys.readouterr())
     for secret in (agent.claim_token, link.partition("=")[2], code, assertion, token, "pat@example.com"):
-        assert secret not in written
+        assert secret not in log_text
 
 
 async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
@@ -242,19 +242,19 @@ async def test_t34_the_first_proof_of_an_address_ends_the_agents_that_a_provider
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     await provider.trust(world.store)
-    agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
-    assertion = answered.json()["identity_assertion"]
+    agent, answer = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    assertion = answer.json()["identity_assertion"]
     token = (await agent.exchange(assertion)).json()["access_token"]
-    before = await agent.library(token)
+    library_before = await agent.library(token)
 
     visitor = Mailed(world.store, world.http)
-    opened = await visitor.open_account("future@example.com")
+    opened_account = await visitor.open_account("future@example.com")
 
-    assert (before.status_code, opened.status_code) == (200, 303)
+    assert (library_before.status_code, opened_account.status_code) == (200, 303)
     assert (await agent.library(token)).status_code == 401
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
-    _, later = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
-    assert later.json()["code"] == "interaction_required"
+    _, later_answer = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    assert later_answer.json()["code"] == "interaction_required"
 
 
 async def test_t32_a_dead_assertion_of_before_the_claim_ends_nothing(world: World) -> None:
@@ -303,9 +303,9 @@ async def test_a_resource_may_be_named_twice(world: World) -> None:
     assert answer.status_code == 200
 
 
-async def test_a_long_way_back_survives_the_links_of_the_sign_in_page(world: World) -> None:
-    way = "/auth/authorize?state=" + "s" * 3_000
-    page = await world.http.get("/auth/signin", params={"return_to": way})
+async def test_a_long_return_address_is_kept_by_the_links_of_the_sign_in_page(world: World) -> None:
+    long_address = "/auth/authorize?state=" + "s" * 3_000
+    page = await world.http.get("/auth/signin", params={"return_to": long_address})
     links = re.findall(r'href="(/auth/(?:signup|reset)\?[^"]+)"', page.text)
 
     answers = [await world.http.get(unescape(link)) for link in links]

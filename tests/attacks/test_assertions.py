@@ -16,10 +16,10 @@ from tests.store.world import World
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Settings without delays."""
-    return asserting.unhurried(settings)
+    return asserting.fast_polling_settings(settings)
 
 
-async def claimed_by(world: World, agent: RegisteredAgent, assertion: str) -> dict[str, str]:
+async def claim_with_assertion(world: World, agent: RegisteredAgent, assertion: str) -> dict[str, str]:
     """The answer to an anonymous agent that presents an assertion."""
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
     return (await world.http.post("/api/v1/auth/me", json=body)).json()
@@ -33,7 +33,7 @@ async def test_t18_a_sign_in_too_long_ago_gives_no_token_and_claims_nothing(
     agent = await RegisteredAgent.anonymous(world)
 
     token = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0], auth_time=long_ago))
-    claim = await claimed_by(world, agent, provider.mint(ROOT_URL, auth_time=long_ago))
+    claim = await claim_with_assertion(world, agent, provider.mint(ROOT_URL, auth_time=long_ago))
 
     assert (token.status_code, token.json()["error"]) == (400, "invalid_grant")
     assert claim["code"] == "login_required"
@@ -43,18 +43,18 @@ async def test_t14_an_assertion_that_claimed_an_agent_is_used_up_everywhere(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    first, second, assertion = (
+    first_agent, second_agent, assertion = (
         await RegisteredAgent.anonymous(world),
         await RegisteredAgent.anonymous(world),
         provider.mint(ROOT_URL),
     )
 
-    claim = await claimed_by(world, first, assertion)
-    again = await claimed_by(world, second, assertion)
-    _, registered = await register(world, assertion)
+    claim = await claim_with_assertion(world, first_agent, assertion)
+    second_claim = await claim_with_assertion(world, second_agent, assertion)
+    _, registration = await register(world, assertion)
 
     assert claim["status"] == "claimed"
-    assert again["code"] == registered.json()["code"] == "replay_detected"
+    assert second_claim["code"] == registration.json()["code"] == "replay_detected"
 
 
 async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
@@ -62,13 +62,13 @@ async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
 ) -> None:
     await provider.trust(world.store)
     ann = await Visitor.signed_in(world, ANN, north="publisher")
-    first, asked = await register(world, provider.mint(ROOT_URL), scope="read:products")
-    first.answer = asked.json()
-    await ann.decide(first.link, user_code=first.code)
+    first_agent, registration = await register(world, provider.mint(ROOT_URL), scope="read:products")
+    first_agent.answer = registration.json()
+    await ann.decide(first_agent.link, user_code=first_agent.code)
     agent = RegisteredAgent(world.http)
     await agent.register({"type": "anonymous", "scope": "read:products write:releases"})
 
-    claim = await claimed_by(world, agent, provider.mint(ROOT_URL, scope="read:products write:releases"))
+    claim = await claim_with_assertion(world, agent, provider.mint(ROOT_URL, scope="read:products write:releases"))
 
     assert claim["status"] == "initiated"
 
@@ -77,12 +77,12 @@ async def test_t20_a_person_who_disconnects_an_agent_unties_its_provider(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    _, answered = await register(world, provider.mint(ROOT_URL))
+    _, answer = await register(world, provider.mint(ROOT_URL))
 
-    await world.http.post("/auth/revoke", data={"token": answered.json()["identity_assertion"]})
-    _, later = await register(world, provider.mint(ROOT_URL))
+    await world.http.post("/auth/revoke", data={"token": answer.json()["identity_assertion"]})
+    _, later_answer = await register(world, provider.mint(ROOT_URL))
 
-    assert later.json()["code"] == "interaction_required"
+    assert later_answer.json()["code"] == "interaction_required"
 
 
 async def test_t21_a_claim_by_e_mail_ties_no_provider_that_was_named_before(
@@ -91,7 +91,7 @@ async def test_t21_a_claim_by_e_mail_ties_no_provider_that_was_named_before(
     await provider.trust(world.store)
     await Visitor.signed_in(world, "mallory@example.com")
     pat, agent = await Visitor.signed_in(world, "pat@example.com"), await RegisteredAgent.anonymous(world)
-    await claimed_by(world, agent, provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com"))
+    await claim_with_assertion(world, agent, provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com"))
 
     await agent.attempt_again("pat@example.com")
     await pat.decide(agent.link, user_code=agent.code)

@@ -18,20 +18,20 @@ BATCHED = [route for route in distribution.ROUTES if not (route.at_root or route
 __all__ = ["batches", "paused_batch", "stub"]
 
 
-async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect(batches: Batches) -> None:
+async def test_repeating_an_atomic_batch_that_was_rolled_back_has_no_effect(batches: Batches) -> None:
     """Long addresses make the refusals too long to be stored, so the repeated batch runs again."""
     padded = [get("/nothing/" + "\U0001f600" * 5_000) for _ in range(48)]
     operations = [post("/products", product("kept")), get("/nothing"), *padded]
     repeat = {"Idempotency-Key": str(uuid.uuid4())}
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
 
-    first = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
-    again = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
+    first_answer = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
+    repeated_answer = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
 
-    assert len(first.content) > 1 << 20
-    assert codes(again.json()["results"]) == codes(first.json()["results"])
-    after = await batches.all_rows()
-    assert {**after, "idempotency": []} == {**before, "idempotency": []}
+    assert len(first_answer.content) > 1 << 20
+    assert codes(repeated_answer.json()["results"]) == codes(first_answer.json()["results"])
+    rows_after = await batches.all_rows()
+    assert {**rows_after, "idempotency": []} == {**rows_before, "idempotency": []}
 
 
 @pytest.mark.parametrize("who", ["community", "agent", "customer"])
@@ -40,23 +40,23 @@ async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
 ) -> None:
     """A caller with a free key may send hundreds of such batches in a minute, and each takes seconds."""
     world = batches.world
-    done, may_commit = paused_batch
+    batch_begun, may_commit = paused_batch
     if who == "customer":
         token = await world.person("customer@example.com")
     else:
         token = (await world.http.get("/api/keys", params={"tier": who})).json()["api_key"]
-    sent = [post("/ask", {"query": "How many games?"}), post("/ask?stream=false", {"query": "How many tools?"})]
-    asking = asyncio.create_task(batches.results(sent, token, mode="atomic"))
-    await done.wait()
+    operations = [post("/ask", {"query": "How many games?"}), post("/ask?stream=false", {"query": "How many tools?"})]
+    asking = asyncio.create_task(batches.results(operations, token, mode="atomic"))
+    await batch_begun.wait()
 
-    written = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 60)
+    created = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 60)
     may_commit.set()
 
-    assert written.status_code == 201
+    assert created.status_code == 201
     assert [result["status"] for result in await asking] == [200, 200]
 
 
-def test_no_route_lets_write_who_holds_the_writer_never() -> None:
+def test_every_writing_route_requires_a_scope_that_anonymous_agents_lack() -> None:
     """Therefore a batch of keys, of anonymous agents or of questions needs no transaction."""
     agent = Caller("agent", "x", {}, queries.PRE_CLAIM)
     scoped = {route.scope for route in BATCHED if route.writes and route.path != "/batch"}
@@ -78,9 +78,9 @@ class TestModel:
     async def test_a_transaction_that_all_wait_for_does_not_wait_for_a_model(
         self, batches: Batches, stub: Stub
     ) -> None:
-        sent = [post("/products", product("one")), *[post("/ask", {"query": STRANGE})] * 3]
+        operations = [post("/products", product("one")), *[post("/ask", {"query": STRANGE})] * 3]
 
-        results = await batches.results(sent, mode="atomic")
+        results = await batches.results(operations, mode="atomic")
 
         assert [result["status"] for result in results] == [201] + [200] * 3
         assert stub.seen == []

@@ -25,8 +25,8 @@ from countersign.updates.ingest_worker import MAX_METADATA_BYTES
 from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.worker_protocol import MetadataFile
 from tests.store.files import Shop, open_shop
-from tests.store.releases.processing.damage import stored_file
-from tests.store.releases.processing.works import JobRunner, noise, tar, zipped
+from tests.store.releases.processing.damage import writable_file
+from tests.store.releases.processing.works import JobRunner, noise, tar, zip_files
 from tests.store.world import World
 
 SHARED, SECRET = noise(900_000, 1), b"the whole plot of the sequel " * 3000
@@ -51,15 +51,15 @@ async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(wo
     await works.publish("1.1.0")
 
     places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
-    known = {name for pack in places.packs for name, _, _ in pack.chunks}
+    chunk_names = {name for pack in places.packs for name, _, _ in pack.chunks}
     for pack in places.packs:
-        whole = (await works.shop.world.http.get(pack.url)).content
-        for start in range(len(whole)):
-            if whole[start : start + 4] == b"\x28\xb5\x2f\xfd":
-                assert chunks.chunk_id(_unpacked(whole[start:])) in known
+        pack_content = (await works.shop.world.http.get(pack.url)).content
+        for start in range(len(pack_content)):
+            if pack_content[start : start + 4] == b"\x28\xb5\x2f\xfd":
+                assert chunks.chunk_id(_unpack_frame(pack_content[start:])) in chunk_names
 
 
-def _unpacked(frame: bytes) -> bytes:
+def _unpack_frame(frame: bytes) -> bytes:
     """The contents of the zstd frame at the beginning."""
     try:
         return zstd.ZstdDecompressor().decompress(frame)
@@ -69,35 +69,35 @@ def _unpacked(frame: bytes) -> bytes:
 
 async def upload_build(works: JobRunner, data: bytes) -> tuple[str, Build]:
     artifact_id = (await works.upload_and_process(data))["artifact_id"]
-    found = await builds.build(works.store.database, artifact_id)
-    assert found is not None
-    return artifact_id, found
+    stored_build = await builds.build(works.store.database, artifact_id)
+    assert stored_build is not None
+    return artifact_id, stored_build
 
 
 async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) -> None:
     """The repair that `artifact.verify` suggests succeeds."""
-    artifact_id, lost = await upload_build(works, tar({"a": SHARED}))
-    (await stored_file(works.store, lost.envelope_sha256)).unlink()
-    found = await works.run_job("artifact.verify", artifact_id)
-    assert "build.process" in found["findings"][0]["heal"]
+    artifact_id, lost_build = await upload_build(works, tar({"a": SHARED}))
+    (await writable_file(works.store, lost_build.envelope_sha256)).unlink()
+    verified = await works.run_job("artifact.verify", artifact_id)
+    assert "build.process" in verified["findings"][0]["heal"]
 
     await works.run_job("build.process", artifact_id, again=True)
 
     assert (await works.run_job("artifact.verify", artifact_id))["ok"]
 
 
-async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: JobRunner) -> None:
+async def test_a_build_that_is_processed_twice_at_once_shows_the_stored_manifest(works: JobRunner) -> None:
     """A job's result names the stored manifest; a job that finishes too late runs again and has the same result."""
     artifact_id = await works.upload(tar({"a": b"a"}))
-    one = await works.outcome("build.process", artifact_id)
-    other = await works.outcome("build.process", artifact_id)
-    await works.keep(one)
+    first_outcome = await works.outcome("build.process", artifact_id)
+    second_outcome = await works.outcome("build.process", artifact_id)
+    await works.keep(first_outcome)
 
     with pytest.raises(Unavailable):
-        await works.keep(other)
+        await works.keep(second_outcome)
 
-    again = await works.run_job("build.process", artifact_id)
-    assert again["manifest_sha256"] == msgspec.to_builtins(one.result)["manifest_sha256"]
+    third_result = await works.run_job("build.process", artifact_id)
+    assert third_result["manifest_sha256"] == msgspec.to_builtins(first_outcome.result)["manifest_sha256"]
 
 
 @pytest.mark.parametrize(
@@ -113,24 +113,24 @@ async def test_work_done_twice_at_once_shows_the_manifest_that_is_kept(works: Jo
 )
 async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: JobRunner, name: str, text: str) -> None:
     """The file is part of the build, and does not stop its processing."""
-    done = await works.upload_and_process(tar({name: text.encode()}))
+    result = await works.upload_and_process(tar({name: text.encode()}))
 
-    assert done["files"] == 1
+    assert result["files"] == 1
 
 
 async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: JobRunner) -> None:
     """The process that does the jobs of all organisations reads them. 200 files of 1 MiB would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
-    done = await works.upload_and_process(zipped(files), filename="game.zip")
+    result = await works.upload_and_process(zip_files(files), filename="game.zip")
 
-    assert done["files"] == 20
-    assert done["components"] == MAX_METADATA_BYTES // (1 << 20)
+    assert result["files"] == 20
+    assert result["components"] == MAX_METADATA_BYTES // (1 << 20)
 
 
 def _package(number: int, size: int) -> bytes:
-    said = b'{"name":"part%d","version":"1","text":"' % number
-    return said + b"a" * (size - len(said) - 2) + b'"}'
+    package_head = b'{"name":"part%d","version":"1","text":"' % number
+    return package_head + b"a" * (size - len(package_head) - 2) + b'"}'
 
 
 def test_no_more_parts_are_gathered_than_are_reported() -> None:
@@ -154,16 +154,16 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
     """A result has a maximum size, whatever names an archive has, since many results are listed together."""
     path = "/".join(["n" * 250] * 4)[:1000]
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
-    artifact_id = await works.upload(zipped(files), filename="game.zip")
+    artifact_id = await works.upload(zip_files(files), filename="game.zip")
 
-    listed = await works.run_job("archive.extract", artifact_id, limit=10_000)
+    listing = await works.run_job("archive.extract", artifact_id, limit=10_000)
 
-    assert len(json.dumps(listed)) < 2 << 20
-    rest: list[Any] = listed["entries"]
-    while listed["next_offset"] is not None:
-        listed = await works.run_job("archive.extract", artifact_id, limit=10_000, offset=listed["next_offset"])
-        rest += listed["entries"]
-    assert [entry["path"] for entry in rest] == list(files)
+    assert len(json.dumps(listing)) < 2 << 20
+    later_entries: list[Any] = listing["entries"]
+    while listing["next_offset"] is not None:
+        listing = await works.run_job("archive.extract", artifact_id, limit=10_000, offset=listing["next_offset"])
+        later_entries += listing["entries"]
+    assert [entry["path"] for entry in later_entries] == list(files)
 
 
 async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobRunner) -> None:
@@ -198,24 +198,26 @@ async def channel_statement(works: JobRunner) -> dict[str, Any]:
     return json.loads(base64.b64decode(state["statement"]["payload"]))
 
 
-@pytest.mark.parametrize("part", ["channels/%00", "releases/%00/manifest", "releases/1.0.0/delta?from=%00"])
-async def test_a_name_with_a_zero_byte_is_only_unknown(works: JobRunner, part: str) -> None:
+@pytest.mark.parametrize("subpath", ["channels/%00", "releases/%00/manifest", "releases/1.0.0/delta?from=%00"])
+async def test_a_name_with_a_zero_byte_is_only_unknown(works: JobRunner, subpath: str) -> None:
     """PostgreSQL does not store text with a zero byte."""
-    answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{part}")
+    answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{subpath}")
 
     assert 400 <= answer.status_code < 500
 
 
 async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> None:
     """Packs, signed manifests and deltas are kept as long as a build refers to them, however old they are."""
-    first = await works.upload_and_process(tar({"a": SHARED}), "1.1.0")
+    first_build = await works.upload_and_process(tar({"a": SHARED}), "1.1.0")
     await works.publish("1.1.0")
-    second = await works.upload_and_process(tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0")
-    pair = {"from_artifact": first["artifact_id"], "to_artifact": second["artifact_id"]}
+    second_build = await works.upload_and_process(
+        tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0"
+    )
+    pair = {"from_artifact": first_build["artifact_id"], "to_artifact": second_build["artifact_id"]}
     assert (await works.run_job("delta.make", "", **pair))["deltas"] == 1
     database = works.store.database
-    used = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
-    digests = [sha256 for (sha256,) in await database.fetch(used)]
+    used_blobs = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
+    digests = [sha256 for (sha256,) in await database.fetch(used_blobs)]
     later_time = clock.later(clock.now(), seconds=86_400)
 
     assert not set(digests) & {sha256 async for sha256 in blobs.unused(database, later_time)}
@@ -239,17 +241,17 @@ async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: JobRunn
 
 async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunner) -> None:
     """The organisation's signature alone does not make it this build's manifest."""
-    artifact_id, mine = await upload_build(works, tar({"a": b"mine"}))
+    artifact_id, own_build = await upload_build(works, tar({"a": b"mine"}))
     other_id = (await works.upload_and_process(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
-    other = await builds.build(works.store.database, other_id)
-    assert other is not None
-    (await stored_file(works.store, mine.envelope_sha256)).write_bytes(
-        (await stored_file(works.store, other.envelope_sha256)).read_bytes()
+    other_build = await builds.build(works.store.database, other_id)
+    assert other_build is not None
+    (await writable_file(works.store, own_build.envelope_sha256)).write_bytes(
+        (await writable_file(works.store, other_build.envelope_sha256)).read_bytes()
     )
 
-    found = await works.run_job("artifact.verify", artifact_id)
+    verified = await works.run_job("artifact.verify", artifact_id)
 
-    assert [finding["kind"] for finding in found["findings"]] == ["manifest"]
+    assert [finding["kind"] for finding in verified["findings"]] == ["manifest"]
 
 
 async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
@@ -257,16 +259,16 @@ async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
-    sold = JobRunner(shop._replace(product_id=product_id), works.folder)
-    await sold.upload_and_process(tar({"a": b"a"}), "1.0.0")
-    await sold.publish("1.0.0")
+    sold_works = JobRunner(shop._replace(product_id=product_id), works.folder)
+    await sold_works.upload_and_process(tar({"a": b"a"}), "1.0.0")
+    await sold_works.publish("1.0.0")
     await world.person("buyer@example.org")
     await world.grant("buyer@example.org", product_id)
     buyer = await world.person_token("buyer@example.org", "read:library read:products")
 
     path = f"/products/{product_id}/releases/1.0.0"
-    for part in ("manifest", "chunks", "delta?from=1.0.0"):
-        answer = await world.call("GET", f"{path}/{part}", buyer)
+    for subpath in ("manifest", "chunks", "delta?from=1.0.0"):
+        answer = await world.call("GET", f"{path}/{subpath}", buyer)
         assert answer.status_code == 200
         assert "public" not in answer.headers.get("cache-control", "private")
 
@@ -278,11 +280,11 @@ async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_p
     assert artifact is not None
     product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
     owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")
-    seen = await draft_removal.builds_of(works.store, artifact.release_id)
+    builds_seen = await draft_removal.builds_of(works.store, artifact.release_id)
     await works.run_job("build.process", artifact_id)
 
     with pytest.raises(JustChanged):
         async with works.store.database.transaction() as transaction:
-            await draft_removal.remove(transaction, owned, seen)
+            await draft_removal.remove(transaction, owned, builds_seen)
 
     assert (await works.run_job("artifact.verify", artifact_id))["ok"]

@@ -8,16 +8,16 @@ from countersign.store.catalog import products, search
 from countersign.store.context import Store
 
 FACETS = ("org:north", "tag:new", "kind:game", "platform:linux", "channel:stable", "access:free")
-COMBINED = [chosen for count in range(1, len(FACETS) + 1) for chosen in combinations(FACETS, count)]
+COMBINED = [facet_choice for count in range(1, len(FACETS) + 1) for facet_choice in combinations(FACETS, count)]
 
 
-@pytest.mark.parametrize("after", [(), ("a title", "an id")], ids=["first-page", "next-page"])
+@pytest.mark.parametrize("position", [(), ("a title", "an id")], ids=["first-page", "next-page"])
 @pytest.mark.parametrize("facets", COMBINED, ids="+".join)
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_filters_put_together_still_walk_one_index_in_order(
-    store: Store, facets: tuple[str, ...], after: tuple[str, ...]
+    store: Store, facets: tuple[str, ...], position: tuple[str, ...]
 ) -> None:
-    text, values = search.page(search.PageQuery(facets, [], "title", after, 21))
+    text, values = search.page(search.PageQuery(facets, [], "title", position, 21))
 
     plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
 
@@ -25,10 +25,12 @@ async def test_filters_put_together_still_walk_one_index_in_order(
     assert not any("TEMP B-TREE" in step for step in plan), plan
 
 
-@pytest.mark.parametrize("after", [(), ("a title", "an id")], ids=["first-page", "next-page"])
+@pytest.mark.parametrize("position", [(), ("a title", "an id")], ids=["first-page", "next-page"])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_a_page_in_the_order_of_titles_is_read_from_one_index_alone(store: Store, after: tuple[str, ...]) -> None:
-    text, values = search.page(search.PageQuery((), [], "title", after, 21))
+async def test_a_page_in_the_order_of_titles_is_read_from_one_index_alone(
+    store: Store, position: tuple[str, ...]
+) -> None:
+    text, values = search.page(search.PageQuery((), [], "title", position, 21))
 
     plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
 

@@ -63,7 +63,7 @@ def test_a_redirect_leads_to_no_other_protocol(
     assert not (tmp_path / "game.bin").exists()
 
 
-def test_a_link_laid_in_the_way_of_a_download_is_not_written_through(
+def test_a_download_does_not_write_through_a_planted_link(
     run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path
 ) -> None:
     victim = tmp_path / "victim"
@@ -94,8 +94,8 @@ def test_a_wait_of_thousands_of_digits_is_only_a_long_one(run: Run, scripted: Ca
 def test_a_size_that_no_file_has_is_not_understood(run: Run, scripted: Callable[[], ScriptedServer], size: int) -> None:
     script = scripted()
     script.answers.append((200, {}, msgspec.json.encode(PRODUCT)))
-    listed = {"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [{**ARTIFACT, "size": 12345}]}
-    script.answers.append((200, {}, msgspec.json.encode([listed]).replace(b"12345", b"%d" % size)))
+    release = {"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [{**ARTIFACT, "size": 12345}]}
+    script.answers.append((200, {}, msgspec.json.encode([release]).replace(b"12345", b"%d" % size)))
 
     ended_result = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
 
@@ -113,7 +113,7 @@ def test_an_impossible_pause_is_ignored(interval: int) -> None:
         connection.decode(reply, api_models.Registration, "cannot sign in")
 
 
-def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(
+def test_a_server_that_demands_no_pause_is_not_polled_for_ever(
     run: Run, scripted: Callable[[], ScriptedServer]
 ) -> None:
     script = scripted()
@@ -133,7 +133,7 @@ SENT_AT_MOST = 64 << 20
 
 def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
     """A command limits the length of an answer, whatever lengths the server states."""
-    sent: list[int] = []
+    sent_sizes: list[int] = []
 
     def answer(listening: socket.socket) -> None:
         connected, _ = listening.accept()
@@ -141,8 +141,8 @@ def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
             connected.recv(1 << 16)
             try:
                 connected.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")
-                while sum(sent) < SENT_AT_MOST:
-                    sent.append(connected.send(bytes(1 << 20)))
+                while sum(sent_sizes) < SENT_AT_MOST:
+                    sent_sizes.append(connected.send(bytes(1 << 20)))
             except ConnectionError:
                 return
 
@@ -154,4 +154,4 @@ def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
             connection.read_reply(response)
         thread.join()
 
-    assert sum(sent) < SENT_AT_MOST
+    assert sum(sent_sizes) < SENT_AT_MOST

@@ -40,15 +40,15 @@ async def test_work_on_an_artifact_is_for_its_own_publishers(works: JobRunner, k
     """All other callers get 404; a caller who may only read the artifact gets 403."""
     world, artifact_id = works.shop.world, await works.upload(tar({"a": b"a"}))
 
-    async def asked(token: str, about: str) -> tuple[int, dict[str, Any]]:
-        answer = await world.call("POST", "/jobs", token, json={"type": kind, "payload": {"artifact_id": about}})
+    async def work_answer(token: str, payload_id: str) -> tuple[int, dict[str, Any]]:
+        answer = await world.call("POST", "/jobs", token, json={"type": kind, "payload": {"artifact_id": payload_id}})
         return answer.status_code, answer.json()
 
     stranger = await world.person("owner@south.example", south="owner")
-    assert await asked(stranger, artifact_id) == await asked(stranger, ids.new_uuid())
-    assert (await asked(stranger, artifact_id))[0] == 404
+    assert await work_answer(stranger, artifact_id) == await work_answer(stranger, ids.new_uuid())
+    assert (await work_answer(stranger, artifact_id))[0] == 404
     viewer = await world.person("viewer@example.com", north="viewer", south="owner")
-    assert (await asked(viewer, artifact_id))[0] == 403
+    assert (await work_answer(viewer, artifact_id))[0] == 403
     assert await works.store.database.fetch("SELECT id FROM job") == []
 
 
@@ -92,8 +92,8 @@ async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works
     world, store = works.shop.world, works.store
     job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]
     following = [asyncio.create_task(world.call("GET", f"/jobs/{job_id}/events", works.shop.token)) for _ in range(60)]
-    done, _ = await asyncio.wait(following, timeout=120, return_when=asyncio.FIRST_COMPLETED)
-    tasks = [task for task in done if task.result().status_code == 429]
+    finished, _ = await asyncio.wait(following, timeout=120, return_when=asyncio.FIRST_COMPLETED)
+    tasks = [task for task in finished if task.result().status_code == 429]
     async with store.database.transaction() as transaction:
         await queries.cancel(transaction, job_id, "{}")
 
@@ -106,22 +106,26 @@ async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works
 
 def children(program: str) -> list[dict[str, str]]:
     """The /proc status of this process's children that run the program."""
-    found: list[dict[str, str]] = []
+    child_statuses: list[dict[str, str]] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             lines = (folder / "status").read_text().splitlines()
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        said = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-        if said["PPid"] == str(os.getpid()) and program.encode() in command:
-            found.append(said)
-    return found
+        status_fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        if status_fields["PPid"] == str(os.getpid()) and program.encode() in command:
+            child_statuses.append(status_fields)
+    return child_statuses
 
 
-def is_confined(said: dict[str, str]) -> bool:
+def is_confined(status_fields: dict[str, str]) -> bool:
     """Whether a process has given up root, new privileges and sockets."""
-    return "0" not in said["Uid"].split() and said["NoNewPrivs"].strip() == "1" and said["Seccomp"].strip() == "2"
+    return (
+        "0" not in status_fields["Uid"].split()
+        and status_fields["NoNewPrivs"].strip() == "1"
+        and status_fields["Seccomp"].strip() == "2"
+    )
 
 
 async def test_strangers_bytes_are_read_by_a_process_without_rights(works: JobRunner, tmp_path: Path) -> None:
@@ -140,10 +144,10 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: JobRu
 async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() -> None:
     """The process gives up its rights before it reads the first byte of a build."""
     side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), chunk_id(b"a"), [])]
-    other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
+    other_files = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
     async with sandboxed_process.running(deltas.PROGRAM) as process:
-        await process.send(msgspec.msgpack.encode(DeltaOrder(side, other, 1 << 20, 1 << 30, 60)))
+        await process.send(msgspec.msgpack.encode(DeltaOrder(side, other_files, 1 << 20, 1 << 30, 60)))
         assert isinstance(decode_delta_record(await process.receive()), FileRequest)
         assert [is_confined(child) for child in children(deltas.PROGRAM)] == [True]
 
@@ -154,6 +158,6 @@ async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-secret")
 
     async with sandboxed_process.running("tests.attacks.telling"):
-        while not (found := [int(child["Pid"]) for child in children("tests.attacks.telling")]):
+        while not (pids := [int(child["Pid"]) for child in children("tests.attacks.telling")]):
             await asyncio.sleep(0.01)
-        assert b"the-secret" not in Path(f"/proc/{found[0]}/environ").read_bytes()
+        assert b"the-secret" not in Path(f"/proc/{pids[0]}/environ").read_bytes()

@@ -15,7 +15,7 @@ from tests.store.auth.oauth.conftest import (
     ORIGIN,
     Browser,
     KnownClient,
-    asking,
+    authorization_parameters,
     code_for,
     hidden_fields,
     new_client,
@@ -70,7 +70,7 @@ async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world:
     client = await new_client(world)
     page = await person.get(agent.link)
     forms: dict[str, dict[str, str]] = {
-        ASK: {**asking(client), "csrf": csrf_of(page), "decision": "allow"},
+        ASK: {**authorization_parameters(client), "csrf": csrf_of(page), "decision": "allow"},
         CLAIM: {"csrf": csrf_of(page), "user_code": agent.code, "confirm": "yes"},
         AGENTS: {"csrf": csrf_of(page), "id": agent.answer["registration_id"]},
         "/auth/signin": {"email": PAT, "password": "correct horse battery"},
@@ -78,20 +78,22 @@ async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world:
         "/auth/signout": {},
     }
     target = {CLAIM: agent.link, "/auth/setup": f"{path}?token=none"}.get(path, path)
-    sent: dict[str, Any] = {"data": forms.get(path, {"email": PAT} if path != "/auth/prove" else {"token": "none"})}
+    request_body: dict[str, Any] = {
+        "data": forms.get(path, {"email": PAT} if path != "/auth/prove" else {"token": "none"})
+    }
     if path == "/auth/session/token":
-        sent = {"json": {"scope": "read:library"}}
-    before, signed_in = await all_rows(world.store), await sessions_of(world)
+        request_body = {"json": {"scope": "read:library"}}
+    rows_before, signed_in = await all_rows(world.store), await sessions_of(world)
 
     for headers in FOREIGN:
-        answer = await world.http.post(target, headers=[*headers, ("Cookie", cookie_of(person))], **sent)
+        answer = await world.http.post(target, headers=[*headers, ("Cookie", cookie_of(person))], **request_body)
         assert answer.status_code == 403, (headers, answer.text)
         assert "set-cookie" not in answer.headers
         assert "location" not in answer.headers
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
     assert await sessions_of(world) == signed_in
-    ours = [("Sec-Fetch-Site", "same-origin"), ("Origin", ROOT_URL), ("Cookie", cookie_of(person))]
-    assert (await world.http.post(target, headers=ours, **sent)).status_code != 403
+    own_headers = [("Sec-Fetch-Site", "same-origin"), ("Origin", ROOT_URL), ("Cookie", cookie_of(person))]
+    assert (await world.http.post(target, headers=own_headers, **request_body)).status_code != 403
 
 
 @pytest.mark.parametrize("page", ["typed", "shown"])
@@ -102,35 +104,35 @@ async def test_csrf_an_attempt_is_untouched_by_a_form_without_its_token_and_work
     agent = await RegisteredAgent.by_email(world, PAT)
     link = agent.link if page == "typed" else agent.other_link
     of_eve = csrf_of(await eve.get((await RegisteredAgent.by_email(world, eve.email)).link))
-    before = await attempts_of(world)
+    attempts_before = await attempts_of(world)
 
     for decision in ({"confirm": "yes"}, {"decline": "yes"}):
         # More often than a code may be mistyped.
         for csrf in ("", "x", of_eve, csrf_of(await person.get(link))[:-2], "ä", "=" * 8):
             answer = await person.send(link, csrf=csrf, user_code=agent.code, **decision)
             assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
-            assert await attempts_of(world) == before
+            assert await attempts_of(world) == attempts_before
     assert (await agent.poll()).json()["status"] == "pending"
-    allowed = await person.decide(link, user_code=agent.code)
+    allowed_response = await person.decide(link, user_code=agent.code)
 
-    assert allowed.status_code == 200
-    assert await attempts_of(world) != before
+    assert allowed_response.status_code == 200
+    assert await attempts_of(world) != attempts_before
 
 
 async def test_csrf_a_consent_is_not_given_by_a_form_without_its_token_and_is_asked_for_afterwards(
     world: World,
 ) -> None:
     client = await new_client(world)
-    browser = await arrived(world)
-    fields = hidden_fields(await browser.get(ASK, asking(client)))
+    browser = await sign_in_pat(world)
+    fields = hidden_fields(await browser.get(ASK, authorization_parameters(client)))
 
     for csrf in ("", "x", fields["csrf"][:-2]):
         answer = await browser.post(ASK, {**fields, "csrf": csrf, "decision": "allow"})
         assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
-    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+    grants = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
 
-    assert list(given) == []
-    assert (await browser.get(ASK, asking(client))).status_code == 200
+    assert list(grants) == []
+    assert (await browser.get(ASK, authorization_parameters(client))).status_code == 200
     assert "code" in sent_back(await browser.post(ASK, {**fields, "decision": "allow"}))
 
 
@@ -145,25 +147,25 @@ async def test_fixation_a_cookie_from_before_the_sign_in_opens_nothing_after_it(
         signed_in = await world.http.post("/auth/signin", data=form, headers={**ORIGIN, "Cookie": f"{name}={planted}"})
         world.http.cookies.clear()
 
-        fresh = signed_in.headers["set-cookie"].partition(";")[0]
+        new_cookie = signed_in.headers["set-cookie"].partition(";")[0]
         assert signed_in.status_code == 303
-        assert fresh.partition("=")[2] not in ("", planted)
-        assert PAT in (await seen_with(world, client, fresh)).text
-        after = await seen_with(world, client, f"{name}={planted}")
-        assert PAT not in after.text
+        assert new_cookie.partition("=")[2] not in ("", planted)
+        assert PAT in (await seen_with(world, client, new_cookie)).text
+        answer = await seen_with(world, client, f"{name}={planted}")
+        assert PAT not in answer.text
         if planted == eve.cookies[name]:
-            assert eve.email in after.text
+            assert eve.email in answer.text
         else:
-            assert after.headers["location"].startswith("/auth/signin")
+            assert answer.headers["location"].startswith("/auth/signin")
 
 
 async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(world: World) -> None:
     client = await new_client(world)
-    browser = await arrived(world)
+    browser = await sign_in_pat(world)
     old = dict(browser.cookie)
-    fields = hidden_fields(await browser.get(ASK, asking(client)))
+    fields = hidden_fields(await browser.get(ASK, authorization_parameters(client)))
     await browser.sign_in(PAT)
-    fresh = dict(browser.cookie)
+    new_cookie = dict(browser.cookie)
 
     with_new_cookie = await browser.post(ASK, {**fields, "decision": "allow"})
     await browser.post("/auth/signout", {})
@@ -171,7 +173,7 @@ async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(
     browser.cookie = old
     with_its_own = await browser.post(ASK, {**fields, "decision": "allow"})
 
-    assert fresh != old
+    assert new_cookie != old
     assert (with_new_cookie.status_code, with_new_cookie.json()["code"]) == (403, "form_expired")
     assert signed_out.headers["location"].startswith("/auth/signin")
     assert "code" in sent_back(with_its_own)
@@ -181,13 +183,13 @@ async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(
 async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: World, prompt: str) -> None:
     of_north = await new_client(world)
     created_body = (await world.http.post("/auth/clients", json={"redirect_uris": [BACK]})).json()
-    stranger, browser = Browser(world), await arrived(world)
+    stranger, browser = Browser(world), await sign_in_pat(world)
     for client in (of_north, KnownClient(created_body["client_id"], created_body["client_secret"])):
-        asked = {**asking(client), "prompt": prompt}
+        authorization = {**authorization_parameters(client), "prompt": prompt}
 
-        unknown = await stranger.get(ASK, asked)
-        known_response = await browser.get(ASK, asked)
-        posted_response = await browser.post(ASK, {**asked, "decision": "allow"})
+        unknown = await stranger.get(ASK, authorization)
+        known_response = await browser.get(ASK, authorization)
+        posted_response = await browser.post(ASK, {**authorization, "decision": "allow"})
 
         assert unknown.headers["location"].startswith("/auth/signin")
         assert BACK not in unknown.headers["location"].partition("?")[0]
@@ -195,24 +197,26 @@ async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: Wor
         assert "Deny" in known_response.text
         assert "location" not in known_response.headers
         assert (posted_response.status_code, posted_response.json()["code"]) == (403, "form_expired")
-    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
-    assert list(given) == []
+    grants = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+    assert list(grants) == []
 
 
 async def test_prompt_none_widens_no_consent_that_was_given(world: World) -> None:
     client = await new_client(world)
-    browser = await arrived(world)
+    browser = await sign_in_pat(world)
     await code_for(browser, client, scope="read:library")
 
-    wider = await browser.get(ASK, {**asking(client, scope="read:library read:products"), "prompt": "none"})
-    same_response = await browser.get(ASK, {**asking(client, scope="read:library"), "prompt": "none"})
+    wider = await browser.get(
+        ASK, {**authorization_parameters(client, scope="read:library read:products"), "prompt": "none"}
+    )
+    same_response = await browser.get(ASK, {**authorization_parameters(client, scope="read:library"), "prompt": "none"})
 
     assert wider.status_code == 200
     assert "see listings" in wider.text
     assert parse_qs(urlsplit(same_response.headers["location"]).query)["code"]
 
 
-async def arrived(world: World) -> Browser:
+async def sign_in_pat(world: World) -> Browser:
     """Pat's browser, signed in."""
     await new_person(world, PAT)
     browser = Browser(world)
@@ -222,4 +226,4 @@ async def arrived(world: World) -> Browser:
 
 async def seen_with(world: World, client: KnownClient, cookie: str) -> httpx.Response:
     """The consent page, as a browser with this cookie sees it."""
-    return await world.http.get(ASK, params=asking(client), headers={"Cookie": cookie})
+    return await world.http.get(ASK, params=authorization_parameters(client), headers={"Cookie": cookie})

@@ -73,14 +73,14 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
 
 def with_chunk_sizes(sample_build: SampleBuild, *sizes: int) -> SampleBuild:
     """The same build, whose first file claims chunks of these sizes."""
-    listed = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
-    first = sample_build.manifest.files[0]
+    all_chunks = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
+    first_file = sample_build.manifest.files[0]
     places = [len(sample_build.manifest.chunks) + number for number in range(len(sizes))]
-    file = msgspec.structs.replace(first, size=sum(sizes), chunks=places)
-    changed = msgspec.structs.replace(
-        sample_build.manifest, files=[file, *sample_build.manifest.files[1:]], chunks=listed
+    file = msgspec.structs.replace(first_file, size=sum(sizes), chunks=places)
+    changed_manifest = msgspec.structs.replace(
+        sample_build.manifest, files=[file, *sample_build.manifest.files[1:]], chunks=all_chunks
     )
-    return SampleBuild(sample_build.version, sample_build.contents, changed, sample_build.frames)
+    return SampleBuild(sample_build.version, sample_build.contents, changed_manifest, sample_build.frames)
 
 
 @pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.MAX_BYTES + 1,)])
@@ -95,19 +95,21 @@ def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Pa
 )
 def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     """It is refused before anything is downloaded or written."""
-    first, *others = NEW.manifest.files
-    changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first, **change), *others])
+    first_file, *other_files = NEW.manifest.files
+    changed_manifest = msgspec.structs.replace(
+        NEW.manifest, files=[msgspec.structs.replace(first_file, **change), *other_files]
+    )
 
     with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", BuildServer(SampleBuild("2.0", NEW.contents, changed, NEW.frames)))
+        pull(tmp_path / "app", BuildServer(SampleBuild("2.0", NEW.contents, changed_manifest, NEW.frames)))
 
 
 def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> None:
     """A wrong product name replaces nothing in the folder."""
-    changed = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
+    changed_manifest = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
 
     with pytest.raises(WorkspaceRefused):
-        pull(app, BuildServer(SampleBuild("2.0", NEW.contents, changed, NEW.frames)))
+        pull(app, BuildServer(SampleBuild("2.0", NEW.contents, changed_manifest, NEW.frames)))
 
     assert contents_of(app) == dict(OLD.contents)
 
@@ -123,7 +125,7 @@ class EndlessServer(BuildServer):
         pytest.fail("everything was taken")
 
 
-def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
+def test_no_more_bytes_are_read_than_were_requested(app: Path) -> None:
     """The client stops reading, however long a store goes on sending."""
     with pytest.raises(ContentMismatch, match="more"):
         pull(app, EndlessServer(NEW))
@@ -235,12 +237,12 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
 
     release_trust.store_pin("http://store", "north", Pin(key, {"p/stable": 8}))
 
-    found = release_trust.load_pin("http://store", "north")
-    assert found is not None
-    assert found.counters == {"p/stable": 9, "q/stable": 3}
+    pinned = release_trust.load_pin("http://store", "north")
+    assert pinned is not None
+    assert pinned.counters == {"p/stable": 9, "q/stable": 3}
 
 
-def offered(script: ScriptedServer, sample_build: SampleBuild, state: ChannelState, by: SigningKey) -> None:
+def offer_release(script: ScriptedServer, sample_build: SampleBuild, state: ChannelState, by: SigningKey) -> None:
     """Answer a pull that asks for the build by name, as a store would whose manifest `by` has signed."""
     manifest = sample_build.manifest
     member: dict[str, object] = {"id": manifest.product_id, "slug": manifest.product, "title": "x", "kind": "tool"}
@@ -285,16 +287,16 @@ def dry_pull(run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path) -
     """Pull SIGNED by its name with --dry-run, and return the error, or nothing when the pull would succeed."""
     script = scripted()
 
-    def pulled(state: ChannelState, by: SigningKey) -> str:
+    def pull_signed(state: ChannelState, by: SigningKey) -> str:
         script.answers.clear()
-        offered(script, SIGNED, state, by)
+        offer_release(script, SIGNED, state, by)
         ended_result = run(
             *("pull", "toolsmith/bench", tmp_path / "app", "--server", script.url),
             *("--version", "1.0", "--platform", "linux", "--dry-run"),
         )
         return ended_result.stderr if ended_result.returncode else ""
 
-    return pulled
+    return pull_signed
 
 
 def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., str]) -> None:
@@ -302,29 +304,29 @@ def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., s
     publisher, thief = dsse.new_signing_key(), dsse.new_signing_key()
     assert dry_pull(state_of([publisher], publisher), publisher) == ""
 
-    refused = dry_pull(state_of([thief, publisher], publisher), thief)
+    refusal = dry_pull(state_of([thief, publisher], publisher), thief)
 
-    assert "signature_refused" in refused or "no valid signature" in refused
+    assert "signature_refused" in refusal or "no valid signature" in refusal
 
 
 def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Callable[..., str]) -> None:
     """Builds are signed once, so the builds of a replaced key remain valid."""
-    first, second, third = (dsse.new_signing_key() for _ in range(3))
-    assert dry_pull(state_of([first, second], second), first) == ""
+    first_key, second_key, third_key = (dsse.new_signing_key() for _ in range(3))
+    assert dry_pull(state_of([first_key, second_key], second_key), first_key) == ""
 
-    assert dry_pull(state_of([first, second, third], third), first) == ""
-    assert dry_pull(state_of([first, second, third], third), second) == ""
-    assert dry_pull(state_of([first, second, third], third), third) == ""
+    assert dry_pull(state_of([first_key, second_key, third_key], third_key), first_key) == ""
+    assert dry_pull(state_of([first_key, second_key, third_key], third_key), second_key) == ""
+    assert dry_pull(state_of([first_key, second_key, third_key], third_key), third_key) == ""
 
 
-def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
+def forge_delta(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
     """A delta whose covers and runs of differences all have length 0."""
     lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
-    packed = [patch.compress(numbers) for numbers in lists]
+    packed_lists = [patch.compress(numbers) for numbers in lists]
     head = [len(old), new_size, covers, runs]
-    for stream in packed:
+    for stream in packed_lists:
         head += [stream.method, stream.size, len(stream.body)]
-    return patch.MAGIC + varint.encode_numbers(head) + b"".join(stream.body for stream in packed)
+    return patch.MAGIC + varint.encode_numbers(head) + b"".join(stream.body for stream in packed_lists)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +334,7 @@ def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") 
 )
 def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
     """A delta of a hundred bytes took a client twenty seconds."""
-    blob = forged(100, covers, runs)
+    blob = forge_delta(100, covers, runs)
 
     with pytest.raises(DeltaRefused):
         [b"".join(pieces) for pieces in apply.contents(blob, [MemoryPiece(b"old files")], [100])]
@@ -340,13 +342,13 @@ def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
 
 def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
     """A delta with an impossible size is refused before anything is allocated."""
-    made = apply.contents(forged(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
+    unfolded = apply.contents(forge_delta(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
 
     with pytest.raises(DeltaRefused, match="more bytes than the files have"):
-        next(made)
+        next(unfolded)
 
 
-def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path) -> None:
+def test_after_a_few_unusable_deltas_the_other_deltas_are_not_fetched(tmp_path: Path) -> None:
     """Deltas are unsigned, and each may cost a client time."""
     old = build("1.0", {"tool": b"old " * 20_000})
     new = build("2.0", {f"file{number}": random.Random(number).randbytes(5_000) for number in range(10)})
@@ -374,7 +376,7 @@ def test_an_invalid_address_is_reported_as_invalid(
 ) -> None:
     """The addresses of the bytes are not signed."""
     script, publisher = scripted(), dsse.new_signing_key()
-    offered(script, SIGNED, state_of([publisher], publisher), publisher)
+    offer_release(script, SIGNED, state_of([publisher], publisher), publisher)
     places = BuildServer(SIGNED).places()
     packs = [msgspec.structs.replace(pack, url=address) for pack in places.packs]
     script.answers.pop()

@@ -23,10 +23,10 @@ class TestModel:
     async def test_strangers_texts_and_questions_do_not_reach_the_operators_model(
         self, sandbox: SandboxCaller, stub: Stub
     ) -> None:
-        asked = await sandbox.call("POST", "/ask", json={"query": STRANGE})
+        ask_answer = await sandbox.call("POST", "/ask", json={"query": STRANGE})
         generated = await sandbox.call("POST", "/ask", json={"query": "How many games?", "mode": "generate"})
 
-        assert asked.status_code == 200
+        assert ask_answer.status_code == 200
         assert generated.json()["code"] == "not_supported"
         assert stub.seen == []
 
@@ -45,11 +45,11 @@ class TestQuota:
             client_response = await sandbox.call(
                 "POST", "/org/clients", json={"name": "more", "scopes": ["read:products"]}
             )
-            named = {
+            client_credentials = {
                 "client_id": client_response.json()["client_id"],
                 "client_secret": client_response.json()["client_secret"],
             }
-            form = {"grant_type": "client_credentials", **named}
+            form = {"grant_type": "client_credentials", **client_credentials}
             tokens.append((await sandbox.call("POST", "/auth/login", data=form)).json()["access_token"])
 
         answers = [

@@ -12,7 +12,7 @@ OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
 EMAIL, PASSWORD = "owner@north.example", "a long password"
 
 
-async def signed_in(world: World) -> str:
+async def sign_in_owner(world: World) -> str:
     """An owner of `north` who has just signed in; the person's id."""
     await world.person(EMAIL, north="owner")
     person = await queries.person_with_email(world.store.database, EMAIL)
@@ -36,7 +36,7 @@ BODIES = [{}, {"scope": "admin:org"}]
 
 @pytest.mark.parametrize("body", BODIES)
 async def test_a_token_of_a_session_does_not_outlive_the_sign_out(world: World, body: dict[str, str]) -> None:
-    await signed_in(world)
+    await sign_in_owner(world)
     token = await exchange_code(world, body)
     assert (await world.call("GET", "/org", token)).status_code == 200
 
@@ -47,7 +47,7 @@ async def test_a_token_of_a_session_does_not_outlive_the_sign_out(world: World, 
 
 @pytest.mark.parametrize("body", BODIES)
 async def test_a_token_of_a_session_does_not_outlive_the_password(world: World, body: dict[str, str]) -> None:
-    person_id = await signed_in(world)
+    person_id = await sign_in_owner(world)
     token = await exchange_code(world, body)
 
     async with world.store.database.transaction() as transaction:
@@ -58,7 +58,7 @@ async def test_a_token_of_a_session_does_not_outlive_the_password(world: World, 
 
 @pytest.mark.parametrize("body", BODIES)
 async def test_a_token_of_a_session_ends_when_the_session_does(world: World, body: dict[str, str]) -> None:
-    await signed_in(world)
+    await sign_in_owner(world)
     life_s = world.store.settings.session_ttl_s
     near_its_end = clock.later(clock.now(), seconds=life_s - 600)
 
@@ -72,7 +72,7 @@ async def test_a_token_of_a_session_ends_when_the_session_does(world: World, bod
 
 
 async def test_a_limited_token_of_a_session_stays_limited(world: World) -> None:
-    await signed_in(world)
+    await sign_in_owner(world)
     token = await exchange_code(world, {"scope": "read:products"})
 
     answer = await world.call("GET", "/org", token)
@@ -128,8 +128,8 @@ async def test_a_sign_in_with_the_old_password_under_way_opens_no_session_after_
     async with store.database.transaction() as transaction:
         person = await people.create_person(transaction, "pat@example.com", "the old password")
 
-    async def verified_just_before_the_change(password: str, stored: str | None) -> bool:
-        is_right = await verify(password, stored)
+    async def verified_just_before_the_change(password: str, stored_hash: str | None) -> bool:
+        is_right = await verify(password, stored_hash)
         password_hash = await passwords.hash_password("the new password")
         async with store.database.transaction() as transaction:
             await people.set_password(transaction, person.id, password_hash)

@@ -13,12 +13,12 @@ __all__ = ["desk"]
 async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: McpDesk, tier: str) -> None:
     world = world_of(desk)
     provisioned = await world.http.get("/api/keys", params={"tier": tier})
-    sent = {"X-API-Key": provisioned.json()["api_key"]}
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"X-API-Key": provisioned.json()["api_key"]}
+    list_request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
-    listed_response = await world.http.post("/mcp", json=asked, headers=sent)
-    anybody = await world.http.post("/mcp", json=asked)
-    job = await world.http.post("/mcp", json=tool("get_job", job_id="x"), headers=sent)
+    listed_response = await world.http.post("/mcp", json=list_request, headers=headers)
+    anybody = await world.http.post("/mcp", json=list_request)
+    job = await world.http.post("/mcp", json=tool("get_job", job_id="x"), headers=headers)
 
     assert listed_response.json() == anybody.json()
     assert (job.status_code, job.json()["detail"]) == (401, "the tool get_job needs a token")

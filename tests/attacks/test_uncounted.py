@@ -16,7 +16,7 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "/products"), ("OPTIONS", "/info"), ("GET", "/products/%ff")])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_requests_that_match_no_endpoint_count_as_well(world: World, method: str, path: str) -> None:
+async def test_requests_that_match_no_endpoint_are_counted_too(world: World, method: str, path: str) -> None:
     answers = [await world.call(method, path) for _ in range(4)]
 
     assert [answer.status_code for answer in answers][-1] == 429

@@ -65,15 +65,15 @@ class Installation:
         """A backup that is about to be made."""
         blobs = BlobSource(self.store, "distribution", LIVE)
         writing = ArchiveWriter(AgeEncryptor(self.archive.write, PASSPHRASE, work=WORK))
-        return Backup(writing, self.databases, blobs, lambda what, done: None)
+        return Backup(writing, self.databases, blobs, lambda subject, count: None)
 
     def read(self) -> tuple[ArchiveReader, dict[str, str]]:
         """Read the archive to its end, and return the digests of its contents."""
         reading = ArchiveReader(AgeDecryptor(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for member in reading.members():
-            found[member.name] = hashlib.sha256(b"".join(member.chunks())).hexdigest()
-        return reading, found
+            digests[member.name] = hashlib.sha256(b"".join(member.chunks())).hexdigest()
+        return reading, digests
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_an_archive_contains_every_blob_at_its_path(installation: Installation) 
         return digests
 
     digests = asyncio.run(run())
-    reading, found = installation.read()
+    reading, digest_by_name = installation.read()
 
-    assert {blob_name(sha256): sha256 for sha256 in digests}.items() <= found.items()
-    assert found.keys() - {blob_name(sha256) for sha256 in digests} == {KEY, "distribution.sqlite"}
+    assert {blob_name(sha256): sha256 for sha256 in digests}.items() <= digest_by_name.items()
+    assert digest_by_name.keys() - {blob_name(sha256) for sha256 in digests} == {KEY, "distribution.sqlite"}
     assert reading.manifest is not None
     assert (reading.manifest.blobs, reading.manifest.unreadable) == (len(digests), ())
 
@@ -110,35 +110,35 @@ def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another
     installation: Installation,
 ) -> None:
     async def run() -> str:
-        kept = await installation.add(b"kept")
+        kept_sha256 = await installation.add(b"kept")
         backup = installation.begun()
         await backup.begin({})
-        gone = await installation.add(b"gone")
+        gone_sha256 = await installation.add(b"gone")
         async with installation.databases.snapshot() as snapshot:
-            await installation.remove(gone)
+            await installation.remove(gone_sha256)
             assert await backup.end(snapshot, is_last_try=False) is None
         async with installation.databases.snapshot() as snapshot:
             assert await backup.end(snapshot, is_last_try=False) is not None
-        return kept
+        return kept_sha256
 
-    kept = asyncio.run(run())
-    reading, found = installation.read()
+    kept_sha256 = asyncio.run(run())
+    reading, digests = installation.read()
 
     assert reading.manifest is not None
     assert (reading.manifest.blobs, reading.manifest.unreadable) == (1, ())
-    assert found.keys() == {blob_name(kept), "distribution.sqlite"}
+    assert digests.keys() == {blob_name(kept_sha256), "distribution.sqlite"}
 
 
 def test_a_blob_that_was_lost_before_is_named_and_everything_else_is_kept(installation: Installation) -> None:
     async def run() -> tuple[str, str]:
-        lost, changed = await installation.add(b"lost"), await installation.add(b"changed")
+        lost_sha256, changed_sha256 = await installation.add(b"lost"), await installation.add(b"changed")
         await installation.add(b"kept")
-        await installation.store.delete(lost)
-        path = await installation.store.file(changed, Path())
+        await installation.store.delete(lost_sha256)
+        path = await installation.store.file(changed_sha256, Path())
         path.chmod(0o600)
         path.write_bytes(b"chanced")
         await make_archive(installation)
-        return lost, changed
+        return lost_sha256, changed_sha256
 
     damaged = asyncio.run(run())
     reading, _ = installation.read()
@@ -177,14 +177,14 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
         await make_archive(installation)
 
     asyncio.run(run())
-    whole = installation.archive.getvalue()
+    archive_bytes = installation.archive.getvalue()
     rng = random.Random(7)
     missed = misplaced = 0
     for _ in range(FLIPS_FULL if is_full else FLIPS):
-        bit = rng.randrange(8 * len(whole))
-        changed = bytearray(whole)
-        changed[bit // 8] ^= 1 << bit % 8
-        places = damaged_places(bytes(changed))
+        bit = rng.randrange(8 * len(archive_bytes))
+        changed_bytes = bytearray(archive_bytes)
+        changed_bytes[bit // 8] ^= 1 << bit % 8
+        places = damaged_ranges(bytes(changed_bytes))
         missed += not places
         misplaced += bool(places) and not any(start <= bit // 8 < stop for start, stop in places)
 
@@ -192,7 +192,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
     assert (missed, misplaced) == (0, 0)
 
 
-def damaged_places(archive: bytes) -> list[tuple[int, int]]:
+def damaged_ranges(archive: bytes) -> list[tuple[int, int]]:
     """The places of the damage, as `verify` finds them."""
     try:
         reading = ArchiveReader(AgeDecryptor(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
@@ -201,11 +201,11 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     except WrongPassphrase:
         return [(0, HEADER_BYTES)]
     except Damaged as error:
-        found = [(error.start, error.stop)]
+        damaged_spans = [(error.start, error.stop)]
         with suppress(Damaged):
-            found = [damage[:2] for damage in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
+            damaged_spans = [damage[:2] for damage in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
         # The nonce comes before the first chunk, which cannot be decrypted without it.
-        return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
+        return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in damaged_spans]
     return []
 
 
@@ -213,8 +213,8 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
 def test_an_archive_of_other_schemas_is_refused_before_anything_is_written(schemas: tuple[str, ...]) -> None:
     archive = io.BytesIO()
     writing = ArchiveWriter(AgeEncryptor(archive.write, PASSPHRASE, work=WORK))
-    about = About(FORMAT, "1.0.0", "sqlite", schemas, "2026-01-01T00:00:00Z")
-    writing.add(ABOUT, msgspec.json.encode(about))
+    archive_about = About(FORMAT, "1.0.0", "sqlite", schemas, "2026-01-01T00:00:00Z")
+    writing.add(ABOUT, msgspec.json.encode(archive_about))
     writing.finish(Manifest(clock.now(), "", 0, 0, dict(writing.digests), {}, ()))
 
     with pytest.raises(Damaged, match="does not have"):

@@ -46,9 +46,9 @@ def test_leftover_files_are_deleted_and_files_in_progress_are_kept(tmp_path: Pat
     with (
         atomic_files.new_file(tmp_path) as file,
         atomic_files.new_folder(tmp_path / "name") as folder,
-        atomic_files.new_file(tmp_path) as other,
+        atomic_files.new_file(tmp_path) as other_file,
     ):
-        assert {path for path in tmp_path.iterdir()} == {file.path, folder.path, other.path}
+        assert {path for path in tmp_path.iterdir()} == {file.path, folder.path, other_file.path}
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "linked", "left"])
@@ -73,7 +73,7 @@ def test_a_folder_is_made_or_filled_where_it_is(tmp_path: Path, kind: str) -> No
     assert not list(tmp_path.glob(".countersign-*"))
 
 
-def test_a_folder_that_holds_something_or_is_being_filled_is_refused_and_an_abandoned_one_stays_empty(
+def test_a_folder_that_is_not_empty_or_is_being_filled_is_refused_and_an_abandoned_folder_stays_empty(
     tmp_path: Path,
 ) -> None:
     target = tmp_path / "name"

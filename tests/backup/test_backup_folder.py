@@ -26,24 +26,24 @@ def test_a_name_shows_its_moment_to_the_microsecond(folder: Path) -> None:
 
 
 def test_the_newest_that_is_not_after_the_moment_is_chosen(folder: Path) -> None:
-    found = backup_folder.read_folder(folder)
+    backups = backup_folder.read_folder(folder)
 
-    assert backup_folder.newest(found, None).moment == LATER
-    assert backup_folder.newest(found, LATER).moment == LATER
-    assert backup_folder.newest(found, Instant(LATER - 1)).moment == FIRST
-    assert backup_folder.newest(found, backup_folder.parse_moment("2026-01-01T01:00:30+01:00")).moment == FIRST
+    assert backup_folder.newest(backups, None).moment == LATER
+    assert backup_folder.newest(backups, LATER).moment == LATER
+    assert backup_folder.newest(backups, Instant(LATER - 1)).moment == FIRST
+    assert backup_folder.newest(backups, backup_folder.parse_moment("2026-01-01T01:00:30+01:00")).moment == FIRST
     with pytest.raises(backup_folder.NoBackup):
-        backup_folder.newest(found, Instant(FIRST - 1))
+        backup_folder.newest(backups, Instant(FIRST - 1))
 
 
-def test_the_newest_are_kept_and_nothing_else_is_touched(folder: Path) -> None:
+def test_the_newest_backups_are_kept_and_no_other_file_is_touched(folder: Path) -> None:
     backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(LATER))
 
     assert [backup.moment for backup in backup_folder.read_folder(folder).backups] == [LATER]
     assert (folder / "countersign-notes.txt").exists()
 
 
-def test_the_one_just_made_is_kept_whatever_the_others_are_called(folder: Path) -> None:
+def test_the_backup_just_made_is_kept_for_any_names_of_other_backups(folder: Path) -> None:
     # The clock was ahead and has been set back.
     backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(FIRST))
 
@@ -52,13 +52,13 @@ def test_the_one_just_made_is_kept_whatever_the_others_are_called(folder: Path) 
 
 @pytest.mark.parametrize("stamp", ["20990101T000000.000000Z", "99999999T999999.000000Z", "20260231T000000.000000Z"])
 def test_a_name_of_no_moment_that_has_been_is_neither_believed_nor_removed(folder: Path, stamp: str) -> None:
-    odd = folder / f"countersign-{stamp}.backup"
-    odd.touch()
+    odd_backup = folder / f"countersign-{stamp}.backup"
+    odd_backup.touch()
 
-    found = backup_folder.read_folder(folder)
-    removed = backup_folder.remove_old(found, 1, folder / backup_folder.backup_name(LATER))
+    backups = backup_folder.read_folder(folder)
+    removed_backups = backup_folder.remove_old(backups, 1, folder / backup_folder.backup_name(LATER))
 
-    assert found.skipped == [odd]
-    assert backup_folder.newest(found, None).moment == LATER
-    assert [path.name for path in removed] == [backup_folder.backup_name(FIRST)]
-    assert odd.exists()
+    assert backups.skipped == [odd_backup]
+    assert backup_folder.newest(backups, None).moment == LATER
+    assert [path.name for path in removed_backups] == [backup_folder.backup_name(FIRST)]
+    assert odd_backup.exists()

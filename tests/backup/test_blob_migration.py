@@ -27,8 +27,8 @@ async def seal(store: BlobStore, content: bytes) -> str:
     async def pieces() -> AsyncIterator[bytes]:
         yield content
 
-    part = await store.stage("u", 0, pieces())
-    sha256 = await store.seal("u", [part], part.length, None)
+    staged_part = await store.stage("u", 0, pieces())
+    sha256 = await store.seal("u", [staged_part], staged_part.length, None)
     await store.discard("u")
     return sha256
 
@@ -46,42 +46,48 @@ async def new_databases(folder: Path) -> SqliteDatabases:
 
 
 async def test_blobs_are_copied_compared_and_distinguished(tmp_path: Path) -> None:
-    here = open_blobs("", tmp_path / "here", reserve_bytes=0)
-    there = open_blobs("", tmp_path / "there", reserve_bytes=0)
+    source_blobs = open_blobs("", tmp_path / "here", reserve_bytes=0)
+    target_blobs = open_blobs("", tmp_path / "there", reserve_bytes=0)
     databases = await new_databases(tmp_path)
-    moving = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
-    first, second = [await seal(here, content) for content in CONTENTS]
+    moving = BlobMigration(
+        databases, BlobSource(source_blobs, "store", LIVE), target_blobs, lambda subject, count: None
+    )
+    first_sha256, second_sha256 = [await seal(source_blobs, content) for content in CONTENTS]
 
     await moving.require_own(KNOWN)
     await moving.begin()
     assert (moving.count, moving.bytes) == (2, 3003)
-    assert await there.size(first) == 3
+    assert await target_blobs.size(first_sha256) == 3
     # A second run reads again what the first one copied.
-    again = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
-    await again.require_own(KNOWN)
-    (path,) = (tmp_path / "there").rglob(layout.sealed_name(second).rpartition("/")[2])
+    second_migration = BlobMigration(
+        databases, BlobSource(source_blobs, "store", LIVE), target_blobs, lambda subject, count: None
+    )
+    await second_migration.require_own(KNOWN)
+    (path,) = (tmp_path / "there").rglob(layout.sealed_name(second_sha256).rpartition("/")[2])
     path.chmod(0o600)
-    for other in (b"twe" + CONTENTS[1][3:], CONTENTS[1] + b"!"):
-        path.write_bytes(other)
-        with pytest.raises(NotMovable, match=second):
-            await again.begin()
+    for wrong_content in (b"twe" + CONTENTS[1][3:], CONTENTS[1] + b"!"):
+        path.write_bytes(wrong_content)
+        with pytest.raises(NotMovable, match=second_sha256):
+            await second_migration.begin()
 
     # A blob that is damaged here is not copied at all, under any name.
-    await there.delete(second)
+    await target_blobs.delete(second_sha256)
     (path,) = (tmp_path / "here").rglob(path.name)
     path.chmod(0o600)
     path.write_bytes(b"twe" + CONTENTS[1][3:])
-    third = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
+    third_migration = BlobMigration(
+        databases, BlobSource(source_blobs, "store", LIVE), target_blobs, lambda subject, count: None
+    )
     async with databases.snapshot(block_writes=True) as snapshot:
-        with pytest.raises(NotMovable, match=second):
-            await third.end(snapshot)
-    assert [blob.sha256 async for blob in there.sealed()] == [first]
+        with pytest.raises(NotMovable, match=second_sha256):
+            await third_migration.end(snapshot)
+    assert [blob.sha256 async for blob in target_blobs.sealed()] == [first_sha256]
 
-    await here.delete(second)
+    await source_blobs.delete(second_sha256)
     async with databases.snapshot(block_writes=True) as snapshot:
-        with pytest.raises(NotMovable, match=second):
-            await again.end(snapshot)
+        with pytest.raises(NotMovable, match=second_sha256):
+            await second_migration.end(snapshot)
 
-    await seal(there, b"somebody's")
+    await seal(target_blobs, b"somebody's")
     with pytest.raises(NotEmpty):
-        await again.require_own(KNOWN)
+        await second_migration.require_own(KNOWN)

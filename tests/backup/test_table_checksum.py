@@ -29,19 +29,19 @@ async def digests(url: str, rows: list[tuple[str, int, float | None, bytes | Non
 
 
 def test_both_engines_give_the_same_digests(postgres_url: str, tmp_path: Path) -> None:
-    first = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
-    second = asyncio.run(digests(postgres_url, ROWS[::-1]))
+    sqlite_digests = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
+    postgres_digests = asyncio.run(digests(postgres_url, ROWS[::-1]))
 
-    assert first == second
-    assert [(checksum.table, checksum.rows) for checksum in first] == [("order", 2), ("thing", 4)]
+    assert sqlite_digests == postgres_digests
+    assert [(checksum.table, checksum.rows) for checksum in sqlite_digests] == [("order", 2), ("thing", 4)]
 
 
 def test_another_value_gives_another_digest(tmp_path: Path) -> None:
-    changed = [*ROWS[:-1], ("B", 20, None, b"x" * 2)]
+    changed_rows = [*ROWS[:-1], ("B", 20, None, b"x" * 2)]
 
-    _, one = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
-    _, two = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed))
+    _, first_digest = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
+    _, two = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed_rows))
 
-    assert one.sha256 != two.sha256
+    assert first_digest.sha256 != two.sha256
     assert table_checksum.encode_row(("ab", "c")) != table_checksum.encode_row(("a", "bc"))
     assert table_checksum.encode_row((1,)) != table_checksum.encode_row(("1",))

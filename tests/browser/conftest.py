@@ -10,8 +10,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.browser.watched import ENOUGH_MS
-from tests.peers.node import prepared
-from tests.servers.chromium import launched
+from tests.peers.node import prepare_node
+from tests.servers.chromium import launch_chromium
 from tests.servers.countersign import Running, served
 
 HERE = Path(__file__).parent
@@ -35,8 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_browser(chromium: str) -> AsyncIterator[Browser]:
     """One browser for all tests of this folder, because a start takes a second of processor time."""
-    async with launched(chromium) as started:
-        yield started
+    async with launch_chromium(chromium) as browser:
+        yield browser
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -68,7 +68,7 @@ class Site:
 @pytest.fixture(scope="session")
 def axe() -> str:
     """The source of axe-core; the test is skipped when it is not available."""
-    folder = prepared(Path(__file__).parent / "axe").folder
+    folder = prepare_node(Path(__file__).parent / "axe").folder
     return (folder / "node_modules/axe-core/axe.min.js").read_text()
 
 

@@ -21,16 +21,16 @@ Faults = dict[tuple[Scheme, int], list[str]]
 
 
 @asynccontextmanager
-async def opened(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
+async def open_page(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
     """A new page in a new browser context; a request to another site fails the test."""
     context = await browser.new_context(**options)
     context.set_default_timeout(ENOUGH_MS)
     page = await context.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested_urls: list[str] = []
+    page.on("request", lambda request: requested_urls.append(request.url))
     yield context, page
     await context.close()
-    assert not [url for url in asked if not url.startswith(store.url)]
+    assert not [url for url in requested_urls if not url.startswith(store.url)]
 
 
 @dataclass
@@ -49,11 +49,11 @@ class Looks:
     async def add(self, page: Page) -> None:
         """Check the page in its current state."""
         looks = list(self.faults)
-        whole, opposite = looks[self.pages % len(looks)], looks[-1 - self.pages % len(looks)]
+        full_look, opposite = looks[self.pages % len(looks)], looks[-1 - self.pages % len(looks)]
         for scheme, width in looks:
             await page.emulate_media(color_scheme=scheme)
             await page.set_viewport_size({"width": width, "height": 740})
-            is_whole = self.is_full or (scheme, width) == whole
+            is_whole = self.is_full or (scheme, width) == full_look
             axe = self.axe if is_whole or (scheme, width) == opposite else ""
             self.faults[scheme, width] += await broken(page, axe, only=() if is_whole else LOOKS)
         self.pages += 1
@@ -77,11 +77,14 @@ async def heading(page: Page) -> str:
     return await page.inner_text("h1")
 
 
-def mailed_link(store: Running, to: str, *, other_than: str = "") -> str:
+def newest_link(store: Running, to: str, *, other_than: str = "") -> str:
     """The link in the newest letter, as the operator finds it."""
     command = [*COMMAND, "mail", "--last", "--to", to, "--json", "--data", str(store.data)]
     for _ in range(100):
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)
-        if done.returncode == 0 and (link := str(json.loads(done.stdout)["letters"][0]["links"][0])) != other_than:
+        process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+        if (
+            process.returncode == 0
+            and (link := str(json.loads(process.stdout)["letters"][0]["links"][0])) != other_than
+        ):
             return link
-    raise AssertionError(done.stdout + done.stderr)
+    raise AssertionError(process.stdout + process.stderr)

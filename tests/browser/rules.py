@@ -31,35 +31,35 @@ async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]
     """The broken rules of the page in its current state, each with its elements. Without the source of axe-core only
     our own rules are checked; with `only`, of axe-core's rules only those."""
     await settle(page)
-    found = await _axe(page, axe, only) if axe else []
-    return [f"{page.url}: {violation}" for violation in (*found, *await _more(page))]
+    violations = await _axe(page, axe, only) if axe else []
+    return [f"{page.url}: {violation}" for violation in (*violations, *await _more(page))]
 
 
 async def settle(page: Page) -> None:
     """Wait until the page has painted what it shows, and nothing moves."""
-    await evaluated(page, _SETTLED)
+    await evaluate(page, _SETTLED)
 
 
-async def evaluated(page: Page, expression: str) -> Any:
+async def evaluate(page: Page, expression: str) -> Any:
     """The value of the expression, evaluated by the debugger, so that the policy of the page stays unchanged."""
     session = _SESSIONS.get(page) or _SESSIONS.setdefault(page, await page.context.new_cdp_session(page))
-    asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
-    answer = await session.send("Runtime.evaluate", asked)
+    evaluation = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+    answer = await session.send("Runtime.evaluate", evaluation)
     assert "exceptionDetails" not in answer, answer
     return answer["result"].get("value")
 
 
 async def _axe(page: Page, axe: str, only: Sequence[str]) -> list[str]:
-    if not await evaluated(page, "'axe' in globalThis"):
-        await evaluated(page, f"{axe};undefined")
+    if not await evaluate(page, "'axe' in globalThis"):
+        await evaluate(page, f"{axe};undefined")
     rules = f"{{type: 'rule', values: {list(only)}}}" if only else f"{{type: 'tag', values: {TAGS}}}"
     options = f"{{runOnly: {rules}, resultTypes: ['violations']}}"
-    told = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
-    asked = f"axe.run(document, {options}).then(found => found.violations.map(each => {told}))"
-    return await evaluated(page, asked)
+    shown_violation = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
+    script = f"axe.run(document, {options}).then(found => found.violations.map(each => {shown_violation}))"
+    return await evaluate(page, script)
 
 
 async def _more(page: Page) -> list[str]:
     # The browser shows the focus only after keyboard input.
     await page.keyboard.press("Shift")
-    return await evaluated(page, _MORE)
+    return await evaluate(page, _MORE)

@@ -37,9 +37,9 @@ class Shop:
 
     def register(self, **body: str) -> dict[str, Any]:
         """The answer to the registration of a new agent, by default for the customer."""
-        sent = body or {"method": "service_auth", "email": CUSTOMER, "scope": "read:products read:library"}
+        request_body = body or {"method": "service_auth", "email": CUSTOMER, "scope": "read:products read:library"}
         headers = {"User-Agent": "mailbot/2.1 (+https://agents.example/mailbot)"}
-        return self.api("POST", "/auth/register", sent, headers)
+        return self.api("POST", "/auth/register", request_body, headers)
 
     def api(self, method: str, path: str, body: object, headers: dict[str, str]) -> dict[str, Any]:
         """The answer to a request that must succeed."""
@@ -55,8 +55,8 @@ def set_up(running: Running) -> Shop:
     command(running, "person", "create", OWNER, "--password-stdin", *role, stdin=PASSWORD)
     for customer in (CUSTOMER, STRANGER):
         command(running, "person", "create", customer, "--password-stdin", stdin=PASSWORD)
-    asked = ("--name", "Chart Room", "--scope", "read:products read:library", "--redirect-uri", RETURNS_TO)
-    shop = Shop(running, command(running, "client", "create", "paper-lantern", *asked)["client_id"])
+    client_options = ("--name", "Chart Room", "--scope", "read:products read:library", "--redirect-uri", RETURNS_TO)
+    shop = Shop(running, command(running, "client", "create", "paper-lantern", *client_options)["client_id"])
     owner = {"Authorization": f"Bearer {running.token(OWNER)}"}
     product = {"slug": "night-ferry", "title": "Night Ferry", "kind": "game", "platforms": ["linux"]}
     shop.api("POST", "/products", product, owner)
@@ -71,6 +71,6 @@ def command(running: Running, *arguments: str, stdin: str = "") -> dict[str, Any
     """The output of a command on the store's data directory."""
     line = [*COMMAND, *arguments, "--data", str(running.data), "--json"]
     options: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": 120}
-    done = subprocess.run(line, env=environment(), input=stdin, **options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    process = subprocess.run(line, env=environment(), input=stdin, **options)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)

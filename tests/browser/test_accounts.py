@@ -12,9 +12,9 @@ from tests.browser.pages import (
     Faults,
     Looks,
     Scheme,
-    mailed_link,
+    newest_link,
     no_faults,
-    opened,
+    open_page,
     send,
 )
 from tests.servers.countersign import served
@@ -29,14 +29,14 @@ async def is_signed_in(site: Site, context: BrowserContext) -> bool:
 
 
 async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site) -> None:
-    async with opened(browser, site.running, java_script_enabled=False) as (context, page):
+    async with open_page(browser, site.running, java_script_enabled=False) as (context, page):
         await page.goto(f"{site.url}/auth/signin?return_to=/healthz")
         async with page.expect_navigation():
             await page.click("text=Create an account")
         await send(page, email=ANN)
         await expect(page.locator("h1")).to_have_text("Check your e-mail")
 
-        await page.goto(mailed_link(site.running, ANN))
+        await page.goto(newest_link(site.running, ANN))
         await expect(page.locator("#email")).to_have_value(ANN)
         await send(page, password="short")
         await expect(page.locator("[role=alert]")).to_contain_text("at least 10")
@@ -50,9 +50,9 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
         await page.goto(f"{site.url}/auth/signin?return_to=/healthz")
         async with page.expect_navigation():
             await page.click("text=Forgot your password?")
-        before = mailed_link(site.running, ANN)
+        first_link = newest_link(site.running, ANN)
         await send(page, email=ANN)
-        await page.goto(mailed_link(site.running, ANN, other_than=before))
+        await page.goto(newest_link(site.running, ANN, other_than=first_link))
         await send(page, password="the second password")
         await expect(page).to_have_url(f"{site.url}/healthz")
 
@@ -64,7 +64,7 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
         await send(page, password="the second password")
         await expect(page).to_have_url(f"{site.url}/healthz")
         assert await is_signed_in(site, context)
-        await page.goto(before)
+        await page.goto(first_link)
         await expect(page.locator("h1")).to_have_text("This link does not work")
 
 
@@ -76,7 +76,7 @@ async def faults(
     looks = Looks(axe, bool(pytestconfig.getoption("--full")), no_faults())
     with served(tmp_path_factory.mktemp("accounts") / "data") as running:
         site = Site(running)
-        async with opened(shared_browser, running) as (_, page):
+        async with open_page(shared_browser, running) as (_, page):
             for path in ("/auth/signin", "/auth/signup?return_to=/library", "/auth/reset", "/auth/prove?token=none"):
                 await page.goto(site.url + path)
                 await looks.add(page)
@@ -86,7 +86,7 @@ async def faults(
             await page.goto(f"{site.url}/auth/signup")
             await send(page, email=LONG)
             await looks.add(page)
-            await page.goto(mailed_link(running, LONG))
+            await page.goto(newest_link(running, LONG))
             await looks.add(page)
             await page.goto(site.set_up_link())
             await looks.add(page)
@@ -99,12 +99,12 @@ async def faults(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_every_page_holds_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
+def test_every_page_keeps_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
     assert not faults[scheme, width]
 
 
 async def test_the_keyboard_alone_is_enough_and_shows_where_it_is(browser: Browser, site: Site) -> None:
-    async with opened(browser, site.running) as (_, page):
+    async with open_page(browser, site.running) as (_, page):
         await page.goto(f"{site.url}/auth/signin")
         await expect(page.locator("#email")).to_be_focused()
         reached: list[str] = []

@@ -19,7 +19,7 @@ from tests.browser.pages import (
     Looks,
     Scheme,
     no_faults,
-    opened,
+    open_page,
     send,
 )
 from tests.browser.shop import CUSTOMER, PASSWORD, RETURNS_TO, STRANGER, TLS, Shop
@@ -41,7 +41,7 @@ async def press(page: Page, words: str) -> None:
         await page.click(f"button:text-is('{words}')")
 
 
-async def registered_itself(shop: Shop) -> str:
+async def self_registered_client(shop: Shop) -> str:
     """The id of an unverified client that registered itself."""
     async with httpx.AsyncClient(verify=TLS) as http:
         answer = await http.post(f"{shop.url}/auth/clients", json={"redirect_uris": [RETURNS_TO]})
@@ -61,8 +61,12 @@ async def faults(
     looks = Looks(axe, bool(pytestconfig.getoption("--full")), no_faults())
     with served(tmp_path_factory.mktemp("agents") / "data") as running:
         shop = shops.set_up(running)
-        first, second, foreign = shop.register(), shop.register(), shop.register(method="service_auth", email=STRANGER)
-        async with opened(shared_browser, running) as (_, page):
+        first_agent, second_agent, foreign = (
+            shop.register(),
+            shop.register(),
+            shop.register(method="service_auth", email=STRANGER),
+        )
+        async with open_page(shared_browser, running) as (_, page):
 
             async def look(title: str, path: str = "") -> None:
                 if path:
@@ -70,7 +74,7 @@ async def faults(
                 await expect(page.locator("h1")).to_have_text(title)
                 await looks.add(page)
 
-            await page.goto(first["claim"]["verification_uri"])
+            await page.goto(first_agent["claim"]["verification_uri"])
             await send(page, email=CUSTOMER, password=PASSWORD)
             await page.wait_for_selector("#user_code")
             await look("Allow this agent?")
@@ -78,23 +82,23 @@ async def faults(
             await press(page, "Allow")
             await expect(page.locator("[role=alert]")).to_contain_text("not the code")
             await look("Allow this agent?")
-            await page.fill("#user_code", first["claim"]["user_code"])
+            await page.fill("#user_code", first_agent["claim"]["user_code"])
             await press(page, "Allow")
             await look("Connected")
-            await look("The link or code is used up", first["claim"]["verification_uri"])
-            await look("Allow this agent?", second["claim"]["attempt"]["verification_uri"])
+            await look("The link or code is used up", first_agent["claim"]["verification_uri"])
+            await look("Allow this agent?", second_agent["claim"]["attempt"]["verification_uri"])
             await press(page, "Allow")
             await look("Your code")
-            await page.goto(second["claim"]["attempt"]["verification_uri"])
+            await page.goto(second_agent["claim"]["attempt"]["verification_uri"])
             await press(page, "Decline")
             await look("Declined")
             await look("Wrong account", foreign["claim"]["verification_uri"])
             await look("Not found", f"{shop.url}/auth/claim?claim_attempt_token=none")
-            asked = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
-            asked += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
-            await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}")
+            query = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
+            query += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
+            await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{query}")
             await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
-            await look("This link does not work", wrong_request(shop, await registered_itself(shop)))
+            await look("This link does not work", wrong_request(shop, await self_registered_client(shop)))
             await look("Connected agents", f"{shop.url}/auth/agents")
             await press(page, "Disconnect")
             await expect(page.locator("main")).to_contain_text("No agents are connected")
@@ -104,40 +108,42 @@ async def faults(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_every_page_about_agents_holds_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
+def test_every_page_about_agents_keeps_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
     assert not faults[scheme, width]
 
 
 async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browser, shop: Shop) -> None:
     link = shop.register()["claim"]["verification_uri"]
-    async with opened(browser, shop.running, java_script_enabled=False) as (context, page):
+    async with open_page(browser, shop.running, java_script_enabled=False) as (context, page):
         await page.goto(f"{shop.url}/auth/signin")
         await send(page, email=CUSTOMER, password=PASSWORD)
         await page.wait_for_url(f"{shop.url}/")
         # The browser also sends another cookie of this host, as it does for links from other sites.
         await context.add_cookies([{"name": "other", "value": "1", "url": shop.url, "sameSite": "Lax"}])
         for target, title in ((link, "Allow this agent?"), (f"{shop.url}/auth/agents", "Connected agents")):
-            elsewhere = await context.new_page()
-            await elsewhere.set_content(f'<a href="{target}">go</a>')
-            await elsewhere.click("a")
-            await elsewhere.wait_for_selector(f"h1:text-is('{title}')")
+            other_page = await context.new_page()
+            await other_page.set_content(f'<a href="{target}">go</a>')
+            await other_page.click("a")
+            await other_page.wait_for_selector(f"h1:text-is('{title}')")
 
 
 async def test_a_wrong_request_of_an_unverified_client_leaves_the_store_by_a_click_alone(
     browser: Browser, shop: Shop
 ) -> None:
-    asked = wrong_request(shop, await registered_itself(shop))
-    left: list[str] = []
+    wrong_url = wrong_request(shop, await self_registered_client(shop))
+    return_requests: list[str] = []
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()
-    page.on("request", lambda request: left.append(request.url) if request.url.startswith(RETURNS_TO) else None)
-    await page.goto(asked)
+    page.on(
+        "request", lambda request: return_requests.append(request.url) if request.url.startswith(RETURNS_TO) else None
+    )
+    await page.goto(wrong_url)
     await send(page, email=CUSTOMER, password=PASSWORD)
     await page.wait_for_selector("h1:text-is('This link does not work')")
-    stayed = list(left)
+    stayed = list(return_requests)
     async with page.expect_request(f"{RETURNS_TO}*"):
         await page.click("a:text-is('Return to 127.0.0.1:9')")
     await context.close()
 
     assert stayed == []
-    assert [parse_qs(urlsplit(url).query)["error"] for url in left] == [["invalid_request"]]
+    assert [parse_qs(urlsplit(url).query)["error"] for url in return_requests] == [["invalid_request"]]

@@ -17,7 +17,7 @@ from playwright.async_api import Browser
 
 from tests import docs
 from tests.browser import shop as shops
-from tests.browser.pages import heading, opened, send
+from tests.browser.pages import heading, open_page, send
 from tests.browser.shop import CUSTOMER, PASSWORD, TLS, Shop
 from tests.servers.countersign import COMMAND, environment, served
 
@@ -31,9 +31,9 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     """A store set up by its operator, which logs its requests."""
     settings = {"COUNTERSIGN_LOG_REQUESTS": "true", "COUNTERSIGN_POLL_INTERVAL_S": "1"}
     with served(tmp_path / "data", settings=settings) as running:
-        made = shops.set_up(running)
-        logged_until(made, ("POST", "/redeem"))
-        yield made
+        arrival_shop = shops.set_up(running)
+        wait_for_logged_request(arrival_shop, ("POST", "/redeem"))
+        yield arrival_shop
 
 
 class Arriving:
@@ -69,30 +69,30 @@ class Arriving:
 
     def ends(self) -> tuple[int, str]:
         """Wait for its end, and return its exit code and its last output."""
-        rest, _ = self.process.communicate(timeout=300)
+        remaining_output, _ = self.process.communicate(timeout=300)
         self._watch.cancel()
         self._watch.join()
-        return self.process.returncode, rest
+        return self.process.returncode, remaining_output
 
 
-def logged(shop: Shop) -> list[tuple[str, str]]:
+def logged_requests_of(shop: Shop) -> list[tuple[str, str]]:
     """Method and route of every request the store has answered."""
     lines = [json.loads(line) for line in shop.running.log.read_text().splitlines() if line.startswith("{")]
     return [(line["method"], line["route"]) for line in lines if line.get("event") == "request"]
 
 
-def logged_until(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
+def wait_for_logged_request(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
     """The log after `last` is in it, because an answer is sent before its line is written."""
     until = time.monotonic() + 60
-    while (found := logged(shop))[-1:] != [last]:
-        assert time.monotonic() < until, f"the last request is {found[-1:]} instead of {last}"
+    while (requests := logged_requests_of(shop))[-1:] != [last]:
+        assert time.monotonic() < until, f"the last request is {requests[-1:]} instead of {last}"
         time.sleep(0.1)
-    return found
+    return requests
 
 
 async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: str = "Allow") -> str:
     """The person's part: sign in, type the code, decide; returns the heading of the next page."""
-    async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
+    async with open_page(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)
         await page.fill("#user_code", code)
@@ -102,24 +102,24 @@ async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: s
 
 
 async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(browser: Browser, shop: Shop) -> None:
-    before = len(logged(shop))
+    count_before = len(logged_requests_of(shop))
     agent = Arriving(sys.executable, AGENT, shop.base, "--email", CUSTOMER, "--keep")
     prompt = agent.reads(r"(?s)calls itself (.*)\[y/N\] ")
     assert "Countersign" in prompt[1]
     assert "read:library" in prompt[1]
-    seen = logged_until(shop, ("GET", "/.well-known/oauth-authorization-server"))
-    assert len(seen) - before == 3, "nothing is sent while the person has not agreed"
+    logged_requests = wait_for_logged_request(shop, ("GET", "/.well-known/oauth-authorization-server"))
+    assert len(logged_requests) - count_before == 3, "nothing is sent while the person has not agreed"
     agent.answer("y")
     link = agent.reads(r"open (\S+)\n")[1]
     code = agent.reads(r"the code (\S+)\n")[1]
 
-    decided = await decide(browser, shop, link, code)
+    decision_heading = await decide(browser, shop, link, code)
 
-    assert decided == "Connected"
+    assert decision_heading == "Connected"
     assert agent.ends() == (0, "night-ferry: Night Ferry\n")
-    seen = logged_until(shop, ("GET", "/library"))[before:]
-    pages = [request for request in seen if request[1] in ("/auth/claim", "/auth/signin")]
-    requests = [request for request in seen if request not in pages and request != POLL]
+    logged_requests = wait_for_logged_request(shop, ("GET", "/library"))[count_before:]
+    pages = [request for request in logged_requests if request[1] in ("/auth/claim", "/auth/signin")]
+    requests = [request for request in logged_requests if request not in pages and request != POLL]
     assert len(requests) <= MOST_REQUESTS
     assert requests[-1] == ("GET", "/library")
 
@@ -134,13 +134,13 @@ async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) ->
     assert (code, output.strip()) == (1, "not without your yes")
     # The log is read after the line of a later request.
     httpx.get(f"{shop.base}/auth/me", timeout=60, verify=TLS)
-    assert ("POST", "/auth/register") not in logged_until(shop, ("GET", "/auth/me"))
+    assert ("POST", "/auth/register") not in wait_for_logged_request(shop, ("GET", "/auth/me"))
 
 
 def login(shop: Shop, home: Path, *options: str) -> tuple[Arriving, str, str]:
     """The command that signs in, with link and code."""
-    known = variables(shop, home)
-    command = Arriving(*COMMAND, "login", "--email", CUSTOMER, *options, **known)
+    login_settings = variables(shop, home)
+    command = Arriving(*COMMAND, "login", "--email", CUSTOMER, *options, **login_settings)
     return command, command.reads(r"Open (\S+)\n")[1], command.reads(r"the code (\S+)\n")[1]
 
 
@@ -148,17 +148,17 @@ async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_si
     browser: Browser, shop: Shop, tmp_path: Path
 ) -> None:
     command, link, _ = login(shop, tmp_path, "--publish")
-    async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
+    async with open_page(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)
         page_text = await page.inner_text("main")
         async with page.expect_navigation():
             await page.click("button:text-is('Tell the agent to ask for less')")
-        decided = await heading(page)
+        decision_heading = await heading(page)
 
     assert "You cannot allow it" in page_text
     assert "publish releases and upload files" in page_text.partition("You cannot allow it")[2]
-    assert decided == "Not connected"
+    assert decision_heading == "Not connected"
     exit_code, output = command.ends()
     assert exit_code == 4
     assert "this account may not publish" in output
@@ -176,13 +176,15 @@ async def test_login_keeps_a_token_once_the_person_has_confirmed(browser: Browse
     assert await decide(browser, shop, link, code) == "Connected"
 
     assert command.ends()[0] == 0
-    kept = tmp_path / "config/countersign/credentials.json"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    known = environment(**variables(shop, tmp_path))
+    credentials_file = tmp_path / "config/countersign/credentials.json"
+    assert stat.S_IMODE(credentials_file.stat().st_mode) == 0o600
+    login_settings = environment(**variables(shop, tmp_path))
     for words, line in (("whoami", f"account: {CUSTOMER}"), ("library", "night-ferry")):
-        done = subprocess.run([*COMMAND, words], env=known, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stderr
-        assert line in done.stdout
+        process = subprocess.run(
+            [*COMMAND, words], env=login_settings, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert process.returncode == 0, process.stderr
+        assert line in process.stdout
 
 
 async def test_login_that_is_declined_fails_and_keeps_nothing(browser: Browser, shop: Shop, tmp_path: Path) -> None:

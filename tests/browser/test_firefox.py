@@ -7,7 +7,7 @@ import pytest
 from countersign.web.assets import Assets
 from tests.browser.work.conftest import PASSWORD, Desk
 from tests.servers.countersign import served
-from tests.servers.firefox import Page, launched
+from tests.servers.firefox import Page, launch_firefox
 
 
 async def a_customer_signs_in_and_searches(page: Page, desk: Desk) -> None:
@@ -78,7 +78,7 @@ async def test_the_main_journeys_work_in_firefox(firefox: Path, tmp_path: Path) 
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     with served(tmp_path / "data", "--demo", service="both") as running:
         desk = Desk(running)
-        async with launched(firefox, tmp_path / "profile") as page:
+        async with launch_firefox(firefox, tmp_path / "profile") as page:
             await a_customer_signs_in_and_searches(page, desk)
             await a_record_is_made_by_keyboard(page, desk)
             await proposals_are_gone_through_and_signed_by_keyboard(page, desk)

@@ -7,9 +7,9 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from countersign.web.assets import Assets
-from tests.browser.rules import evaluated, settle
+from tests.browser.rules import evaluate, settle
 from tests.browser.waiting import eventually, press, until_equal
-from tests.browser.watched import watched
+from tests.browser.watched import open_watched_page
 from tests.servers.countersign import Running, served
 
 PASSWORD = "countersign-demo"
@@ -33,7 +33,7 @@ def work(demo: Running) -> str:
 
 
 async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser: Browser, demo: Running) -> None:
-    async with watched(browser, store(demo)) as page:
+    async with open_watched_page(browser, store(demo)) as page:
         await page.goto("/")
         await page.wait_for_selector("#q")
         await press(page, "/")
@@ -54,10 +54,10 @@ async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser
 
 
 async def test_all_products_come_page_after_page(browser: Browser, demo: Running) -> None:
-    async with watched(browser, store(demo)) as page:
+    async with open_watched_page(browser, store(demo)) as page:
         await page.goto("/browse")
-        for shown in (24, 48):
-            await expect(page.locator(".card")).to_have_count(shown)
+        for shown_count in (24, 48):
+            await expect(page.locator(".card")).to_have_count(shown_count)
             await page.click("text=/^Show .* more$/")
 
         await expect(page.locator(".card")).to_have_count(60)
@@ -65,7 +65,7 @@ async def test_all_products_come_page_after_page(browser: Browser, demo: Running
 
 
 async def test_a_product_is_read_without_scripts(browser: Browser, demo: Running) -> None:
-    async with watched(browser, store(demo), java_script_enabled=False) as page:
+    async with open_watched_page(browser, store(demo), java_script_enabled=False) as page:
         await page.goto("/browse")
         await page.click("text=Aurora Freight")
 
@@ -74,7 +74,7 @@ async def test_a_product_is_read_without_scripts(browser: Browser, demo: Running
 
 
 async def test_a_customer_signs_in_and_out_of_the_store(browser: Browser, demo: Running) -> None:
-    async with watched(browser, store(demo)) as page:
+    async with open_watched_page(browser, store(demo)) as page:
         await page.goto("/products/aurora-freight")
         await page.click("header >> text=Sign in")
         await page.fill("#email", "player@example.com")
@@ -92,7 +92,7 @@ async def test_a_customer_signs_in_and_out_of_the_store(browser: Browser, demo: 
 
 
 async def test_a_clerk_signs_in_reads_records_and_signs_out(browser: Browser, demo: Running) -> None:
-    async with watched(browser, work(demo), expected=("401",)) as page:
+    async with open_watched_page(browser, work(demo), expected=("401",)) as page:
         await page.goto("/models/lead")
         await page.fill("#username", "bob")
         await page.fill("#password", "not the password")
@@ -119,7 +119,7 @@ async def test_a_clerk_signs_in_reads_records_and_signs_out(browser: Browser, de
 
 
 async def test_keys_can_be_shown_and_switched_off(browser: Browser, demo: Running) -> None:
-    async with watched(browser, store(demo)) as page:
+    async with open_watched_page(browser, store(demo)) as page:
         await page.goto("/")
         await page.wait_for_selector("#q")
         await press(page, "?")
@@ -132,11 +132,11 @@ async def test_keys_can_be_shown_and_switched_off(browser: Browser, demo: Runnin
         # What the keys do without the switch is shown then.
         await settle(page)
         await expect(page.locator("dialog[open]")).to_have_count(0)
-        assert await evaluated(page, "document.activeElement.id") != "q"
+        assert await evaluate(page, "document.activeElement.id") != "q"
 
 
 async def test_the_language_and_colours_stay_chosen(browser: Browser, demo: Running) -> None:
-    async with watched(browser, store(demo)) as page:
+    async with open_watched_page(browser, store(demo)) as page:
         await page.goto("/design")
         await page.select_option("footer label:nth-of-type(1) select", "dark")
         await page.select_option("footer label:nth-of-type(2) select", "de")
@@ -147,7 +147,7 @@ async def test_the_language_and_colours_stay_chosen(browser: Browser, demo: Runn
 
 
 async def go_astray(browser: Browser, site: str) -> None:
-    async with watched(browser, site) as page:
+    async with open_watched_page(browser, site) as page:
         await page.goto("/design")
         await page.evaluate("document.head.append(document.createElement('style'))")
         async with page.expect_console_message(lambda message: message.text.startswith("policy: ")):

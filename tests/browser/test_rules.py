@@ -24,9 +24,9 @@ async def test_what_breaks_a_rule_is_found(browser: Browser, axe: str, rule: str
     page = await browser.new_page(viewport={"width": 320, "height": 256})
     await page.set_content(FRAME.format(BROKEN[rule]))
 
-    found = await broken(page, axe)
+    violations = await broken(page, axe)
 
-    assert any(rule in violation for violation in found), found
+    assert any(rule in violation for violation in violations), violations
 
 
 async def test_a_page_that_breaks_none_has_nothing_to_be_found(browser: Browser, axe: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import Browser, Page, Route
 
 from tests.browser import visits
-from tests.browser.visits import Place, Visitor, visiting, walk
+from tests.browser.visits import Place, Visitor, check_pages, visiting
 
 SITE = "http://127.0.0.1:9"
 FINE = "<!doctype html><html lang=en><title>Fine</title><main><h1>Fine</h1></main></html>"
@@ -14,22 +14,22 @@ STILL = FINE + "<script>Promise.all = () => new Promise(() => undefined)</script
 
 async def answer(page: Page, *bodies: str) -> None:
     """Answer each visit with the next of these, without a server. The page that does not hang may take long."""
-    left = iter(bodies)
+    remaining_bodies = iter(bodies)
 
     async def fulfil(route: Route) -> None:
-        await route.fulfill(content_type="text/html", body=next(left))
+        await route.fulfill(content_type="text/html", body=next(remaining_bodies))
         if FINE in bodies:
             visits.LOOK_S = LONG_S
 
     await page.context.route(f"{SITE}/*", fulfil)
 
 
-async def walked(browser: Browser, *bodies: str) -> tuple[int, list[str]]:
+async def walk_page(browser: Browser, *bodies: str) -> tuple[int, list[str]]:
     """The result of a walk to one page with these answers."""
     visitor = Visitor("nobody")
     async with visiting(browser, SITE, visitor) as page:
         await answer(page, *bodies)
-        return await walk(page, "", visitor, [(Place("fine", "/fine"), ("light",))])
+        return await check_pages(page, "", visitor, [(Place("fine", "/fine"), ("light",))])
 
 
 @pytest.fixture(autouse=True)
@@ -37,12 +37,12 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "LOOK_S", 15)
 
 
-async def test_a_page_that_stands_still_is_looked_at_once_more(browser: Browser) -> None:
-    assert await walked(browser, STILL, FINE) == (1, [])
+async def test_a_page_that_does_not_change_is_checked_once_more(browser: Browser) -> None:
+    assert await walk_page(browser, STILL, FINE) == (1, [])
 
 
-async def test_a_page_that_stands_still_twice_fails(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_twice_does_not_change_fails(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "LOOK_S", 2)
 
     with pytest.raises(TimeoutError):
-        await walked(browser, STILL, STILL)
+        await walk_page(browser, STILL, STILL)

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, Page, Route
 
 from countersign.web.site_config import PageRoutes
 from tests.browser.rules import broken, settle
-from tests.browser.watched import picture, watched
+from tests.browser.watched import open_watched_page, picture
 from tests.figures import ROOT, Figures
 
 SCHEMES = ("light", "dark")
@@ -72,13 +72,13 @@ class Visitor:
 Chosen = Sequence[tuple[Place, tuple[str, ...]]]
 
 
-def chosen(places: Sequence[Place], visitors: Sequence[Visitor], visitor: Visitor, *, is_full: bool) -> Chosen:
+def choose_places(places: Sequence[Place], visitors: Sequence[Visitor], visitor: Visitor, *, is_full: bool) -> Chosen:
     """The visitor's pages with the colour schemes for each; a sample has every page with one of the visitors."""
     if is_full:
         return [(place, SCHEMES) for place in places]
     at = visitors.index(visitor)
-    mine = [number for number in range(len(places)) if number % len(visitors) == at]
-    return [(places[number], (SCHEMES[number // len(visitors) % 2],)) for number in mine]
+    own_places = [number for number in range(len(places)) if number % len(visitors) == at]
+    return [(places[number], (SCHEMES[number // len(visitors) % 2],)) for number in own_places]
 
 
 @asynccontextmanager
@@ -86,7 +86,7 @@ async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterat
     """A page of the visitor's browser, with reduced motion."""
     expected = (*REFUSALS, *(("503", "net::ERR_FAILED") if visitor.api == "fails" else ()))
     options: dict[str, Any] = {"locale": visitor.locale, "reduced_motion": "reduce"}
-    async with watched(browser, site, expected=expected, **options) as page:
+    async with open_watched_page(browser, site, expected=expected, **options) as page:
         yield page
 
 
@@ -103,24 +103,24 @@ async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
         await page.context.route("**/api/**", answer)
 
 
-async def walk(
+async def check_pages(
     page: Page, axe: str, visitor: Visitor, pages: Chosen, ids: Mapping[str, str] | None = None
 ) -> tuple[int, list[str]]:
     """Check all of these pages, and return their number in all of their schemes and their faults."""
-    found: list[str] = []
+    violations: list[str] = []
     for number, (place, schemes) in enumerate(pages):
         turns = tuple(enumerate(schemes, number))
         try:
-            found += await look(page, axe, visitor, place, turns, ids or {})
+            violations += await find_faults(page, axe, visitor, place, turns, ids or {})
         except TimeoutError:
             # Once in hundreds of runs Chromium stopped answering for one page. If the page hangs in another tab too, it
             # is a fault.
             page = await page.context.new_page()
-            found += await look(page, axe, visitor, place, turns, ids or {})
-    return sum(len(schemes) for _, schemes in pages), found
+            violations += await find_faults(page, axe, visitor, place, turns, ids or {})
+    return sum(len(schemes) for _, schemes in pages), violations
 
 
-async def look(
+async def find_faults(
     page: Page,
     axe: str,
     visitor: Visitor,
@@ -133,7 +133,7 @@ async def look(
     Raises:
         TimeoutError: the browser did not answer for LOOK_S seconds.
     """
-    found: list[str] = []
+    violations: list[str] = []
     async with asyncio.timeout(LOOK_S):
         await arrive(page, visitor, place, ids)
         for turn, scheme in turns:
@@ -141,10 +141,12 @@ async def look(
             for window, (width, height) in enumerate(WINDOWS):
                 await page.set_viewport_size({"width": width, "height": height})
                 # The slow visitor has every page in every scheme once, in alternating windows.
-                wrong = await broken(page, axe if turn % len(WINDOWS) == window else "")
-                found += [f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in wrong]
+                page_violations = await broken(page, axe if turn % len(WINDOWS) == window else "")
+                violations += [
+                    f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in page_violations
+                ]
                 await picture(page, f"{place.name}-{visitor.name}-{scheme}-{width}")
-    return found
+    return violations
 
 
 async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, str]) -> None:
@@ -156,29 +158,29 @@ async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, s
     # An image that never arrives keeps a page from being loaded.
     await page.goto(path, wait_until="domcontentloaded" if visitor.api == "waits" else "load")
     await page.wait_for_selector("main h1")
-    await settled(page, visitor)
+    await wait_until_loaded(page, visitor)
     for press in place.presses:
         await settle(page)
         if await page.locator(press).count():
             await page.click(press)
-    await settled(page, visitor)
+    await wait_until_loaded(page, visitor)
 
 
-async def settled(page: Page, visitor: Visitor) -> None:
+async def wait_until_loaded(page: Page, visitor: Visitor) -> None:
     """Wait until the page has finished loading."""
     if visitor.api != "waits":
         await page.wait_for_selector(LOADING, state="detached")
 
 
-def counted(figures: Figures, cells: int, found: Sequence[str]) -> None:
+def record_figures(figures: Figures, cells: int, violations: Sequence[str]) -> None:
     """Record the figures, and require that there are no faults."""
-    figures.update({"pages_and_schemes": cells, "windows_each": len(WINDOWS), "violations": len(found)})
-    assert not found, "\n".join(found)
+    figures.update({"pages_and_schemes": cells, "windows_each": len(WINDOWS), "violations": len(violations)})
+    assert not violations, "\n".join(violations)
 
 
-def unvisited(entry: str, places: Sequence[Place]) -> list[str]:
+def unvisited_addresses(entry: str, places: Sequence[Place]) -> list[str]:
     """The addresses of an entry's pages that no place visits."""
     templates: list[str] = json.loads((ROOT / f"frontend/{entry}/paths.json").read_text())
     routes = PageRoutes(templates)
-    visited = {found[0] for place in places if (found := routes.match(place.bare)) is not None}
+    visited = {matched[0] for place in places if (matched := routes.match(place.bare)) is not None}
     return sorted(set(templates) - visited)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from playwright.async_api import Error, FloatRect, Locator, Page
 
-from tests.browser.rules import evaluated, settle
+from tests.browser.rules import evaluate, settle
 
 Value = TypeVar("Value")
 
@@ -40,7 +40,7 @@ async def until_equal(page: Page, script: str, expected: object) -> None:
     """
 
     async def is_equal() -> None:
-        value: Any = await evaluated(page, script)
+        value: Any = await evaluate(page, script)
         if value != expected:
             raise AssertionError(f"{value!r} instead of {expected!r}: {script}")
 
@@ -49,10 +49,10 @@ async def until_equal(page: Page, script: str, expected: object) -> None:
 
 async def box(locator: Locator) -> FloatRect:
     """The position and the size of a visible element."""
-    found = await locator.bounding_box()
-    if found is None:
+    bounds = await locator.bounding_box()
+    if bounds is None:
         raise AssertionError(f"{locator} is not visible")
-    return found
+    return bounds
 
 
 async def press(page: Page, *keys: str) -> None:
@@ -68,6 +68,6 @@ async def press_together(page: Page, *keys: str) -> None:
     await asyncio.gather(*(page.keyboard.press(key) for key in keys))
 
 
-async def copied(page: Page) -> str:
+async def clipboard_text(page: Page) -> str:
     """The text in the clipboard."""
     return str(await page.evaluate("navigator.clipboard.readText()"))

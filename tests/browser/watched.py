@@ -23,7 +23,7 @@ addEventListener("securitypolicyviolation", event =>
 
 
 @asynccontextmanager
-async def watched(
+async def open_watched_page(
     browser: Browser,
     site: str,
     *,

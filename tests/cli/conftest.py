@@ -115,9 +115,9 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             self.close_connection = True
             if answer is None:
                 return
-            status, more, content = answer
+            status, extra_headers, content = answer
             self.send_response(status)
-            for name, value in {"Content-Length": str(len(content)), **more}.items():
+            for name, value in {"Content-Length": str(len(content)), **extra_headers}.items():
                 self.send_header(name.replace("_", "-"), value)
             self.end_headers()
             self.wfile.write(content)

@@ -23,13 +23,13 @@ def test_serve_names_the_setting_and_not_the_password(name: str, run: Run, tmp_p
     settings = {name: NAMES[name], "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
 
     result = run(*SERVE, "--data", tmp_path / "data", **settings)
-    working = run(*SERVE, "--workers", "2", "--data", tmp_path / "data", **settings)
+    serve_result = run(*SERVE, "--workers", "2", "--data", tmp_path / "data", **settings)
 
     assert result.returncode == Exit.USAGE, result.stdout + result.stderr
-    assert working.returncode == Exit.USAGE, working.stdout + working.stderr
-    assert "Traceback" not in result.stdout + result.stderr + working.stdout + working.stderr
+    assert serve_result.returncode == Exit.USAGE, serve_result.stdout + serve_result.stderr
+    assert "Traceback" not in result.stdout + result.stderr + serve_result.stdout + serve_result.stderr
     require_told(name, result.stdout + result.stderr)
-    require_told(name, working.stdout + working.stderr)
+    require_told(name, serve_result.stdout + serve_result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_each_command_names_the_database_setting(command: tuple[str, ...], run: 
     require_told(name, result.stdout + result.stderr)
 
 
-def test_a_move_to_such_an_address_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_move_to_an_invalid_address_is_refused(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     run("org", "create", "acme", "--name", "Acme", "--data", data)
 
@@ -65,9 +65,9 @@ def test_a_move_to_such_an_address_is_refused(run: Run, tmp_path: Path) -> None:
     require_told("--to", result.stdout + result.stderr)
 
 
-def require_told(name: str, said: str) -> None:
+def require_told(name: str, message: str) -> None:
     """Require the setting's name and the remedy in the output, and no part of the password."""
-    assert name in said, said
-    assert "percent-encode" in said
-    assert "abcde" not in said
-    assert "SecretTail" not in said
+    assert name in message, message
+    assert "percent-encode" in message
+    assert "abcde" not in message
+    assert "SecretTail" not in message

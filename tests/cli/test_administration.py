@@ -20,7 +20,7 @@ PASSWORD = "a long enough password"
 def tenant(run: Run, tmp_path: Path) -> Path:
     """A data directory with the organisation `acme` and its owner."""
     data = tmp_path / "data"
-    made = [
+    created_results = [
         run("org", "create", "acme", "--name", "Acme", "--data", data),
         run(
             *("person", "create", "Owner@Example.com", "--password-stdin"),
@@ -28,8 +28,10 @@ def tenant(run: Run, tmp_path: Path) -> Path:
             stdin=PASSWORD + "\n",
         ),
     ]
-    assert [result.returncode for result in made] == [Exit.OK, Exit.OK], [result.stderr for result in made]
-    assert PASSWORD not in "".join(result.stdout + result.stderr for result in made)
+    assert [result.returncode for result in created_results] == [Exit.OK, Exit.OK], [
+        result.stderr for result in created_results
+    ]
+    assert PASSWORD not in "".join(result.stdout + result.stderr for result in created_results)
     return data
 
 
@@ -53,7 +55,7 @@ def test_a_client_made_here_signs_in_to_the_server_and_its_secret_is_shown_once(
     assert client["client_secret"].encode() not in (tenant / "distribution.sqlite").read_bytes()
 
 
-def test_a_token_issued_here_is_accepted_by_the_server_on_whatever_port(run: Run, tenant: Path) -> None:
+def test_a_token_issued_on_the_command_line_is_accepted_by_the_server_on_any_port(run: Run, tenant: Path) -> None:
     with served(tenant) as server:
         issued_result = run("token", "issue", "owner@example.com", "--scope", "read:library", "--data", tenant)
         me = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=issued_result.stdout.strip())
@@ -68,33 +70,33 @@ def test_a_token_issued_here_is_accepted_by_the_server_on_whatever_port(run: Run
 def test_a_running_server_takes_rotated_keys_with_its_next_request(run: Run, tenant: Path) -> None:
     with served(tenant) as server:
         token = run("token", "issue", "owner@example.com", "--data", tenant).stdout.strip()
-        held = [run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode]
-        rotated = json.loads(run("keys", "rotate", "--json", "--data", tenant).stdout)
-        held.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
+        exit_codes = [run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode]
+        rotated_keys = json.loads(run("keys", "rotate", "--json", "--data", tenant).stdout)
+        exit_codes.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
         dropped = run("keys", "rotate", "--drop-previous", "--data", tenant)
-        held.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
+        exit_codes.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
 
-    assert held == [Exit.OK, Exit.OK, Exit.REFUSED]
-    assert len(rotated["previous"]) == 1
-    assert rotated["kid"] not in rotated["previous"]
+    assert exit_codes == [Exit.OK, Exit.OK, Exit.REFUSED]
+    assert len(rotated_keys["previous"]) == 1
+    assert rotated_keys["kid"] not in rotated_keys["previous"]
     assert dropped.stdout.startswith("Signing with ")
     assert "Every earlier token is revoked." in dropped.stdout
-    assert list(rotated["published_until"]) == rotated["previous"]
+    assert list(rotated_keys["published_until"]) == rotated_keys["previous"]
 
 
 def test_a_client_is_registered_with_the_addresses_people_return_to(run: Run, tenant: Path) -> None:
-    wanted = ("client", "create", "acme", "--name", "App", "--scope", "read:library", "--data", tenant)
-    back, local = "https://app.example/back", "http://127.0.0.1/cb"
+    create_client = ("client", "create", "acme", "--name", "App", "--scope", "read:library", "--data", tenant)
+    return_address, local = "https://app.example/back", "http://127.0.0.1/cb"
 
-    created_result = run(*wanted, "--redirect-uri", back, "--redirect-uri", local, "--json")
-    unsafe = run(*wanted, "--redirect-uri", "http://app.example/back")
+    created_result = run(*create_client, "--redirect-uri", return_address, "--redirect-uri", local, "--json")
+    unsafe = run(*create_client, "--redirect-uri", "http://app.example/back")
 
-    assert json.loads(created_result.stdout)["redirect_uris"] == [back, local]
+    assert json.loads(created_result.stdout)["redirect_uris"] == [return_address, local]
     assert unsafe.returncode == Exit.FAILED
     assert "/redirect_uris/0: must be https" in unsafe.stderr
 
 
-def test_the_exit_code_shows_whether_a_thing_exists(run: Run, tenant: Path) -> None:
+def test_the_exit_code_distinguishes_existing_missing_and_invalid_values(run: Run, tenant: Path) -> None:
     taken_result = run("org", "create", "acme", "--name", "Again", "--data", tenant)
     nobody = run("token", "issue", "nobody@example.com", "--data", tenant)
     no_org = run("client", "create", "none", "--name", "x", "--scope", "read:library", "--data", tenant)
@@ -118,7 +120,7 @@ def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     untouched = not data.exists()
     result = run("db", "upgrade", "--json", "--data", data)
     second_result = run("db", "upgrade", "--json", "--data", data)
-    used = [
+    created_results = [
         run("org", "create", "acme", "--name", "Acme", "--data", data),
         run("user", "create", "bob", "--data", data),
     ]
@@ -131,16 +133,18 @@ def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     assert untouched
     assert json.loads(result.stdout)["applied"] == json.loads(planned_result.stdout)["pending"]
     assert json.loads(second_result.stdout)["applied"] == []
-    assert [result.returncode for result in used] == [Exit.OK, Exit.OK], [result.stderr for result in used]
+    assert [result.returncode for result in created_results] == [Exit.OK, Exit.OK], [
+        result.stderr for result in created_results
+    ]
 
 
 def test_db_upgrade_makes_no_service_that_is_not_kept_unless_it_is_named(run: Run, tenant: Path) -> None:
-    plain = run("db", "upgrade", "--data", tenant)
+    upgrade_result = run("db", "upgrade", "--data", tenant)
     untouched = not (tenant / "records.sqlite").exists()
     named_result = run("db", "upgrade", "records", "--json", "--data", tenant)
 
-    assert plain.stdout == "Were up to date: distribution.\n"
-    assert "countersign db upgrade records" in plain.stderr
+    assert upgrade_result.stdout == "Were up to date: distribution.\n"
+    assert "countersign db upgrade records" in upgrade_result.stderr
     assert untouched
     assert json.loads(named_result.stdout)["services"] == ["records"]
     assert (tenant / "records.sqlite").exists()

@@ -64,13 +64,13 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
         COUNTERSIGN_TOKEN="secret",
     )
 
-    first, second = server.seen
+    first_request, second_request = server.seen
     assert (result.returncode, result.stdout) == (Exit.OK, '{"made": true}')
-    assert json.loads(second.body) == {"code": "1", "many": [1]}
-    assert second.headers["authorization"] == "Bearer secret"
-    assert second.headers["x-extra"] == "a"
+    assert json.loads(second_request.body) == {"code": "1", "many": [1]}
+    assert second_request.headers["authorization"] == "Bearer secret"
+    assert second_request.headers["x-extra"] == "a"
     # The client repeats it as the same call.
-    assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+    assert first_request.headers["idempotency-key"] == second_request.headers["idempotency-key"]
 
 
 def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
@@ -86,8 +86,8 @@ def test_a_given_header_replaces_the_default_in_any_spelling(run: Run, scripted:
 
     run("api", "POST", "redeem", *options, "--server", server.url, COUNTERSIGN_TOKEN="secret")
 
-    (sent,) = server.seen
-    assert {name: sent.headers[name.lower()] for name in headers} == headers
+    (request,) = server.seen
+    assert {name: request.headers[name.lower()] for name in headers} == headers
 
 
 def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
@@ -172,8 +172,8 @@ def test_version_names_schemas_and_its_dependencies(run: Run) -> None:
 def test_bash_completes_commands(run: Run, tmp_path: Path) -> None:
     script = tmp_path / "completion.sh"
     script.write_text(run("completion", "bash").stdout)
-    typed = "COMP_WORDS=(countersign pu); COMP_CWORD=1"
-    ask = f'source "$0"; {typed}; _countersign_completion countersign; echo "${{COMPREPLY[@]}}"'
+    completion_words = "COMP_WORDS=(countersign pu); COMP_CWORD=1"
+    ask = f'source "$0"; {completion_words}; _countersign_completion countersign; echo "${{COMPREPLY[@]}}"'
     binary = tmp_path / "bin"
     binary.mkdir()
     (binary / "countersign").write_text('#!/bin/sh\nexec "$PYTHON" -m countersign.cli.main "$@"\n')

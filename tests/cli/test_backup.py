@@ -54,9 +54,9 @@ def prepare(data: Path, settings: Settings) -> None:
         subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
 
 
-def json_output(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
+def json_output(result: "subprocess.CompletedProcess[str]") -> dict[str, object]:
     """The JSON that a command printed."""
-    answer = json.loads(done.stdout)
+    answer = json.loads(result.stdout)
     assert isinstance(answer, dict)
     return answer
 
@@ -67,17 +67,23 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
 
     created_result = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
     whole_result = run("verify", "one.backup", "--json", **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", "copy", *alike, "--json", **PASSPHRASE)
+    restored_result = run("restore", "one.backup", "--to", "copy", *alike, "--json", **PASSPHRASE)
     verified = run("verify", "copy", "--tables", "--json")
     original = run("verify", data, "--tables", "--json")
     second_result = run("org", "create", "acme", "--name", "Acme", "--data", "copy")
 
     assert (
-        created_result.returncode == whole_result.returncode == restored.returncode == verified.returncode == Exit.OK
+        created_result.returncode
+        == whole_result.returncode
+        == restored_result.returncode
+        == verified.returncode
+        == Exit.OK
     ), created_result.stderr
     assert json_output(whole_result)["ok"] is json_output(verified)["ok"] is True
     assert (
-        json_output(created_result)["moment"] == json_output(whole_result)["moment"] == json_output(restored)["moment"]
+        json_output(created_result)["moment"]
+        == json_output(whole_result)["moment"]
+        == json_output(restored_result)["moment"]
     )
     restored_tables, original_tables = json_output(verified)["tables"], json_output(original)["tables"]
     # A copy is an installation of its own.
@@ -89,7 +95,7 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
     assert (copy / "master.key").stat().st_mode & 0o777 == 0o600
     # The copy does not start any of the original's configured actions by itself.
     assert not (copy / "countersign.toml").exists()
-    assert "trusted issuers and webhooks" in restored.stderr
+    assert "trusted issuers and webhooks" in restored_result.stderr
     assert (copy / RESTORED_SETTINGS).read_text() == 'resource_name = "Ours"\n'
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup"]
 
@@ -98,9 +104,9 @@ def test_the_archive_reveals_nothing_without_its_passphrase(run: Run, data: Path
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
 
     archive = (tmp_path / "one.backup").read_bytes()
-    wrong = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery stable"}
-    opened_result = run("restore", "one.backup", "--to", "copy", **wrong)
-    verified = run("verify", "one.backup", **wrong)
+    wrong_passphrase = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery stable"}
+    opened_result = run("restore", "one.backup", "--to", "copy", **wrong_passphrase)
+    verified = run("verify", "one.backup", **wrong_passphrase)
 
     assert not [word for word in (b"acme", b"SQLite", b"master", b"CREATE", b"backup.json") if word in archive]
     assert opened_result.returncode == verified.returncode == Exit.REFUSED
@@ -132,19 +138,19 @@ def test_the_passphrase_comes_from_a_file_or_the_environment_and_has_a_length(
 
 def test_nothing_is_written_over(run: Run, data: Path, tmp_path: Path) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
-    before = (tmp_path / "one.backup").read_bytes()
+    bytes_before = (tmp_path / "one.backup").read_bytes()
 
     created_result = run("backup", "one.backup", "--data", data, **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", data, **PASSPHRASE)
+    restored_result = run("restore", "one.backup", "--to", data, **PASSPHRASE)
 
-    assert created_result.returncode == restored.returncode == Exit.CONFLICT
-    assert (tmp_path / "one.backup").read_bytes() == before
+    assert created_result.returncode == restored_result.returncode == Exit.CONFLICT
+    assert (tmp_path / "one.backup").read_bytes() == bytes_before
 
 
 def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: Path, tmp_path: Path) -> None:
-    odd = tmp_path / "kept" / "countersign-20990101T000000.000000Z.backup"
-    odd.parent.mkdir()
-    odd.touch()
+    odd_backup = tmp_path / "kept" / "countersign-20990101T000000.000000Z.backup"
+    odd_backup.parent.mkdir()
+    odd_backup.touch()
     moments = [
         json_output(run("backup", "--into", "kept", "--keep", "2", "--data", data, "--json", **PASSPHRASE))["moment"]
         for _ in range(3)
@@ -154,7 +160,7 @@ def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: P
     too_early = run("restore", "kept", "--at", str(moments[0]), "--to", "two", **PASSPHRASE)
 
     assert len(list((tmp_path / "kept").iterdir())) == 1 + 2
-    assert odd.name in chosen_result.stderr
+    assert odd_backup.name in chosen_result.stderr
     # The name is precise to a microsecond, the answer to a millisecond.
     assert json_output(chosen_result)["moment"] == moments[1]
     assert too_early.returncode == Exit.NOT_FOUND
@@ -167,11 +173,11 @@ def test_a_changed_archive_is_refused_and_the_place_is_named(run: Run, data: Pat
     (tmp_path / "changed").write_bytes(archive)
 
     verified = run("verify", "changed", "--json", **PASSPHRASE)
-    restored = run("restore", "changed", "--to", "copy", **PASSPHRASE)
+    restored_result = run("restore", "changed", "--to", "copy", **PASSPHRASE)
 
     (place,) = json.loads(verified.stdout)["damage"]
     assert place["start"] <= 200_000 < place["stop"]
-    assert verified.returncode == restored.returncode == Exit.CHECKSUM
+    assert verified.returncode == restored_result.returncode == Exit.CHECKSUM
     assert sorted(path.name for path in tmp_path.iterdir()) == ["changed", "data", "one.backup"]
 
 
@@ -180,55 +186,59 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
         command = [*COMMAND, *words]
         return subprocess.run(command, env=environment(**PASSPHRASE), input=stdin, capture_output=True, check=False)
 
-    made = piped("backup", "-", "--data", data)
-    archive = made.stdout
-    changed = bytearray(archive)
+    backup_result = piped("backup", "-", "--data", data)
+    archive = backup_result.stdout
+    changed_archive = bytearray(archive)
     for place in (100_000, 400_000):
-        changed[place] ^= 1
+        changed_archive[place] ^= 1
 
-    whole = piped("verify", "-", stdin=archive)
-    damaged = piped("verify", "-", "--json", stdin=bytes(changed))
+    whole_result = piped("verify", "-", stdin=archive)
+    damaged = piped("verify", "-", "--json", stdin=bytes(changed_archive))
     cut = piped("verify", "-", stdin=archive[:-100])
-    nothing = piped("verify", "-")
+    empty_result = piped("verify", "-")
 
-    assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in made.stderr.decode()
-    assert whole.returncode == Exit.OK
-    assert whole.stdout.startswith(b"stdin is intact: 0 files")
-    assert [result.returncode for result in (damaged, cut, nothing)] == [Exit.CHECKSUM] * 3
+    assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in backup_result.stderr.decode()
+    assert whole_result.returncode == Exit.OK
+    assert whole_result.stdout.startswith(b"stdin is intact: 0 files")
+    assert [result.returncode for result in (damaged, cut, empty_result)] == [Exit.CHECKSUM] * 3
     (place,) = json.loads(damaged.stdout)["damage"]
     assert place["start"] <= 100_000 < place["stop"]
     assert b"save the backup to a file" in damaged.stderr
 
 
-@pytest.mark.parametrize("kept", ["header", "some", "most"])
+@pytest.mark.parametrize("kept_part", ["header", "some", "most"])
 def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
-    run: Run, data: Path, tmp_path: Path, kept: str
+    run: Run, data: Path, tmp_path: Path, kept_part: str
 ) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
-    whole = (tmp_path / "one.backup").read_bytes()
-    length = {"header": 40, "some": 200_000, "most": len(whole) - 1}[kept]
-    (tmp_path / "cut.backup").write_bytes(whole[:length])
+    backup_bytes = (tmp_path / "one.backup").read_bytes()
+    length = {"header": 40, "some": 200_000, "most": len(backup_bytes) - 1}[kept_part]
+    (tmp_path / "cut.backup").write_bytes(backup_bytes[:length])
 
     verified = run("verify", "cut.backup", **PASSPHRASE)
     piped = subprocess.run(
-        [*COMMAND, "verify", "-"], env=environment(**PASSPHRASE), input=whole[:length], capture_output=True, check=False
+        [*COMMAND, "verify", "-"],
+        env=environment(**PASSPHRASE),
+        input=backup_bytes[:length],
+        capture_output=True,
+        check=False,
     )
-    restored = run("restore", "cut.backup", "--to", "copy", **PASSPHRASE)
+    restored_result = run("restore", "cut.backup", "--to", "copy", **PASSPHRASE)
 
-    assert verified.returncode == piped.returncode == restored.returncode == Exit.CHECKSUM
+    assert verified.returncode == piped.returncode == restored_result.returncode == Exit.CHECKSUM
     verify_error = verified.stdout.strip().partition(": ")[2]
     assert verify_error.startswith("the archive ends too early")
-    assert verify_error in restored.stderr
+    assert verify_error in restored_result.stderr
     assert verify_error in piped.stdout.decode()
 
 
 def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
     records = data / "records.sqlite"
-    whole = records.read_bytes()
+    database_bytes = records.read_bytes()
     # The root page of a table: its page type.
-    records.write_bytes(whole[:8192] + b"\xff" + whole[8193:])
+    records.write_bytes(database_bytes[:8192] + b"\xff" + database_bytes[8193:])
     broken = run("verify", data, "--json")
-    records.write_bytes(whole)
+    records.write_bytes(database_bytes)
 
     assert broken.returncode == Exit.CHECKSUM
     assert {finding["place"] for finding in json.loads(broken.stdout)["findings"]} == {"records"}
@@ -255,29 +265,40 @@ def test_a_full_volume_leaves_nothing_behind(data: Path, tmp_path: Path) -> None
     assert not list(data.glob(".countersign-*"))
 
 
-def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_others(
+def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_another_database_and_bucket(
     run: Run, new_postgres_url: PostgresFactory, s3_url: Bucket, tmp_path: Path
 ) -> None:
     def settings(prefix: str) -> Settings:
-        where = f"s3://{s3_url.name}/{prefix}?endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
+        blobs_url = f"s3://{s3_url.name}/{prefix}?endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
         keys = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-        return {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_BLOBS_URL": where, **keys, **PASSPHRASE}
+        return {
+            "COUNTERSIGN_DATABASE_URL": new_postgres_url(),
+            "COUNTERSIGN_BLOBS_URL": blobs_url,
+            **keys,
+            **PASSPHRASE,
+        }
 
-    here, there = settings("here"), settings("there")
-    prepare(tmp_path / "data", here)
+    source_settings, target_settings = settings("here"), settings("there")
+    prepare(tmp_path / "data", source_settings)
 
-    created_result = run("backup", "one.backup", "--data", "data", **here)
-    wrong = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
-    over = run("restore", "one.backup", "--to", "copy", **here)
-    restored = run("restore", "one.backup", "--to", "copy", **there)
-    verified = run("verify", "copy", **there)
-    second_result = run("org", "create", "acme", "--name", "Acme", "--data", "copy", **there)
-    twice = run("restore", "one.backup", "--to", "other", **there)
+    created_result = run("backup", "one.backup", "--data", "data", **source_settings)
+    wrong_result = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+    over = run("restore", "one.backup", "--to", "copy", **source_settings)
+    restored_result = run("restore", "one.backup", "--to", "copy", **target_settings)
+    verified = run("verify", "copy", **target_settings)
+    second_result = run("org", "create", "acme", "--name", "Acme", "--data", "copy", **target_settings)
+    repeated_result = run("restore", "one.backup", "--to", "other", **target_settings)
 
-    assert created_result.returncode == restored.returncode == verified.returncode == Exit.OK, (
-        created_result.stderr + restored.stderr
+    assert created_result.returncode == restored_result.returncode == verified.returncode == Exit.OK, (
+        created_result.stderr + restored_result.stderr
     )
-    assert wrong.returncode == over.returncode == twice.returncode == second_result.returncode == Exit.CONFLICT
+    assert (
+        wrong_result.returncode
+        == over.returncode
+        == repeated_result.returncode
+        == second_result.returncode
+        == Exit.CONFLICT
+    )
     assert not (tmp_path / "copy" / "master.key").exists()
     assert not (tmp_path / "other").exists()
 
@@ -292,8 +313,8 @@ def test_a_directory_that_is_there_is_filled_even_behind_a_link_or_as_the_root_o
     mounted = subprocess.run(["mount", "-t", "tmpfs", "none", tmp_path / "volume"], capture_output=True, check=False)
     try:
         for name in ("linked", "volume"):
-            restored = run("restore", "one.backup", "--to", name, **PASSPHRASE)
-            assert restored.returncode == run("verify", name).returncode == Exit.OK, restored.stderr
+            restored_result = run("restore", "one.backup", "--to", name, **PASSPHRASE)
+            assert restored_result.returncode == run("verify", name).returncode == Exit.OK, restored_result.stderr
     finally:
         if not mounted.returncode:
             subprocess.run(["umount", tmp_path / "volume"], check=True)
@@ -306,36 +327,40 @@ def test_an_unsuitable_restore_target_is_refused_before_the_backup_is_read(run: 
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "kept").touch()
 
-    done = [run("restore", "-", "--to", name, stdin="no backup", **PASSPHRASE) for name in ("full", "/proc/none/in")]
+    results = [run("restore", "-", "--to", name, stdin="no backup", **PASSPHRASE) for name in ("full", "/proc/none/in")]
 
-    assert [result.returncode for result in done] == [Exit.CONFLICT, Exit.UNREACHABLE]
+    assert [result.returncode for result in results] == [Exit.CONFLICT, Exit.UNREACHABLE]
 
 
 def test_postgresql_has_nothing_that_no_key_opens(
     run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path
 ) -> None:
-    here = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
-    there = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **PASSPHRASE}
-    prepare(tmp_path / "data", here)
-    run("backup", "one.backup", "--data", "data", **here)
+    source_settings = {
+        "COUNTERSIGN_DATABASE_URL": new_postgres_url(),
+        "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+        **PASSPHRASE,
+    }
+    target_settings = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **PASSPHRASE}
+    prepare(tmp_path / "data", source_settings)
+    run("backup", "one.backup", "--data", "data", **source_settings)
     (tmp_path / "real").mkdir()
     (tmp_path / "linked").symlink_to("real")
-    connect = f"\\connect {there['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}"
+    connect = f"\\connect {target_settings['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}"
     postgres_cluster.sql(connect, FAILS_AT_COMMIT)
 
-    failed = run("restore", "one.backup", "--to", "linked", **there)
+    failed = run("restore", "one.backup", "--to", "linked", **target_settings)
     has_key = (tmp_path / "real" / "master.key").exists()
     shutil.rmtree(tmp_path / "real")
     (tmp_path / "real").mkdir()
     postgres_cluster.sql(connect, "DROP EVENT TRIGGER noted")
-    restored = run("restore", "one.backup", "--to", "linked", **there)
+    restored_result = run("restore", "one.backup", "--to", "linked", **target_settings)
     key = {"COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "real" / "master.key")}
-    second_result = run("org", "create", "acme", "--name", "Acme", "--data", "linked", **there, **key)
+    second_result = run("org", "create", "acme", "--name", "Acme", "--data", "linked", **target_settings, **key)
 
     assert failed.returncode == Exit.FAILED
     assert has_key
     assert "countersign verify" in failed.stderr
-    assert restored.returncode == Exit.OK, restored.stderr
+    assert restored_result.returncode == Exit.OK, restored_result.stderr
     assert second_result.returncode == Exit.CONFLICT, second_result.stderr
 
 
@@ -353,8 +378,8 @@ def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Pa
             command, env=variables, preexec_fn=limited, capture_output=True, text=True, check=False, timeout=120
         )
 
-    most, more = verified(20), verified(21)
+    most, over_limit = verified(20), verified(21)
 
     assert most.returncode == Exit.UNREACHABLE
     assert "1024 MiB" in most.stderr
-    assert more.returncode == Exit.CHECKSUM
+    assert over_limit.returncode == Exit.CHECKSUM

@@ -42,52 +42,53 @@ def test_a_role_with_select_alone_gets_a_module_text(
     url = shop_url(postgres_url, postgres_cluster)
     (tmp_path / "url").write_text(f"{url}\n")
 
-    ended = run("connect", "--url-file", "url", "--name", "shop", "--try")
+    result = run("connect", "--url-file", "url", "--name", "shop", "--try")
 
-    assert ended.returncode == Exit.OK, ended.stderr
-    assert "Connected: PostgreSQL " in ended.stdout
-    assert "not a superuser" in ended.stdout
-    assert "  models         4   order_detail, customer, shipment, store" in ended.stdout
-    assert "  secret         1   customer.password_hash" in ended.stdout
-    assert "COUNTERSIGN_EXISTING_URL_FILE=url countersign serve records --modules ./shop.py --try" in ended.stdout
-    written = (tmp_path / "shop.py").read_text()
-    assert [model.class_name for model in text.read(written).models] == ["OrderDetail", "Customer", "Shipment", "Store"]
-    assert written.startswith('"""shop, from postgresql://127.0.0.1:')
-    for output in (written, ended.stdout, ended.stderr):
+    assert result.returncode == Exit.OK, result.stderr
+    assert "Connected: PostgreSQL " in result.stdout
+    assert "not a superuser" in result.stdout
+    assert "  models         4   order_detail, customer, shipment, store" in result.stdout
+    assert "  secret         1   customer.password_hash" in result.stdout
+    assert "COUNTERSIGN_EXISTING_URL_FILE=url countersign serve records --modules ./shop.py --try" in result.stdout
+    module_text = (tmp_path / "shop.py").read_text()
+    class_names = [model.class_name for model in text.read(module_text).models]
+    assert class_names == ["OrderDetail", "Customer", "Shipment", "Store"]
+    assert module_text.startswith('"""shop, from postgresql://127.0.0.1:')
+    for output in (module_text, result.stdout, result.stderr):
         assert "hunter2" not in output
 
 
 def test_a_password_in_the_argument_is_warned_of(
     run: Run, postgres_url: str, postgres_cluster: Cluster
 ) -> None:
-    ended = run("connect", shop_url(postgres_url, postgres_cluster), "--name", "shop")
+    result = run("connect", shop_url(postgres_url, postgres_cluster), "--name", "shop")
 
-    assert ended.returncode == Exit.OK
-    assert "use --url-file instead" in ended.stderr
-    assert "hunter2" not in ended.stdout + ended.stderr
+    assert result.returncode == Exit.OK
+    assert "use --url-file instead" in result.stderr
+    assert "hunter2" not in result.stdout + result.stderr
 
 
 def test_the_setting_names_the_database_if_no_url_is_given(run: Run, tmp_path: Path) -> None:
     path = shop_file(tmp_path)
 
-    ended = run("connect", "--json", COUNTERSIGN_DATABASE_URL=f"sqlite:///{path}")
+    result = run("connect", "--json", COUNTERSIGN_DATABASE_URL=f"sqlite:///{path}")
 
-    answer = json.loads(ended.stdout)
-    assert ended.returncode == Exit.OK
+    answer = json.loads(result.stdout)
+    assert result.returncode == Exit.OK
     assert (answer["module"], answer["file"], answer["models"]) == ("my_shop", "my_shop.py", ["customer"])
     assert answer["secret"] == ["customer.password"]
     assert [entry["relation"] for entry in answer["left_out"]] == ["log"]
-    assert "Ada" not in ended.stdout + (tmp_path / "my_shop.py").read_text()
+    assert "Ada" not in result.stdout + (tmp_path / "my_shop.py").read_text()
 
 
 def test_an_existing_file_is_not_overwritten(run: Run, tmp_path: Path) -> None:
     path = shop_file(tmp_path)
     (tmp_path / "shop.py").write_text("mine")
 
-    ended = run("connect", f"sqlite:///{path}", "--name", "shop")
+    result = run("connect", f"sqlite:///{path}", "--name", "shop")
 
-    assert ended.returncode == Exit.CONFLICT
-    assert ended.stderr.splitlines() == [
+    assert result.returncode == Exit.CONFLICT
+    assert result.stderr.splitlines() == [
         "Error: cannot write the module",
         "Why:   shop.py exists, and an existing file is never overwritten",
         "Next:  Choose another file with --out, or another name with --name.",
@@ -104,7 +105,7 @@ def test_named_tables_alone_are_read(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ((), Exit.USAGE, "no URL is given"),
         (("mysql://db.example.com/shop",), Exit.USAGE, "begins with postgresql:// or sqlite:///"),
@@ -118,13 +119,13 @@ def test_named_tables_alone_are_read(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_said_with_a_remedy(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], code: Exit, said: str
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], code: Exit, message: str
 ) -> None:
     (tmp_path / "noise.db").write_bytes(b"no database at all" * 100)
 
-    ended = run("connect", *arguments)
+    result = run("connect", *arguments)
 
-    assert ended.returncode == code
-    assert said in ended.stderr
-    assert "hunter2" not in ended.stderr
+    assert result.returncode == code
+    assert message in result.stderr
+    assert "hunter2" not in result.stderr
     assert not list(tmp_path.glob("*.py"))

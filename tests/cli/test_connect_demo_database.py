@@ -23,14 +23,14 @@ def test_the_shop_is_created_and_connected(
 ) -> None:
     url = request.getfixturevalue("postgres_url") if engine == "postgres" else "sqlite:///new.db"
 
-    ended = run("connect", url, "--demo-database", "--try", "--name", "shop", "--json")
+    result = run("connect", url, "--demo-database", "--try", "--name", "shop", "--json")
 
-    assert ended.returncode == Exit.OK, ended.stderr
-    found = json.loads(ended.stdout)
-    assert sorted(found["models"]) == TABLES
-    assert found["left_out"] == []
-    assert found["secret"] == ["customer.password_hash"]
-    assert set(found["personal"]) == {"PERSON", "ADDRESS", "EMAIL", "PHONE", "BANK"}
+    assert result.returncode == Exit.OK, result.stderr
+    connected = json.loads(result.stdout)
+    assert sorted(connected["models"]) == TABLES
+    assert connected["left_out"] == []
+    assert connected["secret"] == ["customer.password_hash"]
+    assert set(connected["personal"]) == {"PERSON", "ADDRESS", "EMAIL", "PHONE", "BANK"}
     assert len(text.read((tmp_path / "shop.py").read_text()).models) == len(TABLES)
 
 
@@ -46,10 +46,10 @@ def test_an_existing_file_stays_as_it_is(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "theirs.db"
     path.write_bytes(b"theirs")
 
-    ended = run("connect", f"sqlite:///{path}", "--demo-database")
+    result = run("connect", f"sqlite:///{path}", "--demo-database")
 
-    assert ended.returncode == Exit.CONFLICT
-    assert f"{path} exists" in ended.stderr
+    assert result.returncode == Exit.CONFLICT
+    assert f"{path} exists" in result.stderr
     assert path.read_bytes() == b"theirs"
     assert [each.name for each in tmp_path.glob("theirs*")] == ["theirs.db"]
     assert not (tmp_path / "theirs.py").exists()
@@ -60,10 +60,10 @@ def test_a_database_that_is_not_empty_stays_as_it_is(run: Run, postgres_url: str
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(statement)
 
-    ended = run("connect", postgres_url, "--demo-database", "--name", "shop")
+    result = run("connect", postgres_url, "--demo-database", "--name", "shop")
 
-    assert ended.returncode == Exit.CONFLICT
-    assert "the database has tables or types already" in ended.stderr
+    assert result.returncode == Exit.CONFLICT
+    assert "the database has tables or types already" in result.stderr
     with psycopg.connect(postgres_url) as connection:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     assert set(tables) <= {("theirs",)}
@@ -73,22 +73,22 @@ def test_a_database_with_an_extension_is_empty(run: Run, postgres_url: str) -> N
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS citext")
 
-    ended = run("connect", postgres_url, "--demo-database", "--name", "shop")
+    result = run("connect", postgres_url, "--demo-database", "--name", "shop")
 
-    assert ended.returncode == Exit.OK, ended.stderr
+    assert result.returncode == Exit.OK, result.stderr
 
 
 def test_the_database_of_the_service_is_not_filled(run: Run, tmp_path: Path) -> None:
     for setting in ("COUNTERSIGN_DATABASE_URL", "COUNTERSIGN_EXISTING_URL"):
-        ended = run("connect", "--demo-database", "--name", "shop", **{setting: f"sqlite:///{tmp_path}/own.db"})
+        result = run("connect", "--demo-database", "--name", "shop", **{setting: f"sqlite:///{tmp_path}/own.db"})
 
-        assert ended.returncode == Exit.USAGE
-        assert "--demo-database needs the URL of a new database" in ended.stderr
+        assert result.returncode == Exit.USAGE
+        assert "--demo-database needs the URL of a new database" in result.stderr
         assert not (tmp_path / "own.db").exists()
 
 
 def test_a_folder_that_does_not_exist_is_named(run: Run) -> None:
-    ended = run("connect", "sqlite:///missing/new.db", "--demo-database")
+    result = run("connect", "sqlite:///missing/new.db", "--demo-database")
 
-    assert ended.returncode == Exit.FAILED
-    assert "missing/new.db cannot be written" in ended.stderr
+    assert result.returncode == Exit.FAILED
+    assert "missing/new.db cannot be written" in result.stderr

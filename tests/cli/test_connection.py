@@ -39,7 +39,7 @@ def test_a_redemption_whose_answer_is_lost_is_repeated_with_the_same_key(run: Ru
 
     assert result.returncode == Exit.OK
     assert json.loads(result.stdout) == {**REDEEMED, "redeemed_before": False}
-    assert len({seen.headers["idempotency-key"] for seen in server.seen}) == 1
+    assert len({sent_request.headers["idempotency-key"] for sent_request in server.seen}) == 1
     assert len(server.seen) == 4
 
 
@@ -100,19 +100,21 @@ def test_a_server_that_is_busy_for_ever_ends_as_rate_limited(run: Run, scripted:
     assert result.returncode == Exit.RATE_LIMITED
 
 
-@pytest.mark.parametrize(("asked", "told"), [("61", "61 seconds"), ("3600", "60 minutes")])
-def test_the_wait_is_reported_and_not_the_header_that_holds_it(run: Run, scripted: Make, asked: str, told: str) -> None:
+@pytest.mark.parametrize(("retry_after", "wait_text"), [("61", "61 seconds"), ("3600", "60 minutes")])
+def test_the_wait_is_reported_without_the_name_of_its_header(
+    run: Run, scripted: Make, retry_after: str, wait_text: str
+) -> None:
     server = scripted()
-    server.say(503, problem(503, "unavailable", resolution=Unavailable.resolution), Retry_After=asked)
+    server.say(503, problem(503, "unavailable", resolution=Unavailable.resolution), Retry_After=retry_after)
 
     result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert f"Next:  Try again in {told}." in result.stderr
+    assert f"Next:  Try again in {wait_text}." in result.stderr
     assert "Retry-After" not in result.stderr
 
 
 def test_no_hint_names_a_header_on_the_command_line() -> None:
-    refusals = [refusal for refusal in known_refusals() if "Retry-After" in refusal.resolution]
+    refusals = [refusal for refusal in refusal_types() if "Retry-After" in refusal.resolution]
 
     hints = [output.hint(refusal.code, 5) for refusal in refusals]
 
@@ -121,11 +123,11 @@ def test_no_hint_names_a_header_on_the_command_line() -> None:
 
 
 def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_own() -> None:
-    named = [
-        refusal for refusal in known_refusals() if re.search(CALL, refusal.resolution) and refusal.code != NotFound.code
+    refusals = [
+        refusal for refusal in refusal_types() if re.search(CALL, refusal.resolution) and refusal.code != NotFound.code
     ]
 
-    hints = [output.hint(refusal.code, 0) for refusal in named]
+    hints = [output.hint(refusal.code, 0) for refusal in refusals]
 
     assert len(hints) > 3
     assert all(hints)
@@ -133,7 +135,7 @@ def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_ow
 
 
 def test_a_hint_is_of_a_problem_that_there_is() -> None:
-    assert {*output.HINTS, *output.WAITING} <= {refusal.code for refusal in known_refusals()}
+    assert {*output.HINTS, *output.WAITING} <= {refusal.code for refusal in refusal_types()}
 
 
 def test_a_product_that_is_not_there_is_looked_for_by_a_command(run: Run, scripted: Make, tmp_path: Path) -> None:
@@ -155,11 +157,11 @@ def test_the_text_of_a_server_is_shown_as_it_was_sent(run: Run, scripted: Make) 
     assert "Next:  Wait for the time in Retry-After and send the request again" in result.stderr
 
 
-def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
+def refusal_types(of: type[Refused] = Refused) -> list[type[Refused]]:
     """All problem types of both services."""
     assert distribution.ROUTES
     assert records.SCHEMA
-    return [of, *(found for subclass in of.__subclasses__() for found in known_refusals(subclass))]
+    return [of, *(refusal for subclass in of.__subclasses__() for refusal in refusal_types(subclass))]
 
 
 def test_no_server_at_all_is_unreachable(run: Run) -> None:
@@ -209,8 +211,8 @@ def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Ru
     server = scripted()
     server.say(200, [PRODUCT], Link='<https://public.example/api/v1/library?limit=100&cursor=abc>; rel="next"')
     server.say(200, [{**PRODUCT, "slug": "other"}])
-    shown = {"status": 200, "body": {**PRODUCT, "org": "toolsmith"}}
-    server.say(200, {"results": [shown, {"status": 404, "body": problem(404, NotFound.code)}]})
+    product_result = {"status": 200, "body": {**PRODUCT, "org": "toolsmith"}}
+    server.say(200, {"results": [product_result, {"status": 404, "body": problem(404, NotFound.code)}]})
 
     result = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
@@ -219,28 +221,30 @@ def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Ru
 
 
 def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted: Make) -> None:
-    server, elsewhere = scripted(), scripted()
+    server, other_server = scripted(), scripted()
     content = b"bytes"
     digest = "277089d91c0bdf4f2e6862ba7e4a07605119431f5d13f726dd352b06f1b206a9"
     artifact = {"id": "a", "filename": "thing.bin", "size": len(content), "sha256": digest}
     server.say(200, PRODUCT)
     server.say(200, [{"version": "1", "channel": "stable", "artifacts": [artifact]}])
-    server.answers.append((307, {"Location": f"{elsewhere.url}/bucket/blob?signed"}, b""))
-    elsewhere.answers.append((200, {}, content))
+    server.answers.append((307, {"Location": f"{other_server.url}/bucket/blob?signed"}, b""))
+    other_server.answers.append((200, {}, content))
 
     result = run("download", "toolsmith/thing", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
     assert result.returncode == Exit.OK, result.stderr
     assert server.seen[2].headers["authorization"] == "Bearer t"
-    assert elsewhere.seen[0].path == "/bucket/blob?signed"
-    assert "authorization" not in elsewhere.seen[0].headers
+    assert other_server.seen[0].path == "/bucket/blob?signed"
+    assert "authorization" not in other_server.seen[0].headers
 
 
 def test_invalid_input_is_reported_with_its_position(run: Run, scripted: Make) -> None:
     server = scripted()
-    wrong = problem(400, "invalid_request", "it is wrong", "Correct what `errors` names and send the request again.")
+    problem_body = problem(
+        400, "invalid_request", "it is wrong", "Correct what `errors` names and send the request again."
+    )
     faults = [{"pointer": "/count", "detail": "too many"}, {"parameter": "org", "detail": "?"}]
-    server.say(400, {**wrong, "errors": faults})
+    server.say(400, {**problem_body, "errors": faults})
 
     result = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
@@ -265,8 +269,8 @@ def test_a_command_that_no_sign_in_allows_names_the_alternatives(run: Run, demo_
     other_result = run("api", "POST", "products", "--server", demo_store.url, **token)
 
     assert codes.returncode == other_result.returncode == Exit.REFUSED
-    for way in ("/publisher?tab=codes", "COUNTERSIGN_CLIENT_ID", "token issue EMAIL --scope admin:org"):
-        assert way in codes.stderr
+    for alternative in ("/publisher?tab=codes", "COUNTERSIGN_CLIENT_ID", "token issue EMAIL --scope admin:org"):
+        assert alternative in codes.stderr
     assert "gives no token with the scope admin:org" in codes.stderr
     assert "gives no token" not in other_result.stderr
     assert "--scope write:products" in other_result.stderr
@@ -280,11 +284,11 @@ def issue_token(run: Run, store: Running, email: str, scope: str) -> dict[str, s
     return {"COUNTERSIGN_TOKEN": result.stdout.strip()}
 
 
-@pytest.mark.parametrize("there", ["ID", "SECRET"])
-def test_half_of_an_oauth_client_is_an_error_that_names_the_other_half(run: Run, scripted: Make, there: str) -> None:
-    missing = "SECRET" if there == "ID" else "ID"
+@pytest.mark.parametrize("set_half", ["ID", "SECRET"])
+def test_half_of_an_oauth_client_is_an_error_that_names_the_other_half(run: Run, scripted: Make, set_half: str) -> None:
+    missing = "SECRET" if set_half == "ID" else "ID"
 
-    result = run("library", "--server", scripted().url, **{f"COUNTERSIGN_CLIENT_{there}": "some"})
+    result = run("library", "--server", scripted().url, **{f"COUNTERSIGN_CLIENT_{set_half}": "some"})
 
     assert result.returncode == Exit.USAGE
     assert f"COUNTERSIGN_CLIENT_{missing} is missing" in result.stderr
@@ -308,13 +312,13 @@ def test_a_customer_who_pushes_or_publishes_learns_how_to_act_for_the_organisati
     customer = {"COUNTERSIGN_TOKEN": demo_store.token("player@example.com"), "COUNTERSIGN_SERVER": demo_store.url}
     (tmp_path / "a").write_bytes(b"a")
 
-    pushed = run("push", "a", "northwind-games/awl", "--version", "900", **customer)
+    pushed_result = run("push", "a", "northwind-games/awl", "--version", "900", **customer)
     published_result = run("publish", "northwind-games/awl", "900", **customer)
 
-    assert pushed.returncode == published_result.returncode == Exit.REFUSED
-    for done in (pushed, published_result):
-        assert "`countersign login --publish`" in done.stderr
-        assert "COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET" in done.stderr
+    assert pushed_result.returncode == published_result.returncode == Exit.REFUSED
+    for result in (pushed_result, published_result):
+        assert "`countersign login --publish`" in result.stderr
+        assert "COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET" in result.stderr
 
 
 def test_a_release_that_is_not_there_is_looked_for_by_a_command(run: Run, demo_store: Running) -> None:

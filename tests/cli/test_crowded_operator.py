@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_operator import watched
+from tests.cli.test_operator import serve_with_operator_port
 from tests.cli.test_serve import wait_until
 
 CROWD = 300
@@ -26,7 +26,7 @@ def answers(url: str, path: str) -> Counter[str]:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_hundreds_who_ask_at_once_all_get_the_status(tmp_path: Path, workers: str) -> None:
-    with watched(tmp_path / "data", "--workers", workers, service="distribution") as server:
+    with serve_with_operator_port(tmp_path / "data", "--workers", workers, service="distribution") as server:
         wait_until(lambda: not server.silent())
         statuses_by_path = {path: answers(server.url, path) for path in ("/livez", "/readyz", "/metrics")}
 

@@ -23,9 +23,9 @@ def data(run: Run, tmp_path: Path) -> Path:
 
 def damage(file: Path, start: int) -> None:
     """Overwrite the file from the offset `start` on."""
-    with file.open("r+b") as opened:
-        opened.seek(start)
-        opened.write(b"\xff" * (file.stat().st_size - start))
+    with file.open("r+b") as damaged_file:
+        damaged_file.seek(start)
+        damaged_file.write(b"\xff" * (file.stat().st_size - start))
 
 
 @pytest.mark.parametrize(("start", "why"), [(0, "is not a SQLite database"), (PAGE, "is damaged")])
@@ -50,10 +50,12 @@ def test_the_doctor_names_the_file_too(run: Run, data: Path) -> None:
 
     result = run("doctor", "--json", "--data", data)
 
-    (found,) = [check for check in json.loads(result.stdout)["checks"] if check["check"] == "distribution database"]
-    assert found["standing"] == "fail"
-    assert f"The file is {data}/distribution.sqlite." in found["detail"]
-    assert "countersign restore" in found["remedy"]
+    (database_check,) = [
+        check for check in json.loads(result.stdout)["checks"] if check["check"] == "distribution database"
+    ]
+    assert database_check["standing"] == "fail"
+    assert f"The file is {data}/distribution.sqlite." in database_check["detail"]
+    assert "countersign restore" in database_check["remedy"]
 
 
 async def test_a_caller_does_not_get_the_path(tmp_path: Path) -> None:

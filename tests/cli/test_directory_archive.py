@@ -26,7 +26,7 @@ def build(tmp_path: Path) -> Path:
     return root
 
 
-def packed(root: Path, form: Format) -> bytes:
+def pack_directory(root: Path, form: Format) -> bytes:
     """The bytes of the archive."""
     output = io.BytesIO()
     pack(root, output, form)
@@ -35,26 +35,26 @@ def packed(root: Path, form: Format) -> bytes:
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
 def test_times_modes_and_place_do_not_change_the_archive(build: Path, form: Format) -> None:
-    first = packed(build, form)
+    first_archive = pack_directory(build, form)
 
     os.utime(build / "notes.txt", (1, 1))
     (build / "notes.txt").chmod(0o664)
-    moved = build.rename(build.with_name("elsewhere"))
+    moved_build = build.rename(build.with_name("elsewhere"))
 
-    assert packed(moved, form) == first
+    assert pack_directory(moved_build, form) == first_archive
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "zip"])
 def test_another_byte_changes_the_archive(build: Path, form: Format) -> None:
-    first = packed(build, form)
+    first_archive = pack_directory(build, form)
 
     (build / "notes.txt").write_text("ö")
 
-    assert packed(build, form) != first
+    assert pack_directory(build, form) != first_archive
 
 
 def test_a_tar_contains_all_files_with_plain_modes_and_no_owner(build: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(packed(build, "tar.gz"))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(pack_directory(build, "tar.gz"))) as archive:
         members = archive.getmembers()
 
     assert [(member.name, oct(member.mode)) for member in members] == [
@@ -69,7 +69,7 @@ def test_a_tar_contains_all_files_with_plain_modes_and_no_owner(build: Path) -> 
 
 
 def test_a_zip_contains_all_files_and_keeps_links(build: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(packed(build, "zip"))) as archive:
+    with zipfile.ZipFile(io.BytesIO(pack_directory(build, "zip"))) as archive:
         names = archive.namelist()
         link = archive.getinfo("latest")
         tool = archive.getinfo("bin/tool")
@@ -85,7 +85,7 @@ def test_a_link_that_leaves_the_directory_is_refused(build: Path, aim: str) -> N
     (build / "bad").symlink_to(aim)
 
     with pytest.raises(Failure, match="cannot be packed") as refusal:
-        packed(build, "tar.gz")
+        pack_directory(build, "tar.gz")
 
     assert "bad" in refusal.value.why
 
@@ -94,11 +94,11 @@ def test_a_pipe_is_refused(build: Path) -> None:
     os.mkfifo(build / "pipe")
 
     with pytest.raises(Failure) as refusal:
-        packed(build, "zip")
+        pack_directory(build, "zip")
 
     assert "pipe" in refusal.value.why
 
 
 def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="nothing to push"):
-        packed(tmp_path, "tar.gz")
+        pack_directory(tmp_path, "tar.gz")

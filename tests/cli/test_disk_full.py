@@ -72,11 +72,11 @@ def test_a_full_disk_is_named_with_an_exit_code_of_its_own(
 
 def test_a_backup_whose_reader_has_a_full_disk_does_not_blame_the_reader(data: Path) -> None:
     with open("/dev/full", "wb") as nowhere:
-        done = written_to(nowhere.fileno(), "backup", "-", "--data", data)
+        result = written_to(nowhere.fileno(), "backup", "-", "--data", data)
 
-    assert done.returncode == Exit.STORAGE_FULL
-    assert "The disk is full: no space is left for stdout." in done.stderr
-    assert "The bytes written so far are not a backup." in done.stderr
+    assert result.returncode == Exit.STORAGE_FULL
+    assert "The disk is full: no space is left for stdout." in result.stderr
+    assert "The bytes written so far are not a backup." in result.stderr
 
 
 def test_a_partial_backup_in_a_file_behind_stdout_is_named(data: Path, tmp_path: Path) -> None:
@@ -87,33 +87,33 @@ def test_a_partial_backup_in_a_file_behind_stdout_is_named(data: Path, tmp_path:
         file.truncate(volumes.MIB - 65_536)
     try:
         with open(volume / "one.backup", "wb") as file:
-            done = written_to(file.fileno(), "backup", "-", "--data", data)
+            result = written_to(file.fileno(), "backup", "-", "--data", data)
     finally:
         volumes.unmount(volume)
 
-    assert done.returncode == Exit.STORAGE_FULL
-    assert f"Remove the partial backup {volume / 'one.backup'}." in done.stderr
+    assert result.returncode == Exit.STORAGE_FULL
+    assert f"Remove the partial backup {volume / 'one.backup'}." in result.stderr
 
 
 def test_a_reader_that_ends_too_early_is_not_a_full_disk(data: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = written_to(writing, "backup", "-", "--data", data)
+        result = written_to(writing, "backup", "-", "--data", data)
     finally:
         os.close(writing)
 
-    assert done.returncode == Exit.UNREACHABLE
-    assert "The program that reads stdout ended too early." in done.stderr
-    assert "full" not in done.stderr
+    assert result.returncode == Exit.UNREACHABLE
+    assert "The program that reads stdout ended too early." in result.stderr
+    assert "full" not in result.stderr
 
 
 @pytest.mark.parametrize("command", [("config",), ("version",), ("verify",), ("keys", "status")], ids=" ".join)
 def test_a_response_too_large_for_the_disk_is_reported(data: Path, command: tuple[str, ...]) -> None:
     with open("/dev/full", "wb") as nowhere:
-        where = () if command == ("version",) else ("--data", data)
-        done = written_to(nowhere.fileno(), *command, *where)
+        data_option = () if command == ("version",) else ("--data", data)
+        result = written_to(nowhere.fileno(), *command, *data_option)
 
-    assert done.returncode == Exit.STORAGE_FULL
-    assert "the disk is full" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == Exit.STORAGE_FULL
+    assert "the disk is full" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -37,7 +37,7 @@ class CheckResults(NamedTuple):
     @property
     def failed(self) -> list[str]:
         """The failed checks."""
-        return [name for name, standing in self.standing.items() if standing == "fail"]
+        return [name for name, state in self.standing.items() if state == "fail"]
 
 
 @pytest.fixture
@@ -53,25 +53,27 @@ def run_doctor(run: Run, data: Path, *options: str, **settings: str) -> CheckRes
     result = run("doctor", *options, "--json", "--data", data, **settings)
     assert PASSWORD not in result.stdout + result.stderr
     checks = json.loads(result.stdout)["checks"]
-    said = CheckResults(
+    check_results = CheckResults(
         *({check["check"]: check[member] for check in checks} for member in ("standing", "detail", "remedy"))
     )
-    assert result.returncode == (Exit.FAILED if said.failed else Exit.OK), result.stderr
-    assert all(said.remedy[name] for name in said.failed)
+    assert result.returncode == (Exit.FAILED if check_results.failed else Exit.OK), result.stderr
+    assert all(check_results.remedy[name] for name in check_results.failed)
     assert not CLASS_NAME.findall(result.stdout + result.stderr), "names of classes say nothing to an operator"
-    return said
+    return check_results
 
 
-def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Path) -> None:
+def test_both_services_or_the_named_service_are_checked(run: Run, data: Path) -> None:
     (data / "records.sqlite").write_bytes(b"no database at all" * 1000)
 
-    both = run_doctor(run, data, *FREE)
+    both_results = run_doctor(run, data, *FREE)
     store = run_doctor(run, data, "distribution", *FREE)
     records = run_doctor(run, data, "records", *FREE)
 
     ports = {"distribution port", "records port"}
-    assert ports | {"distribution database", "records database", "blob store", "counters"} <= both.standing.keys()
-    assert both.failed == records.failed == ["records database"]
+    assert (
+        ports | {"distribution database", "records database", "blob store", "counters"} <= both_results.standing.keys()
+    )
+    assert both_results.failed == records.failed == ["records database"]
     assert store.failed == []
     assert "decrypted with the master key" in store.detail["distribution database"]
     assert store.detail["master key"].endswith(" encrypts")
@@ -80,34 +82,34 @@ def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Pa
 
 
 def test_proxy_settings_that_the_services_refuse_are_reported(run: Run, data: Path) -> None:
-    wrong = run_doctor(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.0/8, 10.0.0.1/33")
+    wrong_results = run_doctor(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.0/8, 10.0.0.1/33")
     right = run_doctor(run, data, *FREE, COUNTERSIGN_TRUSTED_PROXIES="10.0.0.1/8")
 
-    assert wrong.failed == ["settings"]
-    assert "COUNTERSIGN_TRUSTED_PROXIES: '10.0.0.1/33'" in wrong.detail["settings"]
+    assert wrong_results.failed == ["settings"]
+    assert "COUNTERSIGN_TRUSTED_PROXIES: '10.0.0.1/33'" in wrong_results.detail["settings"]
     assert right.failed == []
 
 
 def test_a_master_key_that_is_not_the_databases_opens_neither(run: Run, data: Path) -> None:
     created_result = run("org", "create", "acme", "--name", "Acme", "--data", data)
 
-    found = run_doctor(run, data, *FREE, COUNTERSIGN_MASTER_KEY=MASTER_KEY)
+    results = run_doctor(run, data, *FREE, COUNTERSIGN_MASTER_KEY=MASTER_KEY)
 
     assert created_result.returncode == Exit.OK
-    assert found.failed == ["distribution database", "records database"]
+    assert results.failed == ["distribution database", "records database"]
 
 
-def test_a_port_that_is_taken_is_named_for_each_service_and_the_operator(run: Run, data: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        found = run_doctor(
+def test_a_port_in_use_is_named_for_each_service_and_the_operator(run: Run, data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken_socket:
+        port = str(taken_socket.getsockname()[1])
+        results = run_doctor(
             run, data, "--distribution-port", port, "--records-port", port, COUNTERSIGN_OPERATOR_PORT=port
         )
-    elsewhere = run_doctor(run, data, *FREE, "--host", "192.0.2.1")
+    foreign_results = run_doctor(run, data, *FREE, "--host", "192.0.2.1")
 
-    assert found.failed == ["distribution port", "records port", "operator port"]
-    assert f"127.0.0.1:{port}: address already in use" in found.detail["records port"]
-    assert elsewhere.failed == ["distribution port", "records port"]
+    assert results.failed == ["distribution port", "records port", "operator port"]
+    assert f"127.0.0.1:{port}: address already in use" in results.detail["records port"]
+    assert foreign_results.failed == ["distribution port", "records port"]
 
 
 @pytest.fixture
@@ -128,8 +130,8 @@ def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int)
     place = f"127.0.0.1:{guarded_redis}"
 
     def counters(url: str) -> tuple[str, str]:
-        found = run_doctor(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
-        return found.standing["counters"], found.detail["counters"]
+        results = run_doctor(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
+        return results.standing["counters"], results.detail["counters"]
 
     assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit server works")
     for url in (
@@ -138,22 +140,22 @@ def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int)
         f"redis://reader:{PASSWORD}@{place}/0",
         f"valkey://:{PASSWORD}@127.0.0.1:{free_port()}/0",
     ):
-        standing, detail = counters(url)
-        assert (standing, "this node counts alone" in detail) == ("fail", True), url
+        state, detail = counters(url)
+        assert (state, "this node counts alone" in detail) == ("fail", True), url
 
 
 def test_the_bucket_is_written_read_and_emptied_again(run: Run, data: Path, s3_url: Bucket) -> None:
     query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
 
-    there = run_doctor(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}/here?{query}", **KEYS)
+    bucket_results = run_doctor(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}/here?{query}", **KEYS)
     missing = run_doctor(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
     with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
-        listed = answer.read()
+        listing = answer.read()
 
-    assert there.failed == []
-    assert "written, read and removed" in there.detail["blob store"]
+    assert bucket_results.failed == []
+    assert "written, read and removed" in bucket_results.detail["blob store"]
     assert missing.failed == ["blob store"]
-    assert b"<Key>" not in listed
+    assert b"<Key>" not in listing
 
 
 class UnprivilegedRole:
@@ -182,29 +184,31 @@ def test_a_right_that_is_missing_is_found_before_it_is_needed(
 ) -> None:
     databases = ["distribution database", "records database"]
 
-    before = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
-    refused = [
+    results_before = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
+    refused_results = [
         run(*command, "--data", tmp_path, **unprivileged_role.settings)
         for command in (("db", "upgrade", "--dry-run"), ("db", "upgrade"), ("serve", *FREE))
     ]
     grant = f"GRANT CREATE ON DATABASE {unprivileged_role.name} TO {unprivileged_role.role};"
     unprivileged_role.sql(grant)
-    granted = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
-    made = unprivileged_role.sql("SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')")
+    granted_results = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
+    schema_count = unprivileged_role.sql(
+        "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"
+    )
     upgraded = run("db", "upgrade", "--data", tmp_path, **unprivileged_role.settings)
-    whole = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
+    upgraded_results = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
     unprivileged_role.sql(f"REVOKE ALL ON records.lead FROM {unprivileged_role.role}")
     less = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
 
-    assert before.failed == databases
-    assert all(grant in before.remedy[name] for name in databases)
-    for result in refused:
+    assert results_before.failed == databases
+    assert all(grant in results_before.remedy[name] for name in databases)
+    for result in refused_results:
         assert result.returncode == Exit.FAILED
         assert grant in result.stderr
         assert "Traceback" not in result.stderr
-    assert granted.failed == []
-    assert made == "0\n", "nothing is made by asking"
+    assert granted_results.failed == []
+    assert schema_count == "0\n", "nothing is made by asking"
     assert upgraded.returncode == Exit.OK, upgraded.stderr
-    assert whole.failed == []
+    assert upgraded_results.failed == []
     assert less.failed == ["records database"]
     assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA records" in less.remedy["records database"]

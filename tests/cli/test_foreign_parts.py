@@ -69,12 +69,12 @@ def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp
         connection.commit()
 
     created_result = run("backup", "one.backup", "--data", data, **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+    restored_result = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
 
     assert created_result.returncode == Exit.FAILED
     assert "A restore will refuse this backup: the table 'other'" in created_result.stderr
-    assert restored.returncode == Exit.FAILED
-    assert "was not created by Countersign or a module" in restored.stderr
+    assert restored_result.returncode == Exit.FAILED
+    assert "was not created by Countersign or a module" in restored_result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one.backup"]
 
 
@@ -100,15 +100,15 @@ def test_a_series_continues_and_loses_nothing_when_a_restore_will_refuse_it(data
 def test_postgresql_with_an_index_that_was_added_is_restored(
     run: Run, source_settings: Settings, target_settings: Settings, postgres_cluster: Cluster
 ) -> None:
-    added = "CREATE INDEX slow ON distribution.organisation (created_at DESC, name)"
-    postgres_cluster.sql(f"\\connect {source_settings['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added)
+    added_index = "CREATE INDEX slow ON distribution.organisation (created_at DESC, name)"
+    postgres_cluster.sql(f"\\connect {source_settings['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added_index)
 
     created_result = run("backup", "one.backup", "--json", "--data", "data", **source_settings)
-    restored = run("restore", "one.backup", "--to", "copy", **target_settings)
+    restored_result = run("restore", "one.backup", "--to", "copy", **target_settings)
 
     assert created_result.returncode == Exit.OK, created_result.stderr
     assert json.loads(created_result.stdout)["restorable"] is True
-    assert restored.returncode == Exit.OK, restored.stderr
+    assert restored_result.returncode == Exit.OK, restored_result.stderr
 
 
 def test_a_role_that_may_not_create_a_schema_backs_up_and_sees_what_could_not_be_checked(
@@ -148,13 +148,13 @@ def test_postgresql_with_foreign_parts_is_not_restored(
 
     result = run("doctor", "--data", "data", **source_settings)
     created_result = run("backup", "one.backup", "--json", "--data", "data", **source_settings)
-    restored = run("restore", "one.backup", "--to", "copy", **target_settings)
+    restored_result = run("restore", "one.backup", "--to", "copy", **target_settings)
 
     assert "but a restore will refuse every backup of it: the table " in result.stdout
     assert created_result.returncode == Exit.FAILED
     assert json.loads(created_result.stdout)["restorable"] is False
-    assert restored.returncode == Exit.FAILED, restored.stderr
-    assert "from what Countersign creates" in restored.stderr or "was not created by" in restored.stderr
+    assert restored_result.returncode == Exit.FAILED, restored_result.stderr
+    assert "from what Countersign creates" in restored_result.stderr or "was not created by" in restored_result.stderr
     assert not (tmp_path / "copy").exists()
     # The target is still empty.
     target = target_settings["COUNTERSIGN_DATABASE_URL"].rpartition("/")[2]

@@ -46,39 +46,39 @@ def shown_ids(result: Result) -> set[str | None]:
 
 def test_places_of_different_installations_are_shown_and_adopted_on_purpose(command: Command, data: Path) -> None:
     assert command("org", "create", "acme", "--name", "Acme", "--data", data).exit_code == Exit.OK
-    before = command("installation", "show", "--json", "--data", data)
-    (own,) = shown_ids(before)
-    assert own is not None
+    shown_before = command("installation", "show", "--json", "--data", data)
+    (own_id,) = shown_ids(shown_before)
+    assert own_id is not None
     installation_id.write_directory(data, OTHER, ("distribution",))
 
-    refused = failure(command("org", "create", "zenith", "--name", "Zenith", "--data", data))
+    refused_create = failure(command("org", "create", "zenith", "--name", "Zenith", "--data", data))
     backup = failure(command("backup", "x", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="a passphrase of ours"))
     conflict = command("installation", "show", "--json", "--data", data)
     doctor = command("doctor", "--json", "--data", data, "--distribution-port", "0", "--records-port", "0")
     unconfirmed = failure(command("installation", "adopt", "--data", data))
 
-    for result in (refused, backup):
+    for result in (refused_create, backup):
         assert result.exit_code == Exit.CONFLICT
-        assert own in result.why
+        assert own_id in result.why
         assert OTHER in result.why
         assert str(data) in result.why
         assert "countersign installation adopt" in result.remedy
-    assert (conflict.exit_code, shown_ids(conflict)) == (Exit.CONFLICT, {own, OTHER})
-    found = {check["check"]: check for check in json.loads(doctor.stdout)["checks"]}
-    assert found["installation"]["standing"] == "fail"
-    assert OTHER in found["installation"]["detail"]
+    assert (conflict.exit_code, shown_ids(conflict)) == (Exit.CONFLICT, {own_id, OTHER})
+    checks = {check["check"]: check for check in json.loads(doctor.stdout)["checks"]}
+    assert checks["installation"]["standing"] == "fail"
+    assert OTHER in checks["installation"]["detail"]
     assert unconfirmed.exit_code == Exit.USAGE
     assert installation_id.directory_id(data) == DirectoryId(OTHER, is_settled=True, services=("distribution",))
 
     adopted = command("installation", "adopt", "--yes", "--json", "--data", data)
     collected = command("installation", "collect", "--json", "--data", data)
-    after = command("installation", "show", "--json", "--data", data)
+    shown_after = command("installation", "show", "--json", "--data", data)
     renewed = command("installation", "adopt", "--yes", "--new-id", "--json", "--data", data)
 
-    assert json.loads(adopted.stdout)["id"] == own
+    assert json.loads(adopted.stdout)["id"] == own_id
     assert json.loads(collected.stdout)["removed"] == 0
-    assert (after.exit_code, shown_ids(after)) == (Exit.OK, {own})
-    assert json.loads(renewed.stdout)["id"] not in (own, OTHER)
+    assert (shown_after.exit_code, shown_ids(shown_after)) == (Exit.OK, {own_id})
+    assert json.loads(renewed.stdout)["id"] not in (own_id, OTHER)
     assert command("org", "create", "zenith", "--name", "Zenith", "--data", data).exit_code == Exit.OK
 
 
@@ -86,21 +86,21 @@ def test_a_typo_in_the_databases_name_is_refused_by_every_command(
     command: Command, run: Run, new_postgres_url: PostgresFactory, data: Path
 ) -> None:
     right = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-    wrong = {**right, "COUNTERSIGN_DATABASE_URL": new_postgres_url()}
+    wrong_settings = {**right, "COUNTERSIGN_DATABASE_URL": new_postgres_url()}
     ports = ("--distribution-port", "0", "--records-port", "0")
-    for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
-        assert command(*made, "--data", data, **right).exit_code == Exit.OK
+    for create_arguments in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
+        assert command(*create_arguments, "--data", data, **right).exit_code == Exit.OK
 
-    served_result = run("serve", *ports, "--data", data, **wrong)
-    doctor = command("doctor", "--json", *ports, "--data", data, **wrong)
-    org = failure(command("org", "create", "acme", "--name", "Acme", "--data", data, **wrong))
-    worker = failure(command("worker", "--processes", "1", "--data", data, **wrong))
+    served_result = run("serve", *ports, "--data", data, **wrong_settings)
+    doctor = command("doctor", "--json", *ports, "--data", data, **wrong_settings)
+    org = failure(command("org", "create", "acme", "--name", "Acme", "--data", data, **wrong_settings))
+    worker = failure(command("worker", "--processes", "1", "--data", data, **wrong_settings))
 
     assert served_result.returncode == org.exit_code == worker.exit_code == Exit.CONFLICT, served_result.stderr
     assert "setup" not in served_result.stdout + served_result.stderr
     assert "has no id of an installation" in served_result.stderr
-    found = {check["check"]: check["standing"] for check in json.loads(doctor.stdout)["checks"]}
-    assert found["installation"] == "fail"
+    standings = {check["check"]: check["standing"] for check in json.loads(doctor.stdout)["checks"]}
+    assert standings["installation"] == "fail"
     assert command("doctor", "--json", *ports, "--data", data, **right).exit_code == Exit.OK
 
 
@@ -115,14 +115,14 @@ def test_both_services_of_an_installation_have_one_id(command: Command, data: Pa
 
 
 def test_a_lost_database_of_one_service_is_not_created_again(command: Command, data: Path) -> None:
-    for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
-        assert command(*made, "--data", data).exit_code == Exit.OK
+    for create_arguments in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
+        assert command(*create_arguments, "--data", data).exit_code == Exit.OK
     (data / "records.sqlite").unlink()
 
-    refused = failure(command("user", "create", "eve", "--data", data))
+    refused_create = failure(command("user", "create", "eve", "--data", data))
 
-    assert refused.exit_code == Exit.CONFLICT
-    assert "has no id of an installation" in refused.why
+    assert refused_create.exit_code == Exit.CONFLICT
+    assert "has no id of an installation" in refused_create.why
     assert command("doctor", "--data", data, "--distribution-port", "0", "--records-port", "0").exit_code == Exit.FAILED
     assert command("db", "upgrade", "records", "--data", data).exit_code == Exit.OK
     assert command("installation", "adopt", "--yes", "--data", data).exit_code == Exit.OK

@@ -13,20 +13,22 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
     data = ("--data", tmp_path / "data")
     keys = ("--jwks-uri", f"{ISSUER}/jwks.json", "--name", "Example ID")
     none_result = run("issuers", "list", *data)
-    early = run("issuers", "add", ISSUER, *keys, *data)
+    early_result = run("issuers", "add", ISSUER, *keys, *data)
     untouched = not (tmp_path / "data").exists()
     assert run("org", "create", "acme", "--name", "Acme", *data).returncode == Exit.OK
-    added = run("issuers", "add", ISSUER, *keys, "--algorithm", "EdDSA", "--client-id", "a", "--domain", "x.org", *data)
+    added_result = run(
+        "issuers", "add", ISSUER, *keys, "--algorithm", "EdDSA", "--client-id", "a", "--domain", "x.org", *data
+    )
     second_result = run("issuers", "add", ISSUER, *keys, *data)
     listed_result = run("issuers", "list", "--json", *data)
     removed_result = run("issuers", "remove", ISSUER, *data)
-    gone = run("issuers", "remove", ISSUER, *data)
+    gone_result = run("issuers", "remove", ISSUER, *data)
 
-    assert (none_result.returncode, early.returncode) == (Exit.NOT_FOUND, Exit.NOT_FOUND)
+    assert (none_result.returncode, early_result.returncode) == (Exit.NOT_FOUND, Exit.NOT_FOUND)
     assert "has no database" in none_result.stderr
     assert untouched
-    assert added.stdout == f"{ISSUER} is trusted as Example ID.\n", added.stderr
-    assert (second_result.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
+    assert added_result.stdout == f"{ISSUER} is trusted as Example ID.\n", added_result.stderr
+    assert (second_result.returncode, gone_result.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
     assert "issuers remove" in second_result.stderr
     assert json.loads(listed_result.stdout)["issuers"] == [
         {
@@ -44,9 +46,9 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
 def test_an_untrustworthy_issuer_is_refused_with_the_remedy(run: Run, tmp_path: Path) -> None:
     assert run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "data").returncode == Exit.OK
     data = ("--data", tmp_path / "data", "--name", "Example ID")
-    plain = run("issuers", "add", ISSUER, "--jwks-uri", "http://id.example/jwks.json", *data)
+    http_result = run("issuers", "add", ISSUER, "--jwks-uri", "http://id.example/jwks.json", *data)
     mac = run("issuers", "add", ISSUER, "--jwks-uri", f"{ISSUER}/jwks.json", "--algorithm", "HS256", *data)
 
-    assert (plain.returncode, mac.returncode) == (Exit.FAILED, Exit.USAGE)
-    assert "https://" in plain.stderr
+    assert (http_result.returncode, mac.returncode) == (Exit.FAILED, Exit.USAGE)
+    assert "https://" in http_result.stderr
     assert "HS256" in mac.stderr

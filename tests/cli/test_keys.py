@@ -18,7 +18,7 @@ from countersign.kernel.security.masterkey import parse_master_key
 from countersign.kernel.webhooks import receivers
 from countersign.settings import Settings
 from tests.cli.conftest import Run
-from tests.cli.test_operator import watched
+from tests.cli.test_operator import serve_with_operator_port
 from tests.servers.countersign import Running, served
 from tests.test_encrypted_columns import BOTH, NEW, OLD, OWNER, THIRD, open_filled_services
 
@@ -31,7 +31,7 @@ TABLES = (
 ENGINES = ["sqlite", "postgres"]
 
 
-def place(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
+def empty_database_settings(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
     """The settings of an empty database, without the master key."""
     if engine == "sqlite":
         return {}
@@ -39,11 +39,11 @@ def place(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
     return {"COUNTERSIGN_DATABASE_URL": url}
 
 
-def write_encrypted_values(data: Path, where: dict[str, str]) -> None:
+def write_encrypted_values(data: Path, database_settings: dict[str, str]) -> None:
     """Write one value of every encrypted kind under the old key."""
 
     async def work() -> None:
-        url = where.get("COUNTERSIGN_DATABASE_URL", "")
+        url = database_settings.get("COUNTERSIGN_DATABASE_URL", "")
         async with AsyncExitStack() as stack:
             await open_filled_services(stack, Settings(data=str(data), database_url=url, reserve_mib=0))
 
@@ -72,15 +72,15 @@ def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[li
         thread.join()
 
 
-def keys_of(done: "subprocess.CompletedProcess[str]") -> dict[str, tuple[str, int]]:
+def keys_of(result: "subprocess.CompletedProcess[str]") -> dict[str, tuple[str, int]]:
     """For each key in the command's --json output: its state, and the count of values that it encrypts."""
-    return {key["key_id"]: (key["state"], key["values"]) for key in json.loads(done.stdout)["keys"]}
+    return {key["key_id"]: (key["state"], key["values"]) for key in json.loads(result.stdout)["keys"]}
 
 
-def tables_of(done: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
+def tables_of(result: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
     """For each table in the command's output: the keys that encrypt its values."""
     tables: dict[str, list[str]] = {}
-    for lot in json.loads(done.stdout)["sealed"]:
+    for lot in json.loads(result.stdout)["sealed"]:
         tables.setdefault(lot["table"], []).append(lot["key_id"])
     return tables
 
@@ -89,34 +89,43 @@ def tables_of(done: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
 def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     run: Run, tmp_path: Path, request: pytest.FixtureRequest, engine: str
 ) -> None:
-    data, where, elsewhere = tmp_path / "data", place(request, engine), place(request, engine)
-    write_encrypted_values(data, where)
-    turning, after = {**where, KEY: BOTH}, {**where, KEY: NEW}
+    data, database_place, other_place = (
+        tmp_path / "data",
+        empty_database_settings(request, engine),
+        empty_database_settings(request, engine),
+    )
+    write_encrypted_values(data, database_place)
+    turning, new_key_settings = {**database_place, KEY: BOTH}, {**database_place, KEY: NEW}
 
-    before = run("keys", "status", "--json", "--data", data, **turning)
-    too_early = run("keys", "status", "--data", data, **after)
-    with served(data, service="both", settings=turning) as server, signing(run, server, turning) as signed:
-        rotated = run("keys", "reencrypt", "--json", "--data", data, **turning)
-    with served(data, service="both", settings=after) as server, signing(run, server, after) as signed_later:
-        second_result = run("keys", "reencrypt", "--json", "--data", data, **after)
-    created_result = run("backup", "one.backup", "--data", data, **after, **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", "copy", **{**elsewhere, KEY: NEW}, **PASSPHRASE)
-    state = run("keys", "status", "--json", "--data", "copy", **{**elsewhere, KEY: NEW})
-    verified = run("verify", "copy", **{**elsewhere, KEY: NEW})
+    status_before = run("keys", "status", "--json", "--data", data, **turning)
+    too_early = run("keys", "status", "--data", data, **new_key_settings)
+    with served(data, service="both", settings=turning) as server, signing(run, server, turning) as signed_statuses:
+        rotated_result = run("keys", "reencrypt", "--json", "--data", data, **turning)
+    with (
+        served(data, service="both", settings=new_key_settings) as server,
+        signing(run, server, new_key_settings) as signed_later,
+    ):
+        second_result = run("keys", "reencrypt", "--json", "--data", data, **new_key_settings)
+    created_result = run("backup", "one.backup", "--data", data, **new_key_settings, **PASSPHRASE)
+    restored_result = run("restore", "one.backup", "--to", "copy", **{**other_place, KEY: NEW}, **PASSPHRASE)
+    state = run("keys", "status", "--json", "--data", "copy", **{**other_place, KEY: NEW})
+    verified = run("verify", "copy", **{**other_place, KEY: NEW})
 
-    assert keys_of(before) == {"new": ("seals", 0), "old": ("needed", 5)}
-    assert tables_of(before) == {table: ["old"] for table in TABLES}
+    assert keys_of(status_before) == {"new": ("seals", 0), "old": ("needed", 5)}
+    assert tables_of(status_before) == {table: ["old"] for table in TABLES}
     assert too_early.returncode == Exit.FAILED
     assert "Key old is missing: 5 values encrypted with it" in too_early.stdout
-    assert rotated.returncode == second_result.returncode == Exit.OK, rotated.stderr + second_result.stderr
-    assert json.loads(rotated.stdout)["reencrypted"] == dict.fromkeys(TABLES, 1)
-    assert keys_of(rotated)["old"] == ("unneeded", 0)
-    assert json.loads(second_result.stdout)["reencrypted"] == dict.fromkeys(TABLES, 0)
-    assert {*signed, *signed_later} == {201}
-    assert created_result.returncode == restored.returncode == verified.returncode == Exit.OK, (
-        created_result.stderr + restored.stderr
+    assert rotated_result.returncode == second_result.returncode == Exit.OK, (
+        rotated_result.stderr + second_result.stderr
     )
-    assert keys_of(state) == {"new": ("seals", 5 + len(signed) + len(signed_later))}
+    assert json.loads(rotated_result.stdout)["reencrypted"] == dict.fromkeys(TABLES, 1)
+    assert keys_of(rotated_result)["old"] == ("unneeded", 0)
+    assert json.loads(second_result.stdout)["reencrypted"] == dict.fromkeys(TABLES, 0)
+    assert {*signed_statuses, *signed_later} == {201}
+    assert created_result.returncode == restored_result.returncode == verified.returncode == Exit.OK, (
+        created_result.stderr + restored_result.stderr
+    )
+    assert keys_of(state) == {"new": ("seals", 5 + len(signed_statuses) + len(signed_later))}
     assert tables_of(state) == {table: ["new"] for table in TABLES}
 
 
@@ -143,12 +152,12 @@ def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run
     with served(data, settings={KEY: OLD}):
         refused_result = run("keys", "reencrypt", "--data", data, **{KEY: BOTH})
         state = run("keys", "status", "--json", "--data", data, **{KEY: BOTH})
-        rotated = run("keys", "reencrypt", "--data", data, **{KEY: f"{OLD},{NEW}"})
+        rotated_result = run("keys", "reencrypt", "--data", data, **{KEY: f"{OLD},{NEW}"})
 
     assert refused_result.returncode == Exit.CONFLICT
     assert "do not have the master key new" in refused_result.stderr
     assert keys_of(state) == {"new": ("seals", 0), "old": ("needed", 5)}
-    assert rotated.returncode == Exit.OK, rotated.stderr
+    assert rotated_result.returncode == Exit.OK, rotated_result.stderr
 
 
 def test_rotation_of_a_records_only_installation_creates_no_store(run: Run, tmp_path: Path) -> None:
@@ -157,34 +166,34 @@ def test_rotation_of_a_records_only_installation_creates_no_store(run: Run, tmp_
     run("modules", "apply", "--data", data)
 
     state = run("keys", "status", "--json", "--data", data)
-    rotated = run("keys", "reencrypt", "--data", data)
+    rotated_result = run("keys", "reencrypt", "--data", data)
     signing = run("keys", "rotate", "--data", data)
 
     assert none_result.returncode == signing.returncode == Exit.NOT_FOUND
     assert "has no store, and only a store signs tokens" in signing.stderr
     assert tables_of(state).keys() == {"records.service_key"}
-    assert rotated.returncode == Exit.OK, rotated.stderr
-    assert "records.service_key: 0 re-encrypted\n" in rotated.stdout
+    assert rotated_result.returncode == Exit.OK, rotated_result.stderr
+    assert "records.service_key: 0 re-encrypted\n" in rotated_result.stdout
     assert not (data / "distribution.sqlite").exists()
 
 
 def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_called_damaged(
     run: Run, tmp_path: Path
 ) -> None:
-    data, given = tmp_path / "data", {KEY: NEW}
+    data, key_settings = tmp_path / "data", {KEY: NEW}
     asyncio.run(_seal_under_several(data))
 
-    with watched(data, **given) as server:
-        ready = server.ask("/readyz").json()
-    doctor = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", data, **given)
-    verified = run("verify", "--json", "--data", data, **given)
-    result = run("verify", "--data", data, **given)
+    with serve_with_operator_port(data, **key_settings) as server:
+        readiness = server.ask("/readyz").json()
+    doctor = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", data, **key_settings)
+    verified = run("verify", "--json", "--data", data, **key_settings)
+    result = run("verify", "--data", data, **key_settings)
     put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})
 
-    found = {check["name"]: check["detail"] for check in ready["checks"] if check["state"] == "failed"}
-    assert found.keys() == {"distribution master key", "records master key"}
-    assert "the master key old, third, which" in found["distribution master key"]
-    assert "the master key old, which" in found["records master key"]
+    failures = {check["name"]: check["detail"] for check in readiness["checks"] if check["state"] == "failed"}
+    assert failures.keys() == {"distribution master key", "records master key"}
+    assert "the master key old, third, which" in failures["distribution master key"]
+    assert "the master key old, which" in failures["records master key"]
     failed = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
     assert [check["check"] for check in failed] == ["distribution database", "records database"]
     assert "old, third" in failed[0]["detail"]
@@ -205,23 +214,23 @@ def test_a_backup_is_restored_with_all_of_its_keys_or_not_at_all(run: Run, tmp_p
     run("backup", "one.backup", "--data", data, **every, **PASSPHRASE)
 
     refused_result = run("restore", "one.backup", "--to", "copy", **{KEY: NEW}, **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+    restored_result = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
     verified = run("verify", "copy")
 
     assert refused_result.returncode == Exit.CONFLICT
     assert "do not include these keys of the backup: old, third" in refused_result.stderr
-    assert restored.returncode == verified.returncode == Exit.OK, restored.stderr + verified.stdout
+    assert restored_result.returncode == verified.returncode == Exit.OK, restored_result.stderr + verified.stdout
 
 
 async def _seal_under_several(data: Path) -> None:
     """Encrypt the keys that a start opens with the new key, the store's webhooks with a third key and the rest with the
     old."""
     async with AsyncExitStack() as stack:
-        both = await open_filled_services(stack, Settings(data=str(data), reserve_mib=0))
-        for database, columns in both.databases:
+        both_services = await open_filled_services(stack, Settings(data=str(data), reserve_mib=0))
+        for database, columns in both_services.databases:
             await reencryption.reencrypt(database, columns[0], parse_master_key(BOTH, "test"))
-        third = parse_master_key(f"{THIRD},{OLD}", "test")
-        await reencryption.reencrypt(both.store.database, receivers.ENCRYPTED_COLUMN, third)
+        third_key = parse_master_key(f"{THIRD},{OLD}", "test")
+        await reencryption.reencrypt(both_services.store.database, receivers.ENCRYPTED_COLUMN, third_key)
 
 
 def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Path) -> None:
@@ -230,12 +239,12 @@ def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_p
     with closing(sqlite3.connect(data / "records.sqlite")) as database:
         database.execute("UPDATE webhook SET secrets = CAST(secrets || x'00' AS BLOB)")
         database.commit()
-    other = OLD.removeprefix("old:")
+    other_key = OLD.removeprefix("old:")
 
     damaged_result = run("verify", "--data", data, **{KEY: OLD})
     state = run("keys", "status", "--data", data, **{KEY: OLD})
     renamed_result = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
-    unnamed = run("verify", "--data", data, **{KEY: other})
+    unnamed = run("verify", "--data", data, **{KEY: other_key})
 
     assert [result.returncode for result in (damaged_result, renamed_result, unnamed)] == [Exit.CHECKSUM] * 3
     assert damaged_result.stdout == "records.webhook: 1 of 1 values cannot be decrypted with master key old\n"

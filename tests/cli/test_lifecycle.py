@@ -35,19 +35,19 @@ def events_named(name: str, log: Path) -> list[dict[str, Any]]:
 
 def processes(root: int) -> list[int]:
     """The process and its descendants."""
-    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    parents = {int(pid): int(parent) for pid, parent in map(str.split, listed.splitlines())}
-    found = [root]
-    for line in found:
-        found += [pid for pid, parent in parents.items() if parent == line]
-    return found
+    process_list = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, process_list.splitlines())}
+    pids = [root]
+    for line in pids:
+        pids += [pid for pid, parent in parents.items() if parent == line]
+    return pids
 
 
 def all_ignore(root: int) -> bool:
     """Whether the process has a child and all its processes ignore SIGHUP."""
-    found = processes(root)
-    masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in found]
-    return len(found) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)
+    pids = processes(root)
+    masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in pids]
+    return len(pids) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)
 
 
 def hang_up(pids: Iterable[int]) -> None:
@@ -65,17 +65,20 @@ def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Pat
         health = [httpx.get(f"{server.url}/api/v1/health").status_code for _ in range(5)]
         assert set(pids) <= set(processes(pids[0]))
 
-    [start], [ready], [stop] = (events_named(name, server.log) for name in ("start", "ready", "stop"))
+    [start], [ready_event], [stop] = (events_named(name, server.log) for name in ("start", "ready", "stop"))
     migrations = events_named("migration", server.log)
     assert health == [200] * 5
     assert (start["version"], start["data"], start["database"]["kind"]) == (__version__, str(data), "sqlite")
-    assert ready["addresses"] == {"distribution": server.url, "records": f"http://127.0.0.1:{server.records_port}"}
+    assert ready_event["addresses"] == {
+        "distribution": server.url,
+        "records": f"http://127.0.0.1:{server.records_port}",
+    }
     assert stop["reason"] == "SIGTERM"
     assert {migration["service"] for migration in migrations} == {"distribution", "records"}
     assert migrations[0]["name"] == "0001_initial"
     assert all(migration["elapsed_ms"] > 0 for migration in migrations)
     assert events(server.log)[0] == start
-    assert {line["part"] for line in (start, ready, stop)} == {"serve"}
+    assert {line["part"] for line in (start, ready_event, stop)} == {"serve"}
 
 
 def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp_path: Path) -> None:
@@ -110,9 +113,9 @@ def test_a_start_that_fails_is_logged_with_its_reason(run: Run, tmp_path: Path) 
 
 
 def test_no_password_of_the_database_is_logged() -> None:
-    shown = lifecycle.describe_database(Settings(database_url="postgresql://countersign:hush@db.example/store"))
+    description = lifecycle.describe_database(Settings(database_url="postgresql://countersign:hush@db.example/store"))
 
-    assert shown == {"kind": "postgresql", "name": "countersign@db.example:5432/store"}
+    assert description == {"kind": "postgresql", "name": "countersign@db.example:5432/store"}
     malformed = lifecycle.describe_database(Settings(database_url="postgresql://a:hush@[d/db"))
     assert malformed == {"kind": "postgresql", "name": ""}
 

@@ -16,23 +16,23 @@ ME = {"sub": "p1", "email": "me@example.com", "scope": "read:library", "expires_
 
 
 def test_a_token_from_stdin_is_kept_for_its_server_alone(run: Run, scripted: Make, home: dict[str, str]) -> None:
-    server, other = scripted(), scripted()
+    server, other_server = scripted(), scripted()
     server.say(200, ME)
     server.say(200, [])
-    other.say(401, {"code": "invalid_token", "detail": "this needs a token"})
+    other_server.say(401, {"code": "invalid_token", "detail": "this needs a token"})
 
     signed_in = run("login", "--with-token", "--server", server.url, stdin="the-token\n")
     listed_result = run("library", "--server", server.url)
-    foreign_result = run("library", "--server", other.url)
+    foreign_result = run("library", "--server", other_server.url)
 
-    kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
+    credentials_file = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
     assert signed_in.returncode == listed_result.returncode == Exit.OK
     assert "me@example.com" in signed_in.stdout
     assert "the-token" not in signed_in.stdout + signed_in.stderr
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(credentials_file.stat().st_mode) == 0o600
     assert server.seen[1].headers["authorization"] == "Bearer the-token"
     assert foreign_result.returncode == Exit.REFUSED
-    assert "authorization" not in other.seen[0].headers
+    assert "authorization" not in other_server.seen[0].headers
 
 
 def test_a_token_the_server_refuses_is_not_kept(run: Run, scripted: Make, home: dict[str, str]) -> None:
@@ -45,16 +45,16 @@ def test_a_token_the_server_refuses_is_not_kept(run: Run, scripted: Make, home: 
     assert not (Path(home["XDG_CONFIG_HOME"]) / "countersign").exists()
 
 
-def test_a_credentials_file_that_others_can_read_is_refused(run: Run, home: dict[str, str]) -> None:
-    kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
-    kept.parent.mkdir(parents=True)
-    kept.write_text('{"tokens": {}}')
-    kept.chmod(0o644)
+def test_a_credentials_file_that_other_users_can_read_is_refused(run: Run, home: dict[str, str]) -> None:
+    credentials_file = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
+    credentials_file.parent.mkdir(parents=True)
+    credentials_file.write_text('{"tokens": {}}')
+    credentials_file.chmod(0o644)
 
     result = run("whoami")
 
     assert result.returncode == Exit.REFUSED
-    assert f"chmod 600 {kept}" in result.stderr
+    assert f"chmod 600 {credentials_file}" in result.stderr
 
 
 def test_whoami_without_a_token_says_how_to_get_one(run: Run) -> None:
@@ -96,10 +96,10 @@ ASKED = {
 
 
 @pytest.mark.parametrize(
-    ("options", "asked"), [((), READING), (("--publish",), f"{READING} write:products write:releases")]
+    ("options", "scope"), [((), READING), (("--publish",), f"{READING} write:products write:releases")]
 )
-def test_a_sign_in_asks_for_what_every_account_holds_and_for_more_where_that_is_wanted(
-    run: Run, scripted: Make, options: tuple[str, ...], asked: str
+def test_a_sign_in_requests_the_scopes_of_every_account_and_more_on_request(
+    run: Run, scripted: Make, options: tuple[str, ...], scope: str
 ) -> None:
     server = scripted()
     server.say(200, ASKED)
@@ -110,7 +110,7 @@ def test_a_sign_in_asks_for_what_every_account_holds_and_for_more_where_that_is_
     result = run("login", "--email", "me@example.com", *options, "--server", server.url)
 
     assert result.returncode == Exit.OK, result.stderr
-    assert json.loads(server.seen[0].body)["scope"] == asked
+    assert json.loads(server.seen[0].body)["scope"] == scope
 
 
 def test_a_person_without_publishing_rights_is_shown_how_to_sign_in(
@@ -146,7 +146,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Ma
     assert len(server.seen) == 1
 
 
-def signed_in(run: Run, server: ScriptedServer) -> None:
+def sign_in(run: Run, server: ScriptedServer) -> None:
     """Sign in to the server, and require that it received one request."""
     server.say(200, ME)
     assert run("login", "--with-token", "--server", server.url, stdin="the-token").returncode == Exit.OK
@@ -155,18 +155,18 @@ def signed_in(run: Run, server: ScriptedServer) -> None:
 def test_a_logout_removes_the_login_of_this_server_and_has_the_server_end_its_token(
     run: Run, scripted: Make, home: dict[str, str]
 ) -> None:
-    server, other = scripted(), scripted()
-    signed_in(run, server)
-    signed_in(run, other)
+    server, other_server = scripted(), scripted()
+    sign_in(run, server)
+    sign_in(run, other_server)
     server.say(200, {})
 
     result = run("logout", "--server", server.url)
     second_result = run("logout", "--server", server.url, "--json")
 
-    kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
+    credentials_file = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
     assert result.returncode == second_result.returncode == Exit.OK, result.stderr
-    assert list(json.loads(kept.read_text())["tokens"]) == [other.url]
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert list(json.loads(credentials_file.read_text())["tokens"]) == [other_server.url]
+    assert stat.S_IMODE(credentials_file.stat().st_mode) == 0o600
     assert (server.seen[1].method, server.seen[1].path) == ("POST", "/auth/revoke")
     assert server.seen[1].body == b"token=the-token"
     assert "the-token" not in result.stdout + result.stderr
@@ -175,7 +175,7 @@ def test_a_logout_removes_the_login_of_this_server_and_has_the_server_end_its_to
 
 def test_a_logout_without_the_server_still_removes_the_login(run: Run, scripted: Make) -> None:
     server = scripted()
-    signed_in(run, server)
+    sign_in(run, server)
     server.answers.append(None)
 
     result = run("logout", "--server", server.url)
@@ -199,7 +199,7 @@ def test_a_token_is_refused_by_the_store_after_its_logout(run: Run, demo_store: 
 
 def test_a_refused_saved_login_names_the_commands_that_replace_and_remove_it(run: Run, scripted: Make) -> None:
     server = scripted()
-    signed_in(run, server)
+    sign_in(run, server)
     server.say(401, {"code": "invalid_token", "detail": "the token is unknown"})
 
     result = run("library", "--server", server.url)

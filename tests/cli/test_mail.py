@@ -75,9 +75,11 @@ def test_a_file_that_is_not_an_email_is_named(run: Run, data: Path) -> None:
 
 
 def test_doctor_names_a_mail_server_that_is_away_without_its_password(run: Run, tmp_path: Path) -> None:
-    away = "smtp://somebody:hunter2hunter2@127.0.0.1:9"
+    unreachable_url = "smtp://somebody:hunter2hunter2@127.0.0.1:9"
 
-    result = run("doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL=away)
+    result = run(
+        "doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL=unreachable_url
+    )
 
     assert result.returncode == Exit.FAILED
     assert "fail  mail                   the mail server 127.0.0.1:9 cannot be reached" in result.stdout

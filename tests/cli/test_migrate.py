@@ -61,8 +61,8 @@ def upload(server: Running, token: str, file: Path) -> str:
     command: list[str | Path] = ["push", file, f"northwind-games/{product}", "--version", "9.9.9", "--no-build"]
     command += ["--json", "--platform", "linux", "--server", server.url]
     variables = environment(COUNTERSIGN_TOKEN=token)
-    pushed = subprocess.run([*COMMAND, *command], env=variables, capture_output=True, check=True)
-    return str(json.loads(pushed.stdout)["artifact_id"])
+    pushed_result = subprocess.run([*COMMAND, *command], env=variables, capture_output=True, check=True)
+    return str(json.loads(pushed_result.stdout)["artifact_id"])
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> FilledInstallation:
     file = data.parent / "tool.bin"
     file.write_bytes(FILE)
     with served(data, "--demo", service="both", settings=PUBLIC) as server:
-        issued = [*COMMAND, "token", "issue", "publisher@example.com", "--data", data]
-        publisher = subprocess.run(issued, env=environment(**PUBLIC), capture_output=True, text=True, check=True)
+        issue_command = [*COMMAND, "token", "issue", "publisher@example.com", "--data", data]
+        publisher = subprocess.run(issue_command, env=environment(**PUBLIC), capture_output=True, text=True, check=True)
         token = publisher.stdout.strip()
         artifact = upload(server, token, file)
         job = fetch_json(
@@ -81,8 +81,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> FilledInstallation:
         )
         who = {"username": "alice", "password": "countersign-demo"}
         alice = fetch_json(f"{api(server)}/auth/login", body=who)["token"]
-        wanted = {"scopes": ["lead.*"], "label": "assistant"}
-        agent = fetch_json(f"{api(server)}/auth/agent-token", alice, wanted)["token"]
+        token_request = {"scopes": ["lead.*"], "label": "assistant"}
+        agent = fetch_json(f"{api(server)}/auth/agent-token", alice, token_request)["token"]
         lead = fetch_json(f"{api(server)}/lead/create", alice, {"title": "To be deleted"})["value"]["id"]
         plan = fetch_json(f"{api(server)}/lead/delete", agent, {"id": lead})["plan_id"]
     return FilledInstallation(data, token, alice, agent, lead, plan, job["job_id"])
@@ -94,9 +94,9 @@ def installation_copy(template: FilledInstallation, tmp_path: Path) -> FilledIns
     return template._replace(data=shutil.copytree(template.data, tmp_path / "data"))
 
 
-def json_output(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
+def json_output(result: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
     """The JSON that a command printed."""
-    answer: Any = json.loads(done.stdout)
+    answer: Any = json.loads(result.stdout)
     assert isinstance(answer, dict)
     return answer
 
@@ -115,17 +115,22 @@ def in_bucket(bucket: Bucket) -> str:
     return f"s3://{bucket.name}/here?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
 
 
-def require_a_day(server: Running, here: FilledInstallation) -> None:
+def require_a_day(server: Running, installation: FilledInstallation) -> None:
     """Require that work which began in the old place can be finished in the new one with the old tokens."""
     records = api(server)
-    waiting = fetch_json(f"{records}/plan/get", here.alice, {"id": here.plan})["value"]
-    assert waiting["state"] == "pending"
-    done = fetch_json(f"{records}/approve/{here.plan}", here.alice, {"digest": waiting["digest"]})
-    assert done["value"]["state"] == "executed"
-    assert fetch_json(f"{records}/lead/create", here.agent, {"title": "Another"})["value"]["id"] != here.lead
+    waiting_plan = fetch_json(f"{records}/plan/get", installation.alice, {"id": installation.plan})["value"]
+    assert waiting_plan["state"] == "pending"
+    executed = fetch_json(
+        f"{records}/approve/{installation.plan}", installation.alice, {"digest": waiting_plan["digest"]}
+    )
+    assert executed["value"]["state"] == "executed"
+    assert (
+        fetch_json(f"{records}/lead/create", installation.agent, {"title": "Another"})["value"]["id"]
+        != installation.lead
+    )
     store = f"{server.url}/api/v1"
     for _ in range(600):
-        job = fetch_json(f"{store}/jobs/{here.job}", here.publisher)
+        job = fetch_json(f"{store}/jobs/{installation.job}", installation.publisher)
         if job["status"] in ("completed", "failed"):
             break
         time.sleep(0.1)
@@ -138,7 +143,7 @@ def test_an_installation_moves_and_continues(
     to, blobs = new_postgres_url(), in_bucket(s3_url)
     target: list[str | Path] = ["--to", to, "--blobs-to", blobs]
     command: list[str | Path] = ["db", "migrate", *target, "--data", installation_copy.data, "--json"]
-    before = json_output(run("verify", installation_copy.data, "--tables", "--json"))["tables"]
+    tables_before = json_output(run("verify", installation_copy.data, "--tables", "--json"))["tables"]
     names = {path.name for path in installation_copy.data.iterdir()}
 
     planned_result = run(*command, "--dry-run", **KEYS)
@@ -172,11 +177,11 @@ def test_an_installation_moves_and_continues(
     assert "files are copied already" in refused_result.stderr
     assert json_output(planned_result)["blobs"] == json_output(result)["blobs"] > 0
     moved_tables = json_output(result)["tables"]
-    assert json_output(planned_result)["rows"].keys() == moved_tables.keys() == before.keys()
+    assert json_output(planned_result)["rows"].keys() == moved_tables.keys() == tables_before.keys()
     assert verified.returncode == Exit.OK, verified.stdout
-    after = json_output(verified)["tables"]
+    tables_after = json_output(verified)["tables"]
     # The audit there has lanes that SQLite does not have, the modules have indexes, and the staging tables are empty.
-    different = {name for name in after if after[name] != moved_tables[name]}
+    different = {name for name in tables_after if tables_after[name] != moved_tables[name]}
     assert different <= {"records.audit_lane", "records.module_state", "distribution.upload_part"}
     assert {path.name for path in installation_copy.data.iterdir()} - names <= {
         migration_marker.FILE_NAME,
@@ -199,7 +204,7 @@ def test_an_installation_moves_and_continues(
 def test_an_obstacle_is_named_and_nothing_is_moved(
     run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory
 ) -> None:
-    to, other = new_postgres_url(), new_postgres_url()
+    to, other_url = new_postgres_url(), new_postgres_url()
     command: list[str | Path] = ["db", "migrate", "--data", installation_copy.data, "--to"]
     run(
         "org",
@@ -209,25 +214,25 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
         "Acme",
         "--data",
         installation_copy.data.parent / "other",
-        **moved_settings(installation_copy.data, other),
+        **moved_settings(installation_copy.data, other_url),
     )
     text = "UPDATE product SET description = 'a' || char(0) || 'b' WHERE id = (SELECT min(id) FROM product)"
     database = apsw.Connection(str(installation_copy.data / "distribution.sqlite"))
-    first = database.execute("SELECT min(id) FROM product").fetchall()[0][0]
+    first_id = database.execute("SELECT min(id) FROM product").fetchall()[0][0]
     database.execute(text)
     database.close()
 
-    taken_result = run(*command, other)
+    taken_result = run(*command, other_url)
     planned_result = run(*command, to, "--dry-run")
     result = run(*command, to)
-    still = run("org", "create", "acme", "--name", "Acme", "--data", installation_copy.data)
+    later_result = run("org", "create", "acme", "--name", "Acme", "--data", installation_copy.data)
 
     assert taken_result.returncode == Exit.CONFLICT
     assert planned_result.returncode == result.returncode == Exit.FAILED
-    for said in (planned_result.stderr, result.stderr):
-        assert "product.description" in said
-        assert f"id='{first}'" in said
-    assert still.returncode == Exit.OK
+    for error_text in (planned_result.stderr, result.stderr):
+        assert "product.description" in error_text
+        assert f"id='{first_id}'" in error_text
+    assert later_result.returncode == Exit.OK
     assert not (installation_copy.data / migration_marker.FILE_NAME).exists()
 
 

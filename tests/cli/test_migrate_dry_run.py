@@ -52,32 +52,32 @@ def target(postgres_cluster: Cluster, postgres_url: str) -> MigrationTarget:
     return MigrationTarget(postgres_cluster, postgres_url)
 
 
-def require_refused(done: "subprocess.CompletedProcess[str]", *words: str) -> None:
+def require_refused(result: "subprocess.CompletedProcess[str]", *words: str) -> None:
     """Require an error that contains the words and no password."""
-    assert done.returncode in (Exit.FAILED, Exit.CONFLICT, Exit.UNREACHABLE), done.stdout
-    assert "Traceback" not in done.stderr
-    assert PASSWORD not in done.stdout + done.stderr
+    assert result.returncode in (Exit.FAILED, Exit.CONFLICT, Exit.UNREACHABLE), result.stdout
+    assert "Traceback" not in result.stderr
+    assert PASSWORD not in result.stdout + result.stderr
     for word in words:
-        assert word in done.stderr
+        assert word in result.stderr
 
 
 def test_rights_are_tried_and_nothing_stays(run: Run, source_directory: Path, target: MigrationTarget) -> None:
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", source_directory]
 
     refused_result = run(*command, "--dry-run")
-    made = [f"CREATE SCHEMA {name} AUTHORIZATION {target.role}" for name in ("distribution", "records")]
-    target.sql(*made)
+    create_schemas = [f"CREATE SCHEMA {name} AUTHORIZATION {target.role}" for name in ("distribution", "records")]
+    target.sql(*create_schemas)
     beforehand = run(*command, "--dry-run")
     target.sql("DROP SCHEMA distribution; DROP SCHEMA records")
     target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")
     planned_result = run(*command, "--dry-run")
-    left = target.sql(SCHEMAS)
+    schema_count = target.sql(SCHEMAS)
     result = run(*command)
 
     for each in (refused_result, beforehand):
         require_refused(each, f"GRANT CREATE ON DATABASE {target.name} TO {target.role};")
     assert planned_result.returncode == result.returncode == Exit.OK, planned_result.stderr + result.stderr
-    assert left == "0\n"
+    assert schema_count == "0\n"
     for each in (planned_result, result):
         assert f"to {target.role}@127.0.0.1:" in each.stdout
         assert PASSWORD not in each.stdout + each.stderr
@@ -86,7 +86,7 @@ def test_rights_are_tried_and_nothing_stays(run: Run, source_directory: Path, ta
     assert "To serve on another machine, copy the master key to it" in result.stderr
 
 
-def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_whatever_names_it(
+def test_the_settings_of_the_new_place_include_all_set_values_and_the_source_of_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "countersign.toml").write_text('modules = "party,crm"\n')
@@ -95,15 +95,15 @@ def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_wha
     monkeypatch.setenv("COUNTERSIGN_CDN_URL", "")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
 
-    def lines(blobs_to: str = "", **given: str) -> list[str]:
-        settings = configuration.load(data=str(tmp_path), **given)
+    def lines(blobs_to: str = "", **options: str) -> list[str]:
+        settings = configuration.load(data=str(tmp_path), **options)
         files = SqliteDatabases({}, tmp_path, 0)
         return list(databases.target_settings(Migration(settings, "postgresql://me:hush@db/store", blobs_to, files)))
 
-    there = lines("s3://bucket/here")
+    target_lines = lines("s3://bucket/here")
     key_file, key = lines(master_key_file=str(tmp_path / "other.key")), lines(master_key="hush")
 
-    assert set(there) == {
+    assert set(target_lines) == {
         "COUNTERSIGN_DATABASE_URL=postgresql://me:…@db:5432/store",
         f"COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'master.key'}",
         "COUNTERSIGN_BLOBS_URL=s3://bucket/here",
@@ -115,7 +115,7 @@ def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_wha
     }
     assert f"COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'other.key'}" in key_file
     assert "COUNTERSIGN_MASTER_KEY=…" in key
-    assert "hush" not in " ".join((*there, *key_file, *key))
+    assert "hush" not in " ".join((*target_lines, *key_file, *key))
 
 
 @pytest.mark.parametrize("option", [["--dry-run"], []], ids=["planned", "done"])
@@ -156,9 +156,9 @@ def test_the_bucket_is_tried_and_nothing_stays(
     missing = run(*command, f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
     existing_result = run(*command, f"s3://{s3_url.name}/here?{query}", **KEYS)
     with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
-        listed = answer.read()
+        listing = answer.read()
 
     require_refused(missing, "bucket")
     assert existing_result.returncode == Exit.OK, existing_result.stderr
-    assert b"<Key>" not in listed
+    assert b"<Key>" not in listing
     assert target.sql(SCHEMAS) == "0\n"

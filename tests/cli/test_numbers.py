@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-from tests.cli.test_operator import watched
+from tests.cli.test_operator import serve_with_operator_port
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_every_metric_is_reported_from_the_start(tmp_path: Path) -> None:
-    with watched(tmp_path / "data") as server:
+    with serve_with_operator_port(tmp_path / "data") as server:
         sample_lines = server.numbers()
 
     names = {re.sub(r"_(bucket|sum|count)$", "", line.partition("{")[0]) for line in sample_lines}

@@ -67,8 +67,8 @@ class ObservedServer(NamedTuple):
 
     def sum(self, name: str, *labels: str) -> float:
         """The sum of the samples with this name and all these labels."""
-        found = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
-        return sum(value for key, value in found.items() if all(label in key for label in labels))
+        samples = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
+        return sum(value for key, value in samples.items() if all(label in key for label in labels))
 
     def parent(self) -> int:
         """The process that was started."""
@@ -85,7 +85,9 @@ class ObservedServer(NamedTuple):
 
 
 @contextmanager
-def watched(data: Path, *options: str, service: str = "both", **settings: str) -> Iterator[ObservedServer]:
+def serve_with_operator_port(
+    data: Path, *options: str, service: str = "both", **settings: str
+) -> Iterator[ObservedServer]:
     """Serve the directory with an operator's port until the block ends."""
     port = free_port()
     settings = {"COUNTERSIGN_OPERATOR_PORT": str(port), **settings}
@@ -96,16 +98,16 @@ def watched(data: Path, *options: str, service: str = "both", **settings: str) -
 @pytest.fixture(scope="module")
 def both_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]:
     """A data directory with both services and the demonstration."""
-    with watched(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
+    with serve_with_operator_port(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
         yield each
 
 
 def test_one_port_answers_for_both_services(both_services: ObservedServer) -> None:
-    ready = both_services.ask("/readyz")
+    readiness = both_services.ask("/readyz")
     live = both_services.ask("/livez").json()
 
-    assert ready.status_code == 200
-    assert tuple(check["name"] for check in ready.json()["checks"]) == CHECKS
+    assert readiness.status_code == 200
+    assert tuple(check["name"] for check in readiness.json()["checks"]) == CHECKS
     assert {name: live[name] for name in ("status", "workers", "silent")} == {
         "status": "alive",
         "workers": 2,
@@ -127,7 +129,7 @@ def test_the_public_ports_know_nothing_of_it(both_services: ObservedServer, path
         assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 404
 
 
-def test_the_port_offers_nothing_else(both_services: ObservedServer) -> None:
+def test_the_operator_port_answers_no_other_path(both_services: ObservedServer) -> None:
     assert both_services.ask("/api/v1/products").status_code == 404
     assert httpx.post(f"{both_services.url}/readyz").status_code == 405
     assert both_services.ask("/metrics").headers["cache-control"] == "no-store"
@@ -143,10 +145,10 @@ def test_the_operators_port_is_closed_without_the_setting(demo_store: Running) -
     assert "Operator:" not in demo_store.log.read_text()
 
 
-def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: ObservedServer) -> None:
+def test_requests_are_counted_by_template_for_any_path(both_services: ObservedServer) -> None:
     marker = "Zq7w"
     count = "countersign_http_request_seconds_count"
-    before = both_services.sum(count, 'service="distribution"')
+    count_before = both_services.sum(count, 'service="distribution"')
     with httpx.Client(base_url=both_services.server.url) as http:
         http.get("/api/v1/products/nothing")
         series = len(both_services.numbers())
@@ -155,7 +157,7 @@ def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: O
             http.get(f"/{marker}/{number}", params={marker: number})
             http.request("PROPFIND", "/api/v1/products", headers={marker: str(number)})
 
-    assert both_services.sum(count, 'service="distribution"') == before + 151
+    assert both_services.sum(count, 'service="distribution"') == count_before + 151
     assert both_services.sum(count, 'route="/products/{id}"', 'method="GET"', 'status="4xx"') >= 51
     assert both_services.sum(count, 'route="unmatched"', 'method="GET"', 'status="4xx"') >= 50
     assert both_services.sum(count, 'method="other"') == 50
@@ -165,9 +167,9 @@ def test_requests_are_counted_by_template_whatever_is_asked_for(both_services: O
 
 def test_failed_sign_ins_are_counted_on_both_services(both_services: ObservedServer) -> None:
     name = "countersign_sign_in_failures_total"
-    wrong = {"email": "nobody@example.com", "password": "wrong password"}
+    wrong_sign_in = {"email": "nobody@example.com", "password": "wrong password"}
     headers = {"Origin": both_services.server.url}
-    assert httpx.post(f"{both_services.server.url}/auth/signin", data=wrong, headers=headers).status_code == 401
+    assert httpx.post(f"{both_services.server.url}/auth/signin", data=wrong_sign_in, headers=headers).status_code == 401
     login = f"http://127.0.0.1:{both_services.server.records_port}/api/auth/login"
     assert httpx.post(login, json={"username": "nobody", "password": "wrong password"}).status_code == 401
 
@@ -263,41 +265,45 @@ def test_a_broken_dependency_is_named_until_it_recovers(
     assert both_services.failing() == []
 
 
-def test_a_node_that_others_have_overtaken_says_so(both_services: ObservedServer) -> None:
+def test_a_node_reports_that_the_database_has_a_newer_schema(both_services: ObservedServer) -> None:
     undo = _come_from_a_newer_version(both_services.server.data, "distribution")
     try:
-        (found,) = [check for check in both_services.ask("/readyz").json()["checks"] if check["state"] == "failed"]
+        (failed_check,) = [
+            check for check in both_services.ask("/readyz").json()["checks"] if check["state"] == "failed"
+        ]
     finally:
         undo()
 
-    assert "(9999_newer)" in found["detail"]
+    assert "(9999_newer)" in failed_check["detail"]
 
 
 def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:
-    with watched(tmp_path / "data", "--demo", service="distribution"):
+    with serve_with_operator_port(tmp_path / "data", "--demo", service="distribution"):
         pass
-    with watched(tmp_path / "data", service="distribution", COUNTERSIGN_RESERVE_MIB=str(1 << 40)) as server:
+    with serve_with_operator_port(
+        tmp_path / "data", service="distribution", COUNTERSIGN_RESERVE_MIB=str(1 << 40)
+    ) as server:
         assert server.failing() == ["disk", "distribution database", "blob store"]
         assert server.silent() == []
 
 
 def test_a_service_that_hangs_is_named_and_stops_no_other(tmp_path: Path) -> None:
-    with watched(tmp_path / "data") as server:
-        before = server.workers()
-        os.kill(before[0], signal.SIGSTOP)
+    with serve_with_operator_port(tmp_path / "data") as server:
+        workers_before = server.workers()
+        os.kill(workers_before[0], signal.SIGSTOP)
         try:
             assert server.silent() == [0]
             records = httpx.get(f"http://127.0.0.1:{server.server.records_port}/healthz", timeout=20)
         finally:
-            os.kill(before[0], signal.SIGCONT)
+            os.kill(workers_before[0], signal.SIGCONT)
         wait_until(lambda: server.silent() == [])
 
         assert records.json() == {"status": "ok"}
-        assert server.workers() == before
+        assert server.workers() == workers_before
 
 
 def test_a_worker_whose_loop_hangs_is_named(tmp_path: Path) -> None:
-    with watched(tmp_path / "data", "--workers", "2", service="distribution") as server:
+    with serve_with_operator_port(tmp_path / "data", "--workers", "2", service="distribution") as server:
         wait_until(lambda: server.silent() == [])
         stopped = server.workers()[1]
 
@@ -315,7 +321,7 @@ def test_a_worker_whose_loop_hangs_is_named(tmp_path: Path) -> None:
 
 def test_of_a_worker_that_died_no_number_is_left(tmp_path: Path) -> None:
     count = "countersign_http_request_seconds_count"
-    with watched(tmp_path / "data", "--workers", "2", service="store") as server:
+    with serve_with_operator_port(tmp_path / "data", "--workers", "2", service="store") as server:
         wait_until(lambda: server.silent() == [])
         while not server.sum(count, 'worker="1"'):
             httpx.get(f"{server.server.url}/api/v1/info")
@@ -340,18 +346,18 @@ def test_doctor_asks_the_server_that_runs(both_services: ObservedServer, run: Ru
     )
 
     standings = [_running(result.stdout) for result in (well, ill, removed_result)]
-    assert [standing["standing"] for standing in standings] == ["ok", "fail", "fail"]
+    assert [check["standing"] for check in standings] == ["ok", "fail", "fail"]
     assert "blob store" in standings[1]["detail"]
 
 
 def _running(output: str) -> dict[str, str]:
-    (found,) = [check for check in json.loads(output)["checks"] if check["check"] == "running"]
-    return found
+    (running_check,) = [check for check in json.loads(output)["checks"] if check["check"] == "running"]
+    return running_check
 
 
 def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path: Path) -> None:
     with (
-        watched(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
+        serve_with_operator_port(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
         socket.create_connection(("127.0.0.1", server.server.port)) as slow,
     ):
         head = "POST /api/v1/auth/token HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\n"
@@ -381,16 +387,16 @@ class SystemdSocket:
 
     def within(self, seconds: float) -> list[str]:
         """All notifications until none came for `seconds` seconds, or twenty of them."""
-        said: list[str] = []
+        heard_messages: list[str] = []
         self._socket.settimeout(seconds)
         try:
-            while len(said) < 20:
-                said.append(self.next())
+            while len(heard_messages) < 20:
+                heard_messages.append(self.next())
             self._socket.settimeout(30)
-            return said
+            return heard_messages
         except TimeoutError:
             self._socket.settimeout(30)
-            return said
+            return heard_messages
 
     def close(self) -> None:
         """Close the socket."""
@@ -406,16 +412,16 @@ def systemd(tmp_path: Path) -> Iterator[SystemdSocket]:
 
 
 def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: SystemdSocket, tmp_path: Path) -> None:
-    told: dict[str, Any] = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
-    with served(tmp_path / "data", settings=told) as server:
-        first = _next_but(systemd, "WATCHDOG=1")
+    systemd_settings: dict[str, Any] = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
+    with served(tmp_path / "data", settings=systemd_settings) as server:
+        first_message = _next_but(systemd, "WATCHDOG=1")
         while systemd.next() != "WATCHDOG=1":
             pass
         # The supervisor replaces a single blocked worker, so systemd need not restart the service.
         _stop(systemd, ObservedServer(server, "").children()[0], is_heard=True)
         _stop(systemd, ObservedServer(server, "").parent(), is_heard=False)
 
-    assert first == "READY=1"
+    assert first_message == "READY=1"
     assert "STOPPING=1" in systemd.within(0.1)
 
 

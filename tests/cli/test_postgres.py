@@ -86,23 +86,23 @@ def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
 def test_serving_postgresql_reports_databases_beside_it(run: Run, postgres_url: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-    before = run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "first", **settings)
+    created_before = run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "first", **settings)
     data.mkdir()
     (data / "distribution.sqlite").touch()
     with served(data, settings=settings) as server:
         log_text = server.log.read_text()
 
-    assert before.returncode == Exit.OK, before.stderr
+    assert created_before.returncode == Exit.OK, created_before.stderr
     assert "also contains SQLite databases" in log_text
 
 
 def test_an_empty_postgresql_beside_sqlite_databases_is_refused(run: Run, postgres_url: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-    before = run("org", "create", "acme", "--name", "Acme", "--data", data)
+    created_before = run("org", "create", "acme", "--name", "Acme", "--data", data)
     refused_result = run("serve", "--data", data, **settings)
-    after = run("org", "create", "zenith", "--name", "Zenith", "--data", data)
+    created_after = run("org", "create", "zenith", "--name", "Zenith", "--data", data)
 
-    assert before.returncode == after.returncode == Exit.OK, after.stderr
+    assert created_before.returncode == created_after.returncode == Exit.OK, created_after.stderr
     assert refused_result.returncode == Exit.CONFLICT, refused_result.stderr
     assert "belongs to the installation" in refused_result.stderr

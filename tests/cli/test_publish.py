@@ -125,33 +125,36 @@ def test_codes_on_a_screen_come_with_the_batch_that_a_revocation_names(
 
 
 @pytest.mark.parametrize(
-    ("there", "pushed", "remedy"),
+    ("stored_platform", "pushed_platform", "remedy"),
     [("linux", "windows", "Pass --platform linux"), ("linux", None, "--platform linux"), (None, "linux", "Leave out")],
 )
 def test_a_file_that_is_there_for_another_platform_is_a_conflict(
-    store: ScriptedServer, there: str | None, pushed: str | None, remedy: str
+    store: ScriptedServer, stored_platform: str | None, pushed_platform: str | None, remedy: str
 ) -> None:
-    artifact = {"id": "1", "filename": "a", "size": 3, "sha256": "ab", "platform": there}
+    artifact = {"id": "1", "filename": "a", "size": 3, "sha256": "ab", "platform": stored_platform}
     draft = {"version": "2.0", "channel": "stable", "status": "draft", "artifacts": [artifact]}
     store.say(200, PRODUCT)
     store.say(200, [draft])
 
     with pytest.raises(Failure) as refusal:
-        deliver(store, "2.0", pushed)
+        deliver(store, "2.0", pushed_platform)
     store.say(200, PRODUCT)
     store.say(200, [draft])
-    deliver(store, "2.0", there)
+    deliver(store, "2.0", stored_platform)
 
     assert refusal.value.exit_code == Exit.CONFLICT
-    assert f"a for {there or 'any platform'}, and this push is for {pushed or 'any platform'}" in refusal.value.why
+    assert (
+        f"a for {stored_platform or 'any platform'}, and this push is for {pushed_platform or 'any platform'}"
+        in refusal.value.why
+    )
     assert remedy in refusal.value.remedy
 
 
 def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> None:
-    wanted = download.ArtifactRequest(ProductName("toolsmith", "thing"), None, None, "windows", None)
+    file_request = download.ArtifactRequest(ProductName("toolsmith", "thing"), None, None, "windows", None)
 
     with pytest.raises(Failure) as failure:
-        download.select_file([api_models.Artifact("1", "a.zip", 3, "ab")], wanted)
+        download.select_file([api_models.Artifact("1", "a.zip", 3, "ab")], file_request)
 
     assert failure.value.remedy == "Leave out --platform; the release has: a.zip (any platform)."
 
@@ -175,7 +178,7 @@ def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
 
 
 @pytest.mark.parametrize(
-    ("version", "other", "expected"),
+    ("version", "other_version", "expected"),
     [
         ("1.9.0", "1.10.0", True),
         ("2.0.0-rc.1", "2.0.0", True),
@@ -186,8 +189,8 @@ def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
         ("build-10", "1.0", False),
     ],
 )
-def test_a_version_is_lower_by_the_order_of_versions(version: str, other: str, *, expected: bool) -> None:
-    assert is_lower(version, other) is expected
+def test_a_version_is_lower_by_the_order_of_versions(version: str, other_version: str, *, expected: bool) -> None:
+    assert is_lower(version, other_version) is expected
 
 
 def test_a_refused_download_leaves_no_empty_file(store: ScriptedServer, tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ def server(scripted: Callable[[], ScriptedServer], monkeypatch: pytest.MonkeyPat
 
 
 def test_a_build_that_is_made_is_reported(server: tuple[ScriptedServer, Server]) -> None:
-    made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
+    build_result = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
     server[0].say(202, job("queued"))
     server[0].say(200, job("running"))
-    server[0].say(200, job("completed", result=made))
+    server[0].say(200, job("completed", result=build_result))
 
     built = upload.build(server[1], "artifact", 10, "cannot push")
 
@@ -51,11 +51,11 @@ def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
     server: tuple[ScriptedServer, Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(upload, "REPORT_EVERY_S", 0)
-    made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
+    build_result = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
     for _ in range(100):
         server[0].say(202, job("queued"))
     server[0].say(200, job("running", progress=0.4))
-    server[0].say(200, job("completed", result=made))
+    server[0].say(200, job("completed", result=build_result))
 
     assert upload.build(server[1], "artifact", 10, "cannot push").files == 2
 

@@ -76,12 +76,12 @@ def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[]
     ],
     ids=["product", "organisation", "version", "platform"],
 )
-def test_a_manifest_of_something_else_is_refused_though_it_is_signed_and_named(
+def test_a_manifest_of_another_build_is_refused_though_it_is_signed_and_named(
     run: Run, scripted: Callable[[], ScriptedServer], change: dict[str, str], word: str
 ) -> None:
     store = scripted()
-    other = replace(NAMED, manifest=msgspec.structs.replace(NAMED.manifest, **change))
-    script(store, other, named=other)
+    other_build = replace(NAMED, manifest=msgspec.structs.replace(NAMED.manifest, **change))
+    script(store, other_build, named=other_build)
 
     refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
@@ -100,7 +100,7 @@ def test_a_statement_about_another_product_of_the_organisation_is_refused(
     assert "the statement belongs to another product" in refused_result.stderr
 
 
-def listed_release(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
+def release_entry(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
     """A release as the store lists it."""
     files = [{"id": version, "filename": f"{platform}.zip", "size": 1, "platform": platform} for platform in platforms]
     return {"version": version, "channel": "stable", "artifacts": files, "status": status}
@@ -117,34 +117,34 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     store, now = scripted(), clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
     statement = ChannelStatement("toolsmith", "0199", "bench", "stable", "4.0", {"windows": "0" * 64}, 5, *times)
-    shown = msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, []))
+    channel_state = msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, []))
     linux = replace(OTHER, manifest=msgspec.structs.replace(OTHER.manifest, platform="linux"))
     releases = [
-        listed_release("4.0", "windows"),
-        listed_release("3.0", "linux"),
-        listed_release("2.1", "linux", status="yanked"),
-        listed_release("2.0", "windows", "linux"),
-        listed_release("1.0", "linux"),
+        release_entry("4.0", "windows"),
+        release_entry("3.0", "linux"),
+        release_entry("2.1", "linux", status="yanked"),
+        release_entry("2.0", "windows", "linux"),
+        release_entry("1.0", "linux"),
     ]
     not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
-    wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
-    found = api_models.CatalogProduct("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
+    pull_request = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
+    product = api_models.CatalogProduct("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
 
-    store.say(200, shown)
+    store.say(200, channel_state)
     store.say(200, releases)
     store.say(404, not_built)
     envelope = msgspec.to_builtins(linux.release().envelope)
     store.say(200, envelope)
     store.say(200, envelope)
-    release = release_trust.trusted_release(Server(store.url), found, wanted)
+    release = release_trust.trusted_release(Server(store.url), product, pull_request)
 
     assert release.manifest.version == "2.0"
     assert "4.0 has no build for linux; 2.0 is the newest that has one." in capsys.readouterr().err
 
-    store.say(200, shown)
+    store.say(200, channel_state)
     store.say(200, releases[:1])
     with pytest.raises(Failure) as failure:
-        release_trust.trusted_release(Server(store.url), found, wanted)
+        release_trust.trusted_release(Server(store.url), product, pull_request)
     assert (failure.value.exit_code, failure.value.why) == (Exit.NOT_FOUND, "4.0 has no build for linux")
 
 
@@ -156,13 +156,13 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
     store, now = scripted(), clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
     statement = ChannelStatement("toolsmith", "0199", "bench", "stable", "2.0", {"": NAMED.sha256}, 5, *times)
-    wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
+    pull_request = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
     store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
     store.say(200, [])
 
-    found = api_models.CatalogProduct("0199", "bench", "B", "tool", ["linux"], "toolsmith")
+    product = api_models.CatalogProduct("0199", "bench", "B", "tool", ["linux"], "toolsmith")
     with pytest.raises(Failure) as failure:
-        release_trust.trusted_release(Server(store.url), found, wanted)
+        release_trust.trusted_release(Server(store.url), product, pull_request)
 
     assert failure.value.why == "2.0 has no build for windows"
     assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."
@@ -182,14 +182,14 @@ def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_on
         return result
 
     pull(KEY)
-    changed = pull(new_signing_key())
+    changed_result = pull(new_signing_key())
     unsure = run("unpin", *org)
-    still = pull(new_signing_key())
+    repeated_result = pull(new_signing_key())
     forgotten = run("unpin", *org, "--yes")
 
-    assert changed.returncode == still.returncode == Exit.FAILED
-    assert f"countersign unpin toolsmith --server {store.url}" in changed.stderr
-    assert "reset" in changed.stderr
+    assert changed_result.returncode == repeated_result.returncode == Exit.FAILED
+    assert f"countersign unpin toolsmith --server {store.url}" in changed_result.stderr
+    assert "reset" in changed_result.stderr
     assert unsure.returncode == Exit.USAGE
     assert "will trust any key" in unsure.stderr
     assert forgotten.stdout == f"Forgot the key {KEY.public.keyid} of toolsmith at {store.url}.\n"

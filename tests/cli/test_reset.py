@@ -57,7 +57,7 @@ def tree(folder: Path) -> set[Path]:
 
 
 def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: Path) -> None:
-    before = tree(data)
+    tree_before = tree(data)
 
     result = run("reset", "--data", data)
     planned_result = run("reset", "--dry-run", "--json", "--data", data)
@@ -69,7 +69,7 @@ def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: P
     assert planned_result.returncode == Exit.OK
     assert json.loads(planned_result.stdout)["removed"] is False
     assert json.loads(planned_result.stdout)["left"] == [str(data / "countersign.toml"), str(data / "notes.txt")]
-    assert tree(data) == before
+    assert tree(data) == tree_before
 
 
 def test_all_of_an_installation_is_removed_and_what_is_the_operators_stays(run: Run, data: Path) -> None:
@@ -88,12 +88,12 @@ def test_all_of_an_installation_is_removed_and_what_is_the_operators_stays(run: 
 def test_everything_that_a_server_makes_in_its_data_directory_is_known(run: Run, tmp_path: Path) -> None:
     with served(tmp_path / "data", "--demo", service="both") as server:
         refused_result = run("reset", "--yes", "--data", server.data)
-        before = tree(server.data)
+        tree_before = tree(server.data)
     result = run("reset", "--yes", "--data", server.data)
 
     assert refused_result.returncode == Exit.CONFLICT
     assert "is served" in refused_result.stderr
-    assert before
+    assert tree_before
     assert result.returncode == Exit.OK, result.stderr
     assert tree(server.data) == set()
 
@@ -103,12 +103,12 @@ def test_the_target_of_a_link_is_kept_and_named(run: Run, data: Path, tmp_path: 
     """The links in a copied data directory lead to the files of the original."""
     volume = (data / name).rename(tmp_path / "volume")
     (data / name).symlink_to(volume)
-    before = tree(volume)
+    tree_before = tree(volume)
 
     result = run("reset", "--yes", "--data", data)
 
     assert result.returncode == Exit.OK, result.stderr
-    assert tree(volume) == before != set()
+    assert tree(volume) == tree_before != set()
     assert f"Left in place: {volume}, to which the link {data / name} leads" in result.stderr
     assert f"rm -r -- {volume}" in result.stderr
     assert names(data) == {"countersign.toml", "notes.txt"}
@@ -132,8 +132,8 @@ async def put(blobs: BlobStore, content: bytes) -> None:
     async def pieces():
         yield content
 
-    part = await blobs.stage("up", 0, pieces())
-    await blobs.seal("up", [part], len(content), None)
+    staged_part = await blobs.stage("up", 0, pieces())
+    await blobs.seal("up", [staged_part], len(content), None)
 
 
 async def count(blobs: BlobStore) -> int:
@@ -152,16 +152,16 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     settings |= {"COUNTERSIGN_BLOBS_URL": blobs_url, **KEYS}
     data = tmp_path / "data"
     prepare(data, **settings)
-    here, neighbour = (open_blobs(place.format(name), data) for name in ("here", "neighbour"))
-    for folder in (here, neighbour):
+    own_blobs, neighbour = (open_blobs(place.format(name), data) for name in ("here", "neighbour"))
+    for folder in (own_blobs, neighbour):
         asyncio.run(put(folder, b"content"))
     with served(data, service="distribution", settings=settings):
         foreign_result = run("reset", "--yes", "--data", tmp_path / "other", **settings)
 
-    named = ("--blobs", f"{s3_url.name}/here")
-    planned_result = run("reset", "--dry-run", *named, "--data", data, **settings)
-    result = run("reset", "--yes", "--json", *named, "--data", data, **settings)
-    second_result = run("reset", "--yes", *named, "--data", data, **settings)
+    blobs_option = ("--blobs", f"{s3_url.name}/here")
+    planned_result = run("reset", "--dry-run", *blobs_option, "--data", data, **settings)
+    result = run("reset", "--yes", "--json", *blobs_option, "--data", data, **settings)
+    second_result = run("reset", "--yes", *blobs_option, "--data", data, **settings)
 
     assert foreign_result.returncode == Exit.CONFLICT
     assert "a service is connected to the database" in foreign_result.stderr
@@ -170,7 +170,7 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     assert result.returncode == second_result.returncode == Exit.OK, result.stderr + second_result.stderr
     assert json.loads(result.stdout)["schemas"].keys() == {"distribution", "records"}
     assert "There is nothing to remove" in second_result.stdout
-    assert asyncio.run(count(here)) == 0
+    assert asyncio.run(count(own_blobs)) == 0
     assert asyncio.run(count(neighbour)) == 2
     assert names(data) == {"countersign.toml", "notes.txt"}
 
@@ -224,16 +224,16 @@ def test_the_named_bucket_is_cleared_by_its_installation(run: Run, in_bucket: Bu
 def test_a_copy_does_not_clear_the_bucket_that_its_original_went_on_with(
     run: Run, in_bucket: BucketInstallation
 ) -> None:
-    own = json.loads((in_bucket.data / "installation.json").read_bytes())["id"]
-    asyncio.run(in_bucket.blobs.mark(json.dumps({"id": own, "collected_at": 10**18}).encode(), is_new=False))
-    before = tree(in_bucket.data)
+    own_id = json.loads((in_bucket.data / "installation.json").read_bytes())["id"]
+    asyncio.run(in_bucket.blobs.mark(json.dumps({"id": own_id, "collected_at": 10**18}).encode(), is_new=False))
+    tree_before = tree(in_bucket.data)
 
     result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
 
     assert result.returncode == Exit.CONFLICT
     assert "a later state of this database, or by another copy of it" in result.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
-    assert tree(in_bucket.data) == before
+    assert tree(in_bucket.data) == tree_before
 
 
 @pytest.mark.parametrize("missing", ["distribution.sqlite", "installation.json", "everything"])
@@ -246,7 +246,7 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
     else:
         for path in in_bucket.data.glob("*.sqlite*" if missing.endswith("sqlite") else missing):
             path.unlink()
-    before = tree(in_bucket.data)
+    tree_before = tree(in_bucket.data)
 
     result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
     unnamed = run("reset", "--dry-run", "--data", in_bucket.data, **in_bucket.settings)
@@ -255,7 +255,7 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
     assert "the bucket belongs to the installation" in result.stderr
     assert unnamed.returncode == Exit.OK, unnamed.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
-    assert tree(in_bucket.data) == before
+    assert tree(in_bucket.data) == tree_before
 
 
 def test_a_bucket_with_files_and_without_an_id_is_not_cleared(run: Run, in_bucket: BucketInstallation) -> None:
@@ -273,17 +273,17 @@ def test_another_installations_database_is_not_removed_by_a_wrong_setting(
     run: Run, tmp_path: Path, new_postgres_url: PostgresFactory
 ) -> None:
     key = {"COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-    mine, other = ({"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **key} for _ in range(2))
-    for data, settings in (("mine", mine), ("other", other)):
+    own_settings, other_settings = ({"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **key} for _ in range(2))
+    for data, settings in (("mine", own_settings), ("other", other_settings)):
         assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
 
-    wrong = run("reset", "--yes", "--data", "mine", **other)
-    without = run("reset", "--yes", "--data", "mine")
-    kept_result = run("keys", "status", "--data", "other", **other)
+    wrong_result = run("reset", "--yes", "--data", "mine", **other_settings)
+    keyless_result = run("reset", "--yes", "--data", "mine")
+    kept_result = run("keys", "status", "--data", "other", **other_settings)
 
-    assert wrong.returncode == without.returncode == Exit.CONFLICT
-    assert "belongs to the database" in wrong.stderr
-    assert "Set COUNTERSIGN_DATABASE_URL" in without.stderr
+    assert wrong_result.returncode == keyless_result.returncode == Exit.CONFLICT
+    assert "belongs to the database" in wrong_result.stderr
+    assert "Set COUNTERSIGN_DATABASE_URL" in keyless_result.stderr
     assert kept_result.returncode == Exit.OK
 
 
@@ -303,15 +303,15 @@ def test_a_view_of_another_schema_is_named_and_not_dropped_with_the_tables(
 
 
 def test_an_interrupted_removal_is_ended_by_the_same_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    removed: list[Path] = []
+    removed_paths: list[Path] = []
 
     class SimulatedKill(BaseException):
         pass
 
     def kill(path: Path) -> None:
-        if len(removed) == 2:
+        if len(removed_paths) == 2:
             raise SimulatedKill
-        removed.append(path)
+        removed_paths.append(path)
         remove(path)
 
     remove = reset._remove_path  # pyright: ignore[reportPrivateUsage]
@@ -319,7 +319,7 @@ def test_an_interrupted_removal_is_ended_by_the_same_command(data: Path, monkeyp
     with pytest.raises(SimulatedKill):
         reset.reset.main(["--yes", "--data", str(data)], standalone_mode=False)
     monkeypatch.setattr(reset, "_remove_path", remove)
-    assert removed
+    assert removed_paths
     assert "master.key" in names(data), "the key goes last"
 
     reset.reset.main(["--yes", "--data", str(data)], standalone_mode=False)

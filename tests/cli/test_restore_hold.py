@@ -74,8 +74,8 @@ def back_up_with_waiting_events(run: Run, hooks: WebhookReceiver, environment: d
     run("user", "create", "alice", "--data", "data", **environment)
     for service, org_arguments in (("store", ["--org", "acme"]), ("records", [])):
         url = f"{hooks.url}/{service}"
-        added = run("webhooks", "add", url, *org_arguments, "--data", "data", "--json", **environment)
-        run("webhooks", "ping", json.loads(added.stdout)["id"], *org_arguments, "--data", "data", **environment)
+        added_result = run("webhooks", "add", url, *org_arguments, "--data", "data", "--json", **environment)
+        run("webhooks", "ping", json.loads(added_result.stdout)["id"], *org_arguments, "--data", "data", **environment)
     assert run("backup", "one.backup", "--data", "data", **environment).returncode == Exit.OK
 
 
@@ -85,24 +85,24 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     back_up_with_waiting_events(run, hooks, settings["original"])
     copy = settings["copy"]
 
-    restored = run("restore", "one.backup", "--to", "copy", "--json", **copy)
+    restored_result = run("restore", "one.backup", "--to", "copy", "--json", **copy)
     result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **copy)
     for _ in range(2):
         settings_with_operator_port = {**copy, "COUNTERSIGN_OPERATOR_PORT": str(free_port())}
         with served(tmp_path / "copy", service="both", settings=settings_with_operator_port) as server:
             wait_until(lambda: server.log.read_text().count(PAUSED_LOG_TEXT) == 2)
-            ready = httpx.get(f"http://127.0.0.1:{settings_with_operator_port['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
+            readiness = httpx.get(f"http://127.0.0.1:{settings_with_operator_port['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
             assert hooks.heard == []
     with served(tmp_path / "copy", service="both", settings=copy):
         resumed = run("webhooks", "resume", "--data", "copy", "--json", **copy, COUNTERSIGN_MODULES="party")
         wait_until(lambda: len(hooks.heard) == 2)
 
-    assert json.loads(restored.stdout)["deliveries_held"] is True
-    assert "countersign webhooks resume" in restored.stderr
-    (found,) = [check for check in json.loads(result.stdout)["checks"] if check["check"] == "deliveries"]
-    assert (found["standing"], result.returncode) == ("warn", Exit.OK)
-    details = [check["detail"] for check in ready["checks"] if check["name"].endswith("deliveries")]
-    assert (len(details), ready["status"]) == (2, "ready")
+    assert json.loads(restored_result.stdout)["deliveries_held"] is True
+    assert "countersign webhooks resume" in restored_result.stderr
+    (deliveries_check,) = [check for check in json.loads(result.stdout)["checks"] if check["check"] == "deliveries"]
+    assert (deliveries_check["standing"], result.returncode) == ("warn", Exit.OK)
+    details = [check["detail"] for check in readiness["checks"] if check["name"].endswith("deliveries")]
+    assert (len(details), readiness["status"]) == (2, "ready")
     assert all("countersign webhooks resume" in detail for detail in details)
     assert json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
     assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
@@ -118,11 +118,11 @@ def test_a_copy_that_takes_the_originals_place_may_send_at_once(
     back_up_with_waiting_events(run, hooks, settings["original"])
     copy = settings["copy"]
 
-    restored = run("restore", "one.backup", "--to", "copy", "--keep-sending", "--json", **copy)
+    restored_result = run("restore", "one.backup", "--to", "copy", "--keep-sending", "--json", **copy)
     with served(tmp_path / "copy", service="both", settings=copy) as server:
         wait_until(lambda: len(hooks.heard) == 2)
 
-    assert json.loads(restored.stdout)["deliveries_held"] is False
+    assert json.loads(restored_result.stdout)["deliveries_held"] is False
     assert PAUSED_LOG_TEXT not in server.log.read_text()
 
 
@@ -145,8 +145,8 @@ def test_a_hold_persists_through_a_move_and_the_next_backup(
         "COUNTERSIGN_DATABASE_URL": url,
         "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key"),
     }
-    second = run("webhooks", "resume", "--data", "second", "--json", **common_settings)
+    second_resume = run("webhooks", "resume", "--data", "second", "--json", **common_settings)
     resumed = run("webhooks", "resume", "--data", "copy", "--json", **postgres_settings)
 
     assert moved_result.returncode == Exit.OK, moved_result.stderr
-    assert json.loads(second.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
+    assert json.loads(second_resume.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}

@@ -37,7 +37,7 @@ def run_unprivileged(tmp_path: Path) -> Bound:
     return run
 
 
-def closed(path: Path, mode: int) -> Path:
+def close_path(path: Path, mode: int) -> Path:
     """Set the mode of the path, and return the path."""
     path.chmod(mode)
     return path
@@ -50,7 +50,7 @@ def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(
     run_unprivileged: Bound, tmp_path: Path
 ) -> None:
     (tmp_path / "closed").mkdir()
-    folder = closed(tmp_path / "closed", 0)
+    folder = close_path(tmp_path / "closed", 0)
 
     result = run_unprivileged("serve", "--data", folder / "data")
 
@@ -61,7 +61,7 @@ def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(
 
 def test_a_data_directory_that_cannot_be_written_is_reported(run_unprivileged: Bound, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    folder = closed(tmp_path / "kept", 0o500)
+    folder = close_path(tmp_path / "kept", 0o500)
 
     result = run_unprivileged("serve", "--data", folder)
 
@@ -74,7 +74,7 @@ def test_a_file_of_settings_that_cannot_be_read_is_reported(
     run_unprivileged: Bound, tmp_path: Path, variable: str
 ) -> None:
     (tmp_path / "file").write_text("")
-    file = closed(tmp_path / "file", 0)
+    file = close_path(tmp_path / "file", 0)
 
     result = run_unprivileged("config", **{variable: str(file)})
 

@@ -34,21 +34,21 @@ OF_A_STORE = [
 
 
 def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, settings: Settings) -> None:
-    mine = {**settings, MODULES: "party,crm"}
-    with served(data, service="records", settings=mine):
-        refused = [
-            run(*command, "--data", data, **{**settings, MODULES: named})
-            for named in ("party,crm,helpdesk", "party")
+    served_modules = {**settings, MODULES: "party,crm"}
+    with served(data, service="records", settings=served_modules):
+        refused_results = [
+            run(*command, "--data", data, **{**settings, MODULES: module_names})
+            for module_names in ("party,crm,helpdesk", "party")
             for command in OF_RECORDS
         ]
         upgraded = run("db", "upgrade", "--data", data, **{**settings, MODULES: "party,crm,helpdesk"})
-        empty_result = run("db", "upgrade", "--data", data, **mine)
-        result = run("user", "create", "eve", "--data", data, **mine)
-        planned_result = run("modules", "plan", "--data", data, **mine)
-    with served(data, service="records", settings=mine) as started:
-        assert "Stop with ctrl-C" in started.log.read_text()
+        empty_result = run("db", "upgrade", "--data", data, **served_modules)
+        result = run("user", "create", "eve", "--data", data, **served_modules)
+        planned_result = run("modules", "plan", "--data", data, **served_modules)
+    with served(data, service="records", settings=served_modules) as restarted:
+        assert "Stop with ctrl-C" in restarted.log.read_text()
 
-    for each in refused:
+    for each in refused_results:
         assert each.returncode == Exit.CONFLICT, each.stderr
         assert "the database has the modules base, crm, party, and the settings" in each.stderr
         assert "same COUNTERSIGN_MODULES as the server" in each.stderr
@@ -56,15 +56,15 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
     assert upgraded.returncode == Exit.CONFLICT
     assert "another `countersign serve` uses it" in upgraded.stderr
     assert empty_result.returncode == Exit.OK, empty_result.stderr
-    assert "name base, crm, helpdesk, party" in refused[0].stderr
-    assert "name base, party\n" in refused[-1].stderr
+    assert "name base, crm, helpdesk, party" in refused_results[0].stderr
+    assert "name base, party\n" in refused_results[-1].stderr
     assert (result.returncode, planned_result.stdout) == (Exit.OK, "Everything is up to date.\n"), result.stderr
 
 
 def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run: Run, data: Path) -> None:
     data.mkdir(mode=0o700)
     assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
-    asyncio.run(_migrated(data / "records.sqlite", install.MIGRATIONS))
+    asyncio.run(_migrations_run(data / "records.sqlite", install.MIGRATIONS))
 
     refused_result = run("user", "create", "eve", "--data", data)
     upgraded = run("db", "upgrade", "--data", data)
@@ -83,21 +83,23 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
         (data / f"{service}.sqlite").unlink()
         (data / "installation.json").unlink(missing_ok=True)
         (data / "blobs" / "installation.json").unlink(missing_ok=True)
-        asyncio.run(_migrated(data / f"{service}.sqlite", package, leaving=1))
-    before = {service: _applied(data, service) for service in ("distribution", "records")}
+        asyncio.run(_migrations_run(data / f"{service}.sqlite", package, leaving=1))
+    applied_before = {service: _applied_migrations(data, service) for service in ("distribution", "records")}
 
-    refused = [run(*command, "--data", data) for command in (*OF_A_STORE, *OF_RECORDS)]
-    after = {service: _applied(data, service) for service in before}
+    refused_results = [run(*command, "--data", data) for command in (*OF_A_STORE, *OF_RECORDS)]
+    applied_after = {service: _applied_migrations(data, service) for service in applied_before}
     upgraded = run("db", "upgrade", "--data", data)
-    done = [run(*command, "--data", data) for command in (OF_A_STORE[0], OF_RECORDS[0])]
+    upgrade_results = [run(*command, "--data", data) for command in (OF_A_STORE[0], OF_RECORDS[0])]
 
-    for result in refused:
+    for result in refused_results:
         assert result.returncode == Exit.CONFLICT, [*result.args, result.stderr]
         assert "are pending: " in result.stderr
         assert "Run: countersign db upgrade" in result.stderr
-    assert after == before
+    assert applied_after == applied_before
     assert upgraded.returncode == Exit.OK
-    assert [result.returncode for result in done] == [Exit.OK, Exit.OK], [result.stderr for result in done]
+    assert [result.returncode for result in upgrade_results] == [Exit.OK, Exit.OK], [
+        result.stderr for result in upgrade_results
+    ]
 
 
 def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, settings: Settings) -> None:
@@ -149,20 +151,20 @@ def test_a_link_that_no_server_serves_yet_says_so(run: Run, data: Path) -> None:
     with served(data, service="records") as server:
         known_result = run("user", "create", "three", "--data", data)
 
-    told = "http://127.0.0.1:8080: serve the records there, or first set COUNTERSIGN_RECORDS_URL"
-    assert told in guessed.stderr
+    advice = "http://127.0.0.1:8080: serve the records there, or first set COUNTERSIGN_RECORDS_URL"
+    assert advice in guessed.stderr
     assert result.stdout.startswith("https://office.example/setup?")
     assert known_result.stdout.startswith(f"{server.url}/setup?")
-    assert told not in result.stderr + known_result.stderr
+    assert advice not in result.stderr + known_result.stderr
 
 
-async def _migrated(path: Path, package: str, *, leaving: int = 0) -> None:
+async def _migrations_run(path: Path, package: str, *, leaving: int = 0) -> None:
     database = await open_sqlite(path, reserve_bytes=0)
     await migrate.upgrade(database, package, leaving=leaving)
     await database.close()
 
 
-def _applied(data: Path, service: str) -> list[str]:
+def _applied_migrations(data: Path, service: str) -> list[str]:
     # Inspect a copy, because reading the original would leave a lock that the commands meet.
     copy = shutil.copy(data / f"{service}.sqlite", data.with_name("looked_at"))
     database = sqlite3.connect(copy)
@@ -183,16 +185,16 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
 ) -> None:
     settings = {**home, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
     data.mkdir(mode=0o700)
-    asyncio.run(_migrated(data / file, migrations, leaving=1))
+    asyncio.run(_migrations_run(data / file, migrations, leaving=1))
     arguments = [*COMMAND, *command, "--data", data]
-    with subprocess.Popen(arguments, env=environment(**settings), stderr=subprocess.PIPE, text=True) as waiting:
-        wait_until(lambda: waiting.poll() is not None or _holds(waiting.pid, data / file))
+    with subprocess.Popen(arguments, env=environment(**settings), stderr=subprocess.PIPE, text=True) as waiting_process:
+        wait_until(lambda: waiting_process.poll() is not None or _holds(waiting_process.pid, data / file))
         # Hold the lock as the other command does, but in this process, because a command gives up after ten seconds
         # without a change.
         asyncio.run(SERVICES[file.partition(".")[0]].upgrade(load(settings, data=str(data))))
-        error_output = waiting.communicate()[1]
+        error_output = waiting_process.communicate()[1]
 
-    assert waiting.returncode == Exit.OK, error_output
+    assert waiting_process.returncode == Exit.OK, error_output
 
 
 def _holds(process: int, file: Path) -> bool:

@@ -35,12 +35,12 @@ def test_an_empty_store_prints_a_set_up_link_that_works(tmp_path: Path) -> None:
 
 def test_a_second_serve_of_a_data_directory_is_refused(run: Run, tmp_path: Path) -> None:
     with served(tmp_path / "data") as server:
-        second = run("serve", "distribution", "--data", server.data, "--port", "0")
-        still = httpx.get(f"{server.url}/api/v1/health").status_code
+        second_serve = run("serve", "distribution", "--data", server.data, "--port", "0")
+        health_status = httpx.get(f"{server.url}/api/v1/health").status_code
 
-    assert second.returncode == Exit.CONFLICT
-    assert "another `countersign serve`" in second.stderr
-    assert still == 200
+    assert second_serve.returncode == Exit.CONFLICT
+    assert "another `countersign serve`" in second_serve.stderr
+    assert health_status == 200
 
 
 def test_a_data_directory_is_free_again_after_a_stop(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, argum
 
 
 @pytest.mark.parametrize(
-    ("words", "whose", "option"),
+    ("words", "owner_text", "option"),
     [
         (["distribution", "--port"], "the service distribution: ", "--port"),
         (["records", "--port"], "the service records: ", "--port"),
@@ -78,22 +78,22 @@ def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, argum
         (["--distribution-port", "0", "--records-port"], "the service records: ", "--records-port"),
     ],
 )
-def test_a_port_that_is_taken_is_reported_with_its_service_and_option(
-    run: Run, tmp_path: Path, words: list[str], whose: str, option: str
+def test_a_port_in_use_is_reported_with_its_service_and_option(
+    run: Run, tmp_path: Path, words: list[str], owner_text: str, option: str
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as taken_socket:
+        port = taken_socket.getsockname()[1]
         result = run("serve", *words, str(port), "--data", tmp_path / "data")
 
     assert result.returncode == Exit.CONFLICT
-    assert f"{whose}127.0.0.1:{port} cannot be listened on: Address already in use" in result.stderr
+    assert f"{owner_text}127.0.0.1:{port} cannot be listened on: Address already in use" in result.stderr
     assert f"another port with {option}.\n" in result.stderr
 
 
-def test_an_operators_port_that_is_taken_is_reported_with_its_setting(run: Run, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        wanted = {"COUNTERSIGN_OPERATOR_PORT": str(taken.getsockname()[1])}
-        result = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **wanted)
+def test_an_operator_port_in_use_is_reported_with_its_setting(run: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken_socket:
+        operator_settings = {"COUNTERSIGN_OPERATOR_PORT": str(taken_socket.getsockname()[1])}
+        result = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **operator_settings)
 
     assert result.returncode == Exit.CONFLICT
     assert "another port with COUNTERSIGN_OPERATOR_PORT." in result.stderr
@@ -115,11 +115,11 @@ def test_the_lock_shows_the_address_that_is_served(demo_store: Running) -> None:
 def test_a_worker_that_dies_is_replaced_without_another_set_up_link(tmp_path: Path) -> None:
     with served(tmp_path / "data", "--workers", "2") as server:
         (link,) = re.findall(r"http://\S+/auth/setup\S+", server.log.read_text())
-        first = min(_workers(server), key=int)
+        killed_worker = min(_workers(server), key=int)
 
-        os.kill(int(first), signal.SIGKILL)
+        os.kill(int(killed_worker), signal.SIGKILL)
         wait_until(lambda: "replaced" in server.log.read_text())
-        wait_until(lambda: len(_workers(server)) == 2 and first not in _workers(server))
+        wait_until(lambda: len(_workers(server)) == 2 and killed_worker not in _workers(server))
 
         assert httpx.get(link).status_code == 200
         assert server.log.read_text().count("/auth/setup") == 1

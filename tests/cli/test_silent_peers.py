@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from countersign.kernel.http import management
-from tests.cli.test_operator import CHECKS, watched
+from tests.cli.test_operator import CHECKS, serve_with_operator_port
 from tests.cli.test_serve import wait_until
 from tests.servers import relay
 from tests.servers.countersign import MASTER_KEY
@@ -75,7 +75,7 @@ def test_a_probe_reports_which_peers_do_not_respond(tmp_path: Path, postgres_url
             "COUNTERSIGN_BLOBS_URL": f"s3://{s3_url.name}?region=us-east-1&allow_http=true"
             f"&endpoint={proxy.address(s3_url.endpoint)}",
         }
-        with watched(tmp_path / "data", **settings) as server:
+        with serve_with_operator_port(tmp_path / "data", **settings) as server:
             failing_before = server.failing()
             with proxy.silent():
                 response = httpx.get(f"{server.url}/readyz", timeout=PROBE_S)

@@ -29,11 +29,11 @@ def collector() -> Iterator[Collector]:
 def attributes(span: Any) -> dict[str, str | int]:
     """The attributes of a span."""
     kinds = {"string_value": str, "int_value": int}
-    found: dict[str, str | int] = {}
+    attributes: dict[str, str | int] = {}
     for attribute in span.attributes:
         kind = attribute.value.WhichOneof("value")
-        found[attribute.key] = kinds[kind](getattr(attribute.value, kind))
-    return found
+        attributes[attribute.key] = kinds[kind](getattr(attribute.value, kind))
+    return attributes
 
 
 def test_each_request_of_both_services_is_a_span_by_its_template(collector: Collector, tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_a_stranger_hides_no_request_from_the_traces_and_chooses_no_trace(collec
 
     send_traced(tmp_path, trace_settings, f"00-{TRACE}-{CALLER}-00")
 
-    found = {service: span for service, span in collector.spans if span.links}
-    assert {*found} == {"distribution", "records"}
-    for span in found.values():
+    spans_by_service = {service: span for service, span in collector.spans if span.links}
+    assert {*spans_by_service} == {"distribution", "records"}
+    for span in spans_by_service.values():
         assert span.trace_id.hex() != TRACE
         assert not span.parent_span_id
         assert [(link.trace_id.hex(), link.span_id.hex()) for link in span.links] == [(TRACE, CALLER)]

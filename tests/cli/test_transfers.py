@@ -77,16 +77,16 @@ def digest(path: Path) -> str:
 def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, push_target: PushTarget, build: Path) -> None:
     version = push_target.version()
     with cutting(push_target.server.port, up_after=25 * MIB) as proxy:
-        pushed = run(
+        pushed_result = run(
             *("push", build, push_target.name, "--version", version, "--platform", "linux", "--publish", "--json"),
             *("--server", proxy.url),
             COUNTERSIGN_TOKEN=push_target.token,
         )
 
-    assert pushed.returncode == Exit.OK, pushed.stderr
+    assert pushed_result.returncode == Exit.OK, pushed_result.stderr
     assert proxy.cuts == 1
     assert proxy.passed["up"] < SIZE + 20 * MIB, "what had arrived is not sent again"
-    output = json.loads(pushed.stdout)
+    output = json.loads(pushed_result.stdout)
     assert (output["sha256"], output["size"], output["published"]) == (digest(build), SIZE, True)
 
 
@@ -95,7 +95,7 @@ def await_bytes(home: dict[str, str], count: int) -> None:
     them."""
     (remembered,) = Path(home["XDG_CACHE_HOME"]).rglob("*.json")
     address = json.loads(remembered.read_text())["upload_url"]
-    while sum(last - first + 1 for first, last in httpx.get(address).json()["received"]) < count:
+    while sum(last - start + 1 for start, last in httpx.get(address).json()["received"]) < count:
         time.sleep(0.05)
 
 
@@ -114,25 +114,25 @@ def test_an_interrupted_push_continues_when_run_again(
     variables = {**home, "COUNTERSIGN_TOKEN": push_target.token}
     with cutting(push_target.server.port, up_after=25 * MIB, holds=True) as proxy:
         # The proxy stands for the network: http_proxy does not change the server's own address.
-        first = subprocess.Popen(
+        first_push = subprocess.Popen(
             [*COMMAND, *arguments],
             env=environment(**variables, http_proxy=proxy.url),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        while not proxy.cuts and first.poll() is None:
+        while not proxy.cuts and first_push.poll() is None:
             time.sleep(0.01)
-        first.send_signal(signal.SIGINT)
-        _, error_output = first.communicate()
+        first_push.send_signal(signal.SIGINT)
+        _, error_output = first_push.communicate()
     await_bytes(home, 10 * MIB)
     with cutting(push_target.server.port) as proxy:
-        second = run(*arguments, COUNTERSIGN_TOKEN=push_target.token, http_proxy=proxy.url)
+        second_push = run(*arguments, COUNTERSIGN_TOKEN=push_target.token, http_proxy=proxy.url)
 
-    assert first.returncode == Exit.INTERRUPTED
+    assert first_push.returncode == Exit.INTERRUPTED
     assert "Run the same command again" in error_output
-    assert second.returncode == Exit.OK, second.stderr
-    assert "already there" in second.stdout
+    assert second_push.returncode == Exit.OK, second_push.stderr
+    assert "already there" in second_push.stdout
     assert proxy.passed["up"] < SIZE - 10 * MIB
     assert not list(Path(home["XDG_CACHE_HOME"]).rglob("*.json"))
 
@@ -144,13 +144,17 @@ def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_confli
     file.write_bytes(b"one")
     command = ("push", file, push_target.name, "--version", version, "--server", push_target.server.url)
 
-    first = run(*command, COUNTERSIGN_TOKEN=push_target.token)
+    first_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
     second_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
     file.write_bytes(b"two")
     other_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
-    assert (first.returncode, second_result.returncode, other_result.returncode) == (Exit.OK, Exit.OK, Exit.CONFLICT)
-    assert "done, 3 B" in first.stdout
+    assert (first_result.returncode, second_result.returncode, other_result.returncode) == (
+        Exit.OK,
+        Exit.OK,
+        Exit.CONFLICT,
+    )
+    assert "done, 3 B" in first_result.stdout
     assert "done" not in second_result.stdout
     assert "Push under another version" in other_result.stderr
 
@@ -186,11 +190,11 @@ def test_on_a_terminal_there_is_a_bar(push_target: PushTarget, tmp_path: Path, h
     result = subprocess.run(command, env=variables, stdout=terminal, stderr=terminal, timeout=60, check=False)
 
     os.close(terminal)
-    shown = os.read(main, 65536).decode()
+    terminal_text = os.read(main, 65536).decode()
     os.close(main)
-    assert result.returncode == Exit.OK, shown
-    assert "\x1b[" in shown
-    assert "3/3 bytes" in shown
+    assert result.returncode == Exit.OK, terminal_text
+    assert "\x1b[" in terminal_text
+    assert "3/3 bytes" in terminal_text
 
 
 def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
@@ -198,7 +202,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp
     (folder / "lib").mkdir(parents=True)
     (folder / "lib" / "a.txt").write_text("a")
 
-    pushed = run(
+    pushed_result = run(
         *("push", folder, push_target.name, "--version", version, "--platform", "linux", "--publish"),
         *("--server", push_target.server.url),
         COUNTERSIGN_TOKEN=push_target.token,
@@ -223,7 +227,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp
     (folder / "late.txt").write_text("late")
     late_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
-    assert pushed.returncode == fetched.returncode == Exit.OK, pushed.stderr + fetched.stderr
+    assert pushed_result.returncode == fetched.returncode == Exit.OK, pushed_result.stderr + fetched.stderr
     assert late_result.returncode == Exit.CONFLICT
     assert f"{version} is published already" in late_result.stderr
     assert second_result.returncode == Exit.OK
@@ -339,16 +343,18 @@ def test_a_push_to_a_missing_product_names_the_command_that_makes_it(
     file = tmp_path / "tool.bin"
     file.write_bytes(b"a tool")
     command = ["push", str(file), "northwind-games/brand-new", "--version", "1.0.0", "--no-build"]
-    given = {"COUNTERSIGN_TOKEN": push_target.token, "COUNTERSIGN_SERVER": push_target.server.url}
+    push_settings = {"COUNTERSIGN_TOKEN": push_target.token, "COUNTERSIGN_SERVER": push_target.server.url}
 
-    missing = run(*command, **given)
+    missing = run(*command, **push_settings)
     remedy = next(line for line in missing.stderr.splitlines() if line.startswith("Next:"))
-    created_result = run(*shlex.split(remedy.partition("countersign ")[2]), **given)
-    pushed = run(*command, **given)
+    created_result = run(*shlex.split(remedy.partition("countersign ")[2]), **push_settings)
+    pushed_result = run(*command, **push_settings)
 
     assert missing.returncode == Exit.NOT_FOUND
     assert "the organisation northwind-games has no product brand-new" in missing.stderr
-    assert created_result.returncode == pushed.returncode == Exit.OK, created_result.stderr + pushed.stderr
+    assert created_result.returncode == pushed_result.returncode == Exit.OK, (
+        created_result.stderr + pushed_result.stderr
+    )
 
 
 def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
@@ -356,10 +362,10 @@ def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, push_target: 
     folder.mkdir()
     (folder / "only.txt").write_text("alone")
 
-    pushed = run(
+    pushed_result = run(
         *("push", folder, push_target.name, "--version", push_target.version(), "--server", push_target.server.url),
         COUNTERSIGN_TOKEN=push_target.token,
     )
 
-    assert pushed.returncode == Exit.OK, pushed.stderr
-    assert "Build of 1 file, 5 B, " in pushed.stderr
+    assert pushed_result.returncode == Exit.OK, pushed_result.stderr
+    assert "Build of 1 file, 5 B, " in pushed_result.stderr

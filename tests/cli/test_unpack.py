@@ -8,7 +8,7 @@ from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 
 
-def zipped(path: Path, **entries: str) -> Path:
+def zip_texts(path: Path, **entries: str) -> Path:
     """A zip file of these texts; two underscores in a name stand for a slash."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in entries.items():
@@ -17,7 +17,7 @@ def zipped(path: Path, **entries: str) -> Path:
 
 
 def test_an_archive_becomes_a_folder(run: Run, tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "a.zip", bin__tool="#!/bin/sh\n", notes="n" * 1000)
+    archive = zip_texts(tmp_path / "a.zip", bin__tool="#!/bin/sh\n", notes="n" * 1000)
 
     result = run("unpack", archive, "out", "--json")
 
@@ -28,7 +28,7 @@ def test_an_archive_becomes_a_folder(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_refusal_names_the_entry_and_the_rule_and_leaves_nothing(run: Run, tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "a.zip", fine="x", **{"..__evil": "x"})
+    archive = zip_texts(tmp_path / "a.zip", fine="x", **{"..__evil": "x"})
 
     result = run("unpack", archive, "out")
 
@@ -40,14 +40,14 @@ def test_a_refusal_names_the_entry_and_the_rule_and_leaves_nothing(run: Run, tmp
 
 
 def test_unusual_harmless_archives_are_unpacked_on_request(run: Run, tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "a.zip", **{"u\u0308ber": "x"})
+    archive = zip_texts(tmp_path / "a.zip", **{"u\u0308ber": "x"})
 
     assert run("unpack", archive, "out").returncode == Exit.FAILED
     assert run("unpack", archive, "out", "--compatible").returncode == Exit.OK
 
 
-def test_a_folder_with_something_in_it_is_left_alone(run: Run, tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "a.zip", fine="x")
+def test_a_folder_that_is_not_empty_stays_unchanged(run: Run, tmp_path: Path) -> None:
+    archive = zip_texts(tmp_path / "a.zip", fine="x")
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").write_text("mine")
 

@@ -52,12 +52,12 @@ def test_a_command_that_makes_a_folder_says_where_it_may_not(
     below_result = run_plain(*command, "--data", readonly_folder / "data")
     inside_result = run_plain(*command, "--data", readonly_folder)
 
-    for done in (below_result, inside_result):
-        assert done.returncode == Exit.FAILED
-        assert "Traceback" not in done.stderr
-        assert str(readonly_folder) in done.stderr
-        assert "Permission denied" in done.stderr
-        assert "--data" in done.stderr or "COUNTERSIGN_MASTER_KEY" in done.stderr
+    for result in (below_result, inside_result):
+        assert result.returncode == Exit.FAILED
+        assert "Traceback" not in result.stderr
+        assert str(readonly_folder) in result.stderr
+        assert "Permission denied" in result.stderr
+        assert "--data" in result.stderr or "COUNTERSIGN_MASTER_KEY" in result.stderr
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o555], ids=oct)

@@ -44,7 +44,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
-def quoted(names: list[str]) -> str:
+def quoted_columns(names: list[str]) -> str:
     """A list of columns in SQL."""
     return ", ".join(f'"{name}"' for name in names)
 
@@ -54,14 +54,14 @@ def columns(database: apsw.Connection, table: str, schema: str = "main") -> list
     return [str(row[0]) for row in database.execute("SELECT name FROM pragma_table_info(?, ?)", (table, schema))]
 
 
-def all_rows(database: apsw.Connection, known: Held | None = None) -> Held:
+def all_rows(database: apsw.Connection, known_rows: Held | None = None) -> Held:
     """All rows by table, sorted; of the columns in `known`, or of all."""
-    found: Held = {}
-    for table in [str(row[0]) for row in database.execute(TABLES)] if known is None else known:
-        names = columns(database, table) if known is None else known[table][0]
-        rows = database.execute(f'SELECT {quoted(names)} FROM "{table}"').fetchall()
-        found[table] = names, sorted(rows, key=repr)
-    return found
+    rows_by_table: Held = {}
+    for table in [str(row[0]) for row in database.execute(TABLES)] if known_rows is None else known_rows:
+        names = columns(database, table) if known_rows is None else known_rows[table][0]
+        rows = database.execute(f'SELECT {quoted_columns(names)} FROM "{table}"').fetchall()
+        rows_by_table[table] = names, sorted(rows, key=repr)
+    return rows_by_table
 
 
 async def of_then(service: str, number: int, path: Path) -> None:
@@ -76,9 +76,9 @@ def copy_rows(path: Path, today: Path, number: int) -> None:
     it has. Tables of modules, which no migration creates, are copied whole."""
     database = apsw.Connection(str(path))
     database.execute("ATTACH ? AS today", (f"{today}",))
-    made = database.execute(TABLES.replace("sqlite_schema", "today.sqlite_schema")).fetchall()
+    table_statements = database.execute(TABLES.replace("sqlite_schema", "today.sqlite_schema")).fetchall()
     of_migrations = _made_by(PACKAGES[path.stem])
-    for table, sql in made:
+    for table, sql in table_statements:
         if table in OF_MIGRATIONS:
             continue
         if not columns(database, table) and table not in of_migrations:
@@ -88,7 +88,9 @@ def copy_rows(path: Path, today: Path, number: int) -> None:
         names = [name for name in columns(database, table) if name in columns(database, table, "today")]
         if names:
             database.execute(f'DELETE FROM "{table}"')
-            database.execute(f'INSERT INTO "{table}" ({quoted(names)}) SELECT {quoted(names)} FROM today."{table}"')
+            database.execute(
+                f'INSERT INTO "{table}" ({quoted_columns(names)}) SELECT {quoted_columns(names)} FROM today."{table}"'
+            )
     _undo(database, path.stem, number)
     database.close()
 
@@ -130,9 +132,9 @@ def require_moved(database: apsw.Connection, tables: list[str]) -> None:
         assert database.execute(f'SELECT count(*) FROM "{MOVED[table]}"').fetchone() > (0,)
 
 
-def moved_rows(before: Held) -> list[str]:
-    """Remove the tables that a migration drops from `before`, and return those that have rows."""
-    return [table for table in MOVED if before.pop(table, ([], []))[1]]
+def remove_dropped_tables(rows_before: Held) -> list[str]:
+    """Remove the tables that a migration drops from `rows_before`, and return those that have rows."""
+    return [table for table in MOVED if rows_before.pop(table, ([], []))[1]]
 
 
 @pytest.mark.parametrize(("service", "number"), EARLIER)
@@ -143,29 +145,29 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     asyncio.run(of_then(service, number, path))
     copy_rows(path, template / path.name, number)
     asyncio.run(require_own(path, service, tmp_path))
-    before = all_rows(apsw.Connection(str(path)))
+    rows_before = all_rows(apsw.Connection(str(path)))
     settings = Settings(data=str(old_directory), reserve_mib=0)
     side = store if service == "distribution" else record_store
 
-    planned = asyncio.run(side.pending(settings))
+    pending_names = asyncio.run(side.pending(settings))
     applied = asyncio.run(side.upgrade(settings))
-    left = asyncio.run(side.pending(settings))
+    pending_after = asyncio.run(side.pending(settings))
     database = apsw.Connection(str(path))
-    moved = moved_rows(before)
-    after = all_rows(database, before)
+    moved_tables = remove_dropped_tables(rows_before)
+    updated_rows = all_rows(database, rows_before)
 
     names = [migration.name for migration in migrate.migrations(PACKAGES[service])[number:]]
-    assert [name.removeprefix(f"{service}: ") for name in planned[: len(names)]] == names
-    assert planned == applied
-    assert left == []
-    require_moved(database, moved)
+    assert [name.removeprefix(f"{service}: ") for name in pending_names[: len(names)]] == names
+    assert pending_names == applied
+    assert pending_after == []
+    require_moved(database, moved_tables)
     assert sqlite_snapshot.check_integrity(path) == []
-    assert sum(len(rows) for _, rows in before.values()) > 100
-    today = all_rows(apsw.Connection(str(template / path.name)), before)
-    assert all(after[table] == rows for table, rows in today.items() if table == "catalog_facet")
-    for table, (_, rows) in before.items():
-        kept = after[table][1]
-        assert [row for row in rows if row not in kept] == [], table
+    assert sum(len(rows) for _, rows in rows_before.values()) > 100
+    today = all_rows(apsw.Connection(str(template / path.name)), rows_before)
+    assert all(updated_rows[table] == rows for table, rows in today.items() if table == "catalog_facet")
+    for table, (_, rows) in rows_before.items():
+        rows_after = updated_rows[table][1]
+        assert [row for row in rows if row not in rows_after] == [], table
 
 
 def test_the_oldest_of_both_are_served(template: Path, old_directory: Path, tmp_path: Path) -> None:

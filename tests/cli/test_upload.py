@@ -68,7 +68,7 @@ class RestartingServer:
 class NoMeter:
     """A progress meter that shows nothing."""
 
-    def at(self, done: int) -> None:
+    def at(self, sent_bytes: int) -> None:
         """Ignore the progress."""
 
 
@@ -111,13 +111,13 @@ def test_a_server_that_stays_away_ends_a_push(monkeypatch: pytest.MonkeyPatch) -
 def test_a_packed_directory_has_no_name_that_a_killed_push_would_leave(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    packed, folder = tmp_path / "tmp", tmp_path / "dist"
-    packed.mkdir()
+    temporary_folder, folder = tmp_path / "tmp", tmp_path / "dist"
+    temporary_folder.mkdir()
     folder.mkdir()
     (folder / "a.txt").write_text("a")
-    monkeypatch.setattr("tempfile.tempdir", str(packed))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary_folder))
     to = PushTarget(Server("http://store.example"), ProductName("north", "game"), "1.0", "stable", "linux", None)
 
     with push._open_content(folder, to, None) as (file, name):  # pyright: ignore[reportPrivateUsage]
         assert upload.read_content(file, name).size > 100
-        assert list(packed.iterdir()) == []
+        assert list(temporary_folder.iterdir()) == []

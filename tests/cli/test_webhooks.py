@@ -18,17 +18,17 @@ def data(run: Run, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("url", ["http://hooks.example/", "https://10.0.0.5/a", "https://LOCALHOST/"])
-def test_an_address_of_ones_own_network_is_refused_with_the_setting_that_allows_it(
+def test_an_address_of_the_private_network_is_refused_with_the_setting_that_allows_it(
     run: Run, data: Path, url: str
 ) -> None:
     words = ["webhooks", "add", url, "--data", str(data)]
 
     refused_result = run(*words)
-    added = run(*words, COUNTERSIGN_PRIVATE_WEBHOOKS="true")
+    added_result = run(*words, COUNTERSIGN_PRIVATE_WEBHOOKS="true")
 
     assert refused_result.returncode == Exit.USAGE
     assert "COUNTERSIGN_PRIVATE_WEBHOOKS=true" in refused_result.stderr
-    assert added.returncode == Exit.OK, added.stderr
+    assert added_result.returncode == Exit.OK, added_result.stderr
 
 
 def test_a_public_address_needs_no_setting(run: Run, data: Path) -> None:
@@ -48,18 +48,18 @@ def test_an_invalid_time_is_refused_with_the_accepted_forms(run: Run, tmp_path: 
 
 
 def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, data: Path) -> None:
-    added = json.loads(run("webhooks", "add", "https://hooks.example/", "--json", "--data", data).stdout)
+    added_webhook = json.loads(run("webhooks", "add", "https://hooks.example/", "--json", "--data", data).stdout)
     yesterday = datetime.now(UTC) - timedelta(days=1)
 
     for since in ("1d", yesterday.date().isoformat(), yesterday.isoformat()):
-        result = run("webhooks", "replay", added["id"], "--since", since, "--json", "--data", data)
+        result = run("webhooks", "replay", added_webhook["id"], "--since", since, "--json", "--data", data)
 
         assert json.loads(result.stdout)["deliveries"] == 0, result.stderr
 
 
 def test_each_command_says_what_it_could_not_do(run: Run, tmp_path: Path) -> None:
-    added = run("webhooks", "add", "https://127.0.0.1/", "--data", tmp_path / "data")
+    added_result = run("webhooks", "add", "https://127.0.0.1/", "--data", tmp_path / "data")
     removed_result = run("webhooks", "remove", "any", "--data", tmp_path / "data")
 
-    assert added.stderr.startswith("Error: cannot add the webhook\n")
+    assert added_result.stderr.startswith("Error: cannot add the webhook\n")
     assert removed_result.stderr.startswith("Error: cannot remove the webhook\n")

@@ -19,7 +19,7 @@ from tests.store.conftest import (  # noqa: F401
     ROOT_URL,
     create_data_directory,
     http,
-    migrated,
+    migrated_database,
     original,
     settings,
     settings_of,
@@ -42,26 +42,28 @@ class StoreWithScene(NamedTuple):
 @cache
 def stage(cluster: Cluster | None) -> StoreWithScene:
     """The scene on PostgreSQL, or on SQLite when there is no cluster; tests only copy it."""
-    made, tokens = original("stage", cluster, lambda wanted: tokens_of(replace(wanted, token_ttl_s=TOKENS_LAST_S)))
-    return StoreWithScene(*made, tokens)
+    original_store, tokens = original(
+        "stage", cluster, lambda stage_settings: tokens_of(replace(stage_settings, token_ttl_s=TOKENS_LAST_S))
+    )
+    return StoreWithScene(*original_store, tokens)
 
 
-async def tokens_of(wanted: Settings) -> dict[str, str | None]:
+async def tokens_of(stage_settings: Settings) -> dict[str, str | None]:
     """Create the scene in an empty store, and return its callers' tokens."""
-    async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
-        transport = httpx.ASGITransport(distribution.create(opened), raise_app_exceptions=False)
+    async with distribution.open_store(stage_settings, ROOT_URL, is_loopback=True) as opened_store:
+        transport = httpx.ASGITransport(distribution.create(opened_store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            made = World(opened, client)
-            await made.org("north")
-            await made.org("south")
-            return (await create_scene(made)).tokens
+            stage_world = World(opened_store, client)
+            await stage_world.org("north")
+            await stage_world.org("south")
+            return (await create_scene(stage_world)).tokens
 
 
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
     """The address of a PostgreSQL database for one test: with the scene when the test uses it, else empty."""
     on_stage = "scene" in request.fixturenames
-    return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated(postgres_cluster))
+    return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated_database(postgres_cluster))
 
 
 @pytest.fixture
@@ -72,13 +74,13 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
         shutil.copytree(stage_of(request, settings).data, data, ignore=shutil.ignore_patterns("counters.*"))
     elif not settings.database_url:
         create_data_directory(data)
-    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
-        yield opened
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened_store:
+        yield opened_store
 
 
-def stage_of(request: pytest.FixtureRequest, wanted: Settings) -> StoreWithScene:
+def stage_of(request: pytest.FixtureRequest, wanted_settings: Settings) -> StoreWithScene:
     """The scene of which the store with these settings is a copy."""
-    return stage(request.getfixturevalue("postgres_cluster") if wanted.database_url else None)
+    return stage(request.getfixturevalue("postgres_cluster") if wanted_settings.database_url else None)
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ DESCRIPTION: dict[str, Any] = json.loads(
 )
 
 
-def resolve_reference(part: dict[str, Any]) -> dict[str, Any]:
+def resolve_reference(schema: dict[str, Any]) -> dict[str, Any]:
     """The part, or what its reference points to."""
-    if "$ref" not in part:
-        return part
-    found: Any = DESCRIPTION
-    for step in part["$ref"].removeprefix("#/").split("/"):
-        found = found[step]
-    assert isinstance(found, dict)
-    return found
+    if "$ref" not in schema:
+        return schema
+    schema_part: Any = DESCRIPTION
+    for step in schema["$ref"].removeprefix("#/").split("/"):
+        schema_part = schema_part[step]
+    assert isinstance(schema_part, dict)
+    return schema_part

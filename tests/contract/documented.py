@@ -124,30 +124,30 @@ def _cells(table: str) -> list[list[str]]:
 def _form(words: str, notes: str = "") -> Form:
     kind, _, form = words.replace(", ", " ").partition(" ")
     values = re.search(r"(?<!each )one of: (.*)", notes)
-    found = frozenset(values[1].split(", ")) if values else None
+    allowed_values = frozenset(values[1].split(", ")) if values else None
     if form == "or null":
-        return frozenset({kind, "null"}), None, found
-    return frozenset({kind}), form if form in ("uuid", "uri", "date-time") else None, found
+        return frozenset({kind, "null"}), None, allowed_values
+    return frozenset({kind}), form if form in ("uuid", "uri", "date-time") else None, allowed_values
 
 
 def objects() -> dict[str, dict[str, DocumentedMember]]:
     """Every object with its members; the items of an array of texts are the member `name[]`."""
-    found: dict[str, dict[str, DocumentedMember]] = {}
+    members_by_object: dict[str, dict[str, DocumentedMember]] = {}
     for name, table in TABLES.items():
-        found[name] = {}
+        members_by_object[name] = {}
         for field, words, required, *notes in _cells(table):
-            said = "".join(notes)
-            found[name][field] = DocumentedMember(_form(words, said), required == "yes")
+            note_text = "".join(notes)
+            members_by_object[name][field] = DocumentedMember(_form(words, note_text), required == "yes")
             if words == "array of string":
-                found[name][f"{field}[]"] = DocumentedMember(
-                    _form("string", said.removeprefix("each ")), is_required=True
+                members_by_object[name][f"{field}[]"] = DocumentedMember(
+                    _form("string", note_text.removeprefix("each ")), is_required=True
                 )
     for name, words in _cells(OTHERS):
-        members = [part.partition(" ") for part in words.split(", ")]
-        found[name] = {
+        members = [member.partition(" ") for member in words.split(", ")]
+        members_by_object[name] = {
             field.strip("*"): DocumentedMember(_form(form), field.endswith("*")) for field, _, form in members
         }
-    return found
+    return members_by_object
 
 
 def rows() -> list[EndpointRow]:
@@ -159,12 +159,12 @@ def rows() -> list[EndpointRow]:
 
 
 def _parameters(cell: str) -> dict[str, DocumentedParameter]:
-    found: dict[str, DocumentedParameter] = {}
+    parameters: dict[str, DocumentedParameter] = {}
     place = ""
-    for before, name, words in re.findall(r"(query|path|header)? ?`([\w-]+)`(?: \(([^)]*)\))?", cell):
-        place = before or place
-        found[name] = _parameter(place, name, words)
-    return found
+    for named_place, name, words in re.findall(r"(query|path|header)? ?`([\w-]+)`(?: \(([^)]*)\))?", cell):
+        place = named_place or place
+        parameters[name] = _parameter(place, name, words)
+    return parameters
 
 
 def _parameter(place: str, name: str, words: str) -> DocumentedParameter:
@@ -180,9 +180,9 @@ def _parameter(place: str, name: str, words: str) -> DocumentedParameter:
 
 
 def _default(kind: str, words: str) -> object:
-    read: dict[str, Callable[[str], object]] = {"string": str, "integer": int, "boolean": "true".__eq__}
+    converters: dict[str, Callable[[str], object]] = {"string": str, "integer": int, "boolean": "true".__eq__}
     default = re.search(r"default (\w+)", words)
-    return read[kind](default[1]) if default else None
+    return converters[kind](default[1]) if default else None
 
 
 def _body(cell: str) -> dict[str, DocumentedMember]:
@@ -194,8 +194,8 @@ def _body(cell: str) -> dict[str, DocumentedMember]:
 
 def _answers(cell: str) -> dict[int, tuple[str, bool]]:
     """The object of each status, and whether the answer is an array of them."""
-    found: dict[int, tuple[str, bool]] = {}
+    answers: dict[int, tuple[str, bool]] = {}
     for status, words in re.findall(r"(\d{3}) ([^;]*)", cell):
         name = re.sub(r" object$| \(.*| entitled.*", "", words.strip().removeprefix("array of "))
-        found[int(status)] = (name, words.startswith("array of"))
-    return found
+        answers[int(status)] = (name, words.startswith("array of"))
+    return answers

@@ -28,8 +28,8 @@ RIDDLES = re.compile(
 
 def complaint(text: str) -> str | None:
     """The first forbidden word in an error text, or None."""
-    found = INTERNALS.search(text) or RIDDLES.search(text)
-    return found.group() if found else None
+    matched = INTERNALS.search(text) or RIDDLES.search(text)
+    return matched.group() if matched else None
 
 
 @cache
@@ -42,8 +42,8 @@ def error_names() -> frozenset[str]:
                 parents.setdefault(node.name, set()).update(_name(base) for base in node.bases)
     grown = True
     while grown:
-        found = {name for name, bases in parents.items() if bases & names} | names
-        grown, names = found != names, found
+        error_classes = {name for name, bases in parents.items() if bases & names} | names
+        grown, names = error_classes != names, error_classes
     return frozenset(names | FUNCTIONS)
 
 

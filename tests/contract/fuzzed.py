@@ -58,7 +58,7 @@ class FuzzedStore:
     ) -> dict[str, Any]:
         """Run these phases as the caller, and return the run's report. With `at_most_s` they are repeated until the
         time is over; with `every` 3, every third operation is called."""
-        chosen = self._operations()[::every] if every > 1 else []
+        chosen_operations = self._operations()[::every] if every > 1 else []
         config, report, log = folder / "schemathesis.toml", folder / "report.json", folder / "log.txt"
         config.write_text(self._config())
         command = [
@@ -66,7 +66,7 @@ class FuzzedStore:
             f"{self.running.url}/openapi.json",
             *("--checks", ",".join(CHECKS), "--phases", phases, "--max-examples", str(examples), "--seed", str(seed)),
             *(("--max-time", str(at_most_s)) if at_most_s else ()),
-            *(word for name in chosen for word in ("--include-name", name)),
+            *(word for name in chosen_operations for word in ("--include-name", name)),
             *("--continue-on-failure", "--no-shrink", "--generation-database", "none", "--warnings", "off"),
             *("--report", "json", "--report-json-path", str(report)),
             *(word for pair in (self.callers[caller] or {}).items() for word in ("-H", ": ".join(pair))),
@@ -79,9 +79,9 @@ class FuzzedStore:
         with log.open("wb") as output:
             subprocess.run(command, cwd=folder, env=environment(**variables), stdout=output, stderr=output, check=False)
         assert report.exists(), log.read_text(errors="replace")[-4_000:]
-        found: dict[str, Any] = json.loads(report.read_text())
-        found["log"] = log.read_text(errors="replace")
-        return found
+        fuzz_report: dict[str, Any] = json.loads(report.read_text())
+        fuzz_report["log"] = log.read_text(errors="replace")
+        return fuzz_report
 
     def _operations(self) -> list[str]:
         """The names of all operations in schemathesis's form."""
@@ -96,8 +96,8 @@ class FuzzedStore:
             "[checks.negative_data_rejection]",
             f"expected-statuses = {json.dumps([*REFUSING, '5xx'])}",
         ]
-        for number, known in enumerate(self.values.values()):
-            lines += [f"[dictionaries.known{number}]", f"values = {json.dumps(known)}"]
+        for number, known_values in enumerate(self.values.values()):
+            lines += [f"[dictionaries.known{number}]", f"values = {json.dumps(known_values)}"]
         lines.append("[parameters]")
         for number, name in enumerate(self.values):
             lines.append(f'"{name}" = {{ dictionary = "known{number}", probability = {MOSTLY} }}')
@@ -124,19 +124,24 @@ def serve_fuzzed(data: Path) -> Iterator[FuzzedStore]:
 
 def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
     """Collect existing ids, and begin operations that take several calls."""
-    own, others = _products(http, "northwind-games"), _products(http, "openfield")
-    ids = [product["id"] for product in own]
+    own_products, other_products = _products(http, "northwind-games"), _products(http, "openfield")
+    ids = [product["id"] for product in own_products]
     releases = _releases(http, ids)
     versions = sorted({release["version"] for release in releases})
     artifacts = [artifact for release in releases for artifact in release.get("artifacts", ())]
     fuzzed.artifacts = [artifact["id"] for artifact in artifacts]
     for artifact in fuzzed.artifacts[:6]:
-        assert _made(_job(http, "build.process", artifact))["status"] == "completed"
+        assert _created_object(_job(http, "build.process", artifact))["status"] == "completed"
     fuzzed.values |= {
-        "path.id": [*ids, *(product["slug"] for product in own), others[0]["id"], others[1]["slug"]],
+        "path.id": [
+            *ids,
+            *(product["slug"] for product in own_products),
+            other_products[0]["id"],
+            other_products[1]["slug"],
+        ],
         "path.version": [*versions, DRAFT],
         "path.artifact_id": fuzzed.artifacts,
-        "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
+        "path.job_id": [_created_object(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
         "path.token": _uploads(http, ids[0]),
         "path.sha256": [_picture(http, ids[0])],
         "path.type": ["resource-not-found", "invalid-request", "rate-limit-exceeded"],
@@ -149,8 +154,8 @@ def _look_around(fuzzed: FuzzedStore, http: httpx.Client) -> None:
 
 
 def _products(http: httpx.Client, org: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = http.get("/products", params={"org": org, "limit": 4}).json()["items"]
-    return found
+    products: list[dict[str, Any]] = http.get("/products", params={"org": org, "limit": 4}).json()["items"]
+    return products
 
 
 def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any]]:
@@ -160,8 +165,10 @@ def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any
 
 def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[str]]:
     """Secrets that give access: codes, a client, and a registered agent."""
-    batch = _made(http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9}))
-    agent = _made(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
+    batch = _created_object(
+        http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9})
+    )
+    agent = _created_object(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
     return {
         "path.batch_id": [batch["batch_id"]],
         "body.code": [*demo.LICENCE_CODES, demo.PROMO_CODE, *batch["codes"]],
@@ -179,9 +186,11 @@ def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[s
 def _uploads(http: httpx.Client, product: str) -> Sequence[str]:
     """The secrets of uploads to a draft, each of four bytes, the length of `null`, which bodies without a schema often
     are."""
-    _made(http.post(f"/products/{product}/releases", json={"version": DRAFT, "channel": "beta"}))
+    _created_object(http.post(f"/products/{product}/releases", json={"version": DRAFT, "channel": "beta"}))
     path = f"/products/{product}/releases/{DRAFT}/artifacts"
-    urls = [_made(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")]
+    urls = [
+        _created_object(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")
+    ]
     return [url.rpartition("/")[2] for url in urls]
 
 
@@ -192,16 +201,16 @@ def _job(http: httpx.Client, kind: str, artifact: str) -> httpx.Response:
 
 def _picture(http: httpx.Client, product: str) -> str:
     """The digest of an image of the product."""
-    drawn = io.BytesIO()
-    Image.new("RGB", (8, 8), "red").save(drawn, "PNG")
-    size = len(drawn.getvalue())
-    wanted = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
-    said = _made(http.post(f"/products/{product}/media", json=wanted))
-    shown = _made(httpx.put(said["upload_url"], content=drawn.getvalue()))
-    return str(shown["url"]).rpartition("/")[2]
+    icon_bytes = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(icon_bytes, "PNG")
+    size = len(icon_bytes.getvalue())
+    media_body = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
+    media_answer = _created_object(http.post(f"/products/{product}/media", json=media_body))
+    stored_media = _created_object(httpx.put(media_answer["upload_url"], content=icon_bytes.getvalue()))
+    return str(stored_media["url"]).rpartition("/")[2]
 
 
-def _made(answer: httpx.Response) -> dict[str, Any]:
+def _created_object(answer: httpx.Response) -> dict[str, Any]:
     assert answer.is_success, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body

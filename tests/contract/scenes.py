@@ -91,16 +91,16 @@ class Scene:
         path = path.replace("{channel}", "stable").replace("{slug}", "north").replace("{collection_id}", "none")
         for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
             path = path.replace(name, "0" * 64)
-        given: dict[str, Any] = {"params": QUERIES.get(key(route))}
+        request_options: dict[str, Any] = {"params": QUERIES.get(key(route))}
         if route.body is not None and not route.form:
-            given["json"] = BODIES[key(route)]
-        given.update(options)
+            request_options["json"] = BODIES[key(route)]
+        request_options.update(options)
         address = path if route.at_root else f"/api/v1{path}"
-        headers = dict(given.pop("headers", {}))
+        headers = dict(request_options.pop("headers", {}))
         token = self.tokens[caller]
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        return await self.world.http.request(route.method, address, headers=headers, **given)
+        return await self.world.http.request(route.method, address, headers=headers, **request_options)
 
 
 async def create_scene(world: World) -> Scene:
@@ -125,10 +125,10 @@ async def create_scene(world: World) -> Scene:
     scene.tokens["client of north"] = await world.client_token("north")
     for scope in SCOPES:
         scene.tokens[f"client with {scope}"] = await world.client_token("north", scope)
-    revoked = await world.client_token("north")
-    claims = world.store.tokens.verify(revoked)
+    revoked_token = await world.client_token("north")
+    claims = world.store.tokens.verify(revoked_token)
     await world.call("DELETE", "/org/clients", scene.tokens["owner of north"], params={"client_id": claims.client_id})
-    scene.tokens["revoked"] = revoked
+    scene.tokens["revoked"] = revoked_token
     with clock.fixed(clock.later(clock.now(), seconds=-world.store.settings.token_ttl_s - 61)):
         scene.tokens["expired"] = await world.person_token("owner@north.example", " ".join(SCOPES))
     return scene
@@ -152,7 +152,7 @@ async def all_rows(store: Store) -> dict[str, list[str]]:
     tables = [name for (name,) in await store.database.fetch(names) if name not in passing]
     # Most tables are empty; one statement finds those that are not.
     filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in tables)
-    found: dict[str, list[str]] = {name: [] for name in tables}
+    rows_by_table: dict[str, list[str]] = {name: [] for name in tables}
     for (name,) in await store.database.fetch(filled):
-        found[name] = sorted(map(str, map(tuple, await store.database.fetch("SELECT * FROM " + name))))
-    return found
+        rows_by_table[name] = sorted(map(str, map(tuple, await store.database.fetch("SELECT * FROM " + name))))
+    return rows_by_table

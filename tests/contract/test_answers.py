@@ -56,8 +56,8 @@ def assert_conforms(body: Any, name: str) -> None:
         values = body[bare] if member.endswith("[]") else [body[bare]]
         assert all(_is_of(value, expected) for value in values), (name, member, body[bare])
         inner = documented.PARTS.get((name, bare))
-        for part in body[bare] if inner else ():
-            assert_conforms(part, inner or "")
+        for element in body[bare] if inner else ():
+            assert_conforms(element, inner or "")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.path}")
@@ -80,8 +80,10 @@ async def test_every_answer_of_a_documented_row_conforms(scene: Scene, row: Endp
 async def _release(scene: Scene, version: str, status: str) -> None:
     owner = scene.tokens["owner of north"]
     path = "/products/north-public/releases"
-    made = await scene.world.call("POST", path, owner, json={"version": version, "channel": "beta", "notes_only": True})
-    assert "published_at" not in made.json()
+    created_response = await scene.world.call(
+        "POST", path, owner, json={"version": version, "channel": "beta", "notes_only": True}
+    )
+    assert "published_at" not in created_response.json()
     notes = await scene.world.call("PUT", f"{path}/{version}", owner, json={"notes": "What is new"})
     assert "published_at" not in notes.json()
     if status != "draft":
@@ -132,8 +134,8 @@ async def test_problems_inside_a_batch_name_absolute_uris(scene: Scene) -> None:
         for at in ("", "/sandbox"):
             address = f"{at}{PREFIX}/batch"
             answer = await scene.world.http.post(address, json={"mode": mode, "operations": operations})
-            (first, *_) = answer.json()["results"]
-            assert first["body"]["instance"] == f"http://127.0.0.1:8480{at}{PREFIX}/products/none"
+            (first_result, *_) = answer.json()["results"]
+            assert first_result["body"]["instance"] == f"http://127.0.0.1:8480{at}{PREFIX}/products/none"
 
 
 async def test_the_api_begins_with_an_index_whose_links_all_answer(scene: Scene) -> None:

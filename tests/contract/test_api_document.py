@@ -21,9 +21,9 @@ OBJECTS = documented.objects()
 
 def _operation(row: EndpointRow) -> dict[str, Any] | None:
     for address in (PREFIX + row.path, row.path):
-        found: dict[str, Any] | None = DESCRIPTION["paths"].get(address, {}).get(row.method.lower())
-        if found is not None:
-            return found
+        operation: dict[str, Any] | None = DESCRIPTION["paths"].get(address, {}).get(row.method.lower())
+        if operation is not None:
+            return operation
     return None
 
 
@@ -33,10 +33,10 @@ served = pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row.method} {
 
 def operation(row: EndpointRow) -> dict[str, Any]:
     """The operation of a served row, with its references resolved."""
-    found = _operation(row)
-    assert found is not None
-    answers = {status: resolve_reference(answer) for status, answer in found["responses"].items()}
-    return {**found, "responses": answers}
+    documented = _operation(row)
+    assert documented is not None
+    answers = {status: resolve_reference(answer) for status, answer in documented["responses"].items()}
+    return {**documented, "responses": answers}
 
 
 def form(schema: dict[str, Any]) -> Form:
@@ -44,12 +44,12 @@ def form(schema: dict[str, Any]) -> Form:
     kinds: set[str] = set()
     values: list[str] | None = None
     formats: set[str] = set()
-    for part in schema.get("anyOf", [schema]):
-        if "x-addition" not in part or part is schema:
-            whole = resolve_reference(part)
-            kinds.add(whole["type"])
-            values = whole.get("enum", values)
-            formats |= {whole["format"]} if "format" in whole else set()
+    for alternative in schema.get("anyOf", [schema]):
+        if "x-addition" not in alternative or alternative is schema:
+            resolved = resolve_reference(alternative)
+            kinds.add(resolved["type"])
+            values = resolved.get("enum", values)
+            formats |= {resolved["format"]} if "format" in resolved else set()
     return frozenset(kinds), next(iter(formats), None), None if values is None else frozenset(values)
 
 
@@ -75,27 +75,29 @@ def test_the_operation_is_no_addition(row: EndpointRow) -> None:
 
 @served
 def test_parameters_are_those_of_the_document(row: EndpointRow) -> None:
-    listed = {parameter["name"]: parameter for parameter in operation(row)["parameters"]}
+    listed_parameters = {parameter["name"]: parameter for parameter in operation(row)["parameters"]}
 
-    assert {name for name, each in listed.items() if "x-addition" not in each} == set(row.parameters)
-    for name, wanted in row.parameters.items():
-        found, schema = listed[name], listed[name]["schema"]
+    assert {name for name, parameter in listed_parameters.items() if "x-addition" not in parameter} == set(
+        row.parameters
+    )
+    for name, expected in row.parameters.items():
+        listed_parameter, schema = listed_parameters[name], listed_parameters[name]["schema"]
         narrowed = NARROWED.get((row.path, name), {})
-        assert found["in"] == wanted.place
-        assert found["required"] == wanted.is_required
-        assert schema["type"] == wanted.type
-        assert schema.get("format") == wanted.format
-        assert schema.get("default") == wanted.default
-        assert schema.get("minimum") == (wanted.least or narrowed.get("minimum"))
-        assert schema.get("maximum") == wanted.most
+        assert listed_parameter["in"] == expected.place
+        assert listed_parameter["required"] == expected.is_required
+        assert schema["type"] == expected.type
+        assert schema.get("format") == expected.format
+        assert schema.get("default") == expected.default
+        assert schema.get("minimum") == (expected.least or narrowed.get("minimum"))
+        assert schema.get("maximum") == expected.most
 
 
 @served
 def test_statuses_are_those_of_the_document(row: EndpointRow) -> None:
     answers = operation(row)["responses"]
-    named = {int(status) for status, answer in answers.items() if "x-addition" not in answer}
+    documented_statuses = {int(status) for status, answer in answers.items() if "x-addition" not in answer}
 
-    assert named - GENERAL == set(row.answers) - GENERAL
+    assert documented_statuses - GENERAL == set(row.answers) - GENERAL
     assert set(row.answers) <= {int(status) for status in answers}
 
 
@@ -113,11 +115,11 @@ def test_answers_are_the_objects_of_the_document(row: EndpointRow) -> None:
 
 @served
 def test_bodies_have_the_members_of_the_document(row: EndpointRow) -> None:
-    described = operation(row)
-    assert ("requestBody" in described) == bool(row.body)
+    described_operation = operation(row)
+    assert ("requestBody" in described_operation) == bool(row.body)
     if row.body:
-        assert described["requestBody"]["required"]
-        schema = resolve_reference(described["requestBody"]["content"]["application/json"]["schema"])
+        assert described_operation["requestBody"]["required"]
+        schema = resolve_reference(described_operation["requestBody"]["content"]["application/json"]["schema"])
         assert dict(members(schema)) == row.body
 
 

@@ -43,14 +43,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 def staged_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """The settings of a store with the scene, for this file only."""
     cluster: Cluster | None = request.getfixturevalue("postgres_cluster") if request.param == "postgres" else None
-    made = stage(cluster)
+    staged = stage(cluster)
     data = tmp_path_factory.mktemp("refusing") / "data"
-    shutil.copytree(made.data, data, ignore=shutil.ignore_patterns("counters.*"))
+    shutil.copytree(staged.data, data, ignore=shutil.ignore_patterns("counters.*"))
     if cluster is None:
         yield settings_of(data)
     else:
         name = f"refusing_{os.getpid()}"
-        yield settings_of(data, cluster.create(name, made.database))
+        yield settings_of(data, cluster.create(name, staged.database))
         cluster.drop(name)
 
 
@@ -115,16 +115,16 @@ def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
 def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
     """Bodies with one error each, and the pointer that must be named."""
     assert route.body is not None
-    good = BODIES[key(route)]
+    valid_body = BODIES[key(route)]
     schema = schema_of(route.body)
     # Agents may send unknown members, which are ignored (agent-auth 7.4).
     if route.body.__struct_config__.forbid_unknown_fields:
-        yield {**good, "no_such_member": 1}, "/no_such_member"
+        yield {**valid_body, "no_such_member": 1}, "/no_such_member"
     for name in schema.get("required", []):
-        yield {member: value for member, value in good.items() if member != name}, f"/{name}"
+        yield {member: value for member, value in valid_body.items() if member != name}, f"/{name}"
     for name, member in schema["properties"].items():
         for value in wrong_values(member):
-            yield {**good, name: value}, f"/{name}"
+            yield {**valid_body, name: value}, f"/{name}"
 
 
 def assert_named(answer: Any, place: str, kind: str) -> None:
@@ -137,27 +137,27 @@ def assert_named(answer: Any, place: str, kind: str) -> None:
     assert problem["message"] == problem["detail"]
     assert complaint(problem["detail"]) is None, problem["detail"]
     assert {"title", "status", "resolution"} <= set(problem)
-    named = problem["errors"][0][kind]
-    assert named == place or named.startswith(place + "/"), problem
+    error_place = problem["errors"][0][kind]
+    assert error_place == place or error_place.startswith(place + "/"), problem
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)
 async def test_a_body_with_one_thing_wrong_is_refused_by_pointer(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
     caller = "anonymous" if name[1].startswith("/auth") else ADMINISTRATOR
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
     for body, pointer in bad_bodies(route):
         origin = {"Origin": "http://127.0.0.1:8480"}
         answer = await scene.send(route, caller, "north-draft", json=body, headers=origin)
         assert_named(answer, pointer, "pointer")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)
 async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
     json = {"Content-Type": "application/json"}
     for content in (b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 50_000, b'{"a":"\\ud800"}', b'{"a":NaN}'):
         answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=content, headers=json)
@@ -170,43 +170,45 @@ async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tupl
     answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=huge, headers=json)
     assert (answer.status_code, answer.json()["code"]) == (413, "content_too_large")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 @pytest.mark.parametrize("name", STRICT_QUERIES)
 async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
-    good = QUERIES.get(name, {})
+    valid_query = QUERIES.get(name, {})
     if route.streams:
         pytest.skip("an upload address is looked up before anything else")
-    before = await all_rows(scene.world.store)
-    unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, "no_such_parameter": "1"})
+    rows_before = await all_rows(scene.world.store)
+    unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**valid_query, "no_such_parameter": "1"})
     assert_named(unknown, "no_such_parameter", "parameter")
     for parameter, schema in schema_of(route.query).get("properties", {}).items():
-        repeated = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, parameter: ["1", "1"]})
+        repeated = await scene.send(route, ADMINISTRATOR, "north-draft", params={**valid_query, parameter: ["1", "1"]})
         assert_named(repeated, parameter, "parameter")
         for option in alternatives(schema):
             for value in [*out_of_range(option), *(["text"] if option.get("type") == "integer" else [])]:
-                answer = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, parameter: str(value)})
+                answer = await scene.send(
+                    route, ADMINISTRATOR, "north-draft", params={**valid_query, parameter: str(value)}
+                )
                 assert_named(answer, parameter, "parameter")
         if parameter in schema_of(route.query).get("required", []):
-            less = {each: value for each, value in good.items() if each != parameter}
+            less = {each: value for each, value in valid_query.items() if each != parameter}
             assert_named(await scene.send(route, ADMINISTRATOR, "north-draft", params=less), parameter, "parameter")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 NO_KEYS = ("", "text", "123", "{}", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11" * 2, '"6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11')
 
 
 async def test_an_idempotency_key_that_is_no_uuid_is_refused(scene: Scene) -> None:
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
     for name in WRITES:
         for value in NO_KEYS:
             answer = await scene.send(BY_KEY[name], ADMINISTRATOR, "north-draft", headers={"Idempotency-Key": value})
             assert_named(answer, "Idempotency-Key", "parameter")
 
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 LISTS = {
@@ -222,9 +224,9 @@ LISTS = {
 async def test_a_cursor_that_was_not_made_for_this_list_is_refused(scene: Scene, path: str) -> None:
     signer = scene.world.store.cursors
     kinds = [kind for kind in ("products", "catalog", "elsewhere") if kind != LISTS[path]]
-    others = [cursor.write(signer, Position(kind, [], ["a", "b"])) for kind in kinds]
+    other_cursors = [cursor.write(signer, Position(kind, [], ["a", "b"])) for kind in kinds]
     headers = {"Authorization": f"Bearer {scene.tokens[ADMINISTRATOR]}"}
-    for text in ("x", "AAAA", "_" * 100, "é", others[0][:-1], others[0] + "A", *others):
+    for text in ("x", "AAAA", "_" * 100, "é", other_cursors[0][:-1], other_cursors[0] + "A", *other_cursors):
         answer = await scene.world.http.get(path, params={"cursor": text, "limit": "1"}, headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor"), (text, answer.text)
         assert answer.json()["errors"][0]["parameter"] == "cursor"
@@ -249,7 +251,7 @@ async def test_a_cursor_belongs_to_its_filter_its_product_and_its_owner(scene: S
 
 
 @pytest.mark.parametrize(("method", "path", "allow"), [("PATCH", "/api/v1/products", "GET, HEAD, OPTIONS, POST")])
-async def test_another_method_is_refused_with_the_allowed_ones(
+async def test_another_method_is_refused_with_the_allowed_methods(
     scene: Scene, method: str, path: str, allow: str
 ) -> None:
     answer = await scene.world.http.request(method, path)

@@ -30,11 +30,14 @@ PRIVATE = (
 )
 
 
-async def raw(world: World, path: str, method: str = "GET", **headers: str) -> tuple[httpx.Response, bytes]:
+async def third_response(world: World, path: str, method: str = "GET", **headers: str) -> tuple[httpx.Response, bytes]:
     """The answer with its body as sent, to the third request with these headers alone."""
-    sent = {"Accept-Encoding": "identity", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    request_headers = {
+        "Accept-Encoding": "identity",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
     for _ in range(3):
-        async with world.http.stream(method, path, headers=sent) as answer:
+        async with world.http.stream(method, path, headers=request_headers) as answer:
             body = b"".join([piece async for piece in answer.aiter_raw()])
     return answer, body
 
@@ -53,40 +56,52 @@ async def large_world(world: World) -> World:
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG])
 async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(large_world: World, path: str) -> None:
-    plain, whole = await raw(large_world, path)
-    tags = {plain.headers["etag"]}
-    for accepted, coding in (("gzip", "gzip"), ("zstd", "zstd"), ("gzip, zstd, br", "zstd"), ("*", "zstd")):
-        answer, body = await raw(large_world, path, Accept_Encoding=accepted)
-        head, nothing = await raw(large_world, path, "HEAD", Accept_Encoding=accepted)
+    plain_answer, plain_body = await third_response(large_world, path)
+    tags = {plain_answer.headers["etag"]}
+    for accepted_codings, coding in (("gzip", "gzip"), ("zstd", "zstd"), ("gzip, zstd, br", "zstd"), ("*", "zstd")):
+        answer, body = await third_response(large_world, path, Accept_Encoding=accepted_codings)
+        head, head_body = await third_response(large_world, path, "HEAD", Accept_Encoding=accepted_codings)
         tag = answer.headers["etag"]
-        again, empty = await raw(large_world, path, Accept_Encoding=accepted, If_None_Match=tag)
+        revalidated, empty = await third_response(
+            large_world, path, Accept_Encoding=accepted_codings, If_None_Match=tag
+        )
 
         assert answer.headers["content-encoding"] == head.headers["content-encoding"] == coding
-        assert UNPACK[coding](body) == whole
-        assert len(body) < len(whole) * 2 / 3
+        assert UNPACK[coding](body) == plain_body
+        assert len(body) < len(plain_body) * 2 / 3
         assert int(answer.headers["content-length"]) == int(head.headers["content-length"]) == len(body)
-        assert (nothing, head.headers["etag"]) == (b"", tag)
-        assert (again.status_code, empty, again.headers["etag"]) == (304, b"", tag)
-        assert "content-encoding" not in again.headers
+        assert (head_body, head.headers["etag"]) == (b"", tag)
+        assert (revalidated.status_code, empty, revalidated.headers["etag"]) == (304, b"", tag)
+        assert "content-encoding" not in revalidated.headers
         tags.add(tag)
-    for given in ({"Accept_Encoding": "zstd"}, {"Accept_Encoding": "gzip", "Cookie": "a=b"}, {}):
-        etag = (await raw(large_world, path, **given))[0].headers["etag"]
+    for request_headers in ({"Accept_Encoding": "zstd"}, {"Accept_Encoding": "gzip", "Cookie": "a=b"}, {}):
+        etag = (await third_response(large_world, path, **request_headers))[0].headers["etag"]
         for tag in tags:
-            known, _ = await raw(large_world, path, **given, If_None_Match=tag)
-            assert (known.status_code, known.headers["etag"]) == (304 if tag == etag else 200, etag)
-        anything, _ = await raw(large_world, path, **given, If_None_Match="*")
+            conditional_answer, _ = await third_response(large_world, path, **request_headers, If_None_Match=tag)
+            assert (conditional_answer.status_code, conditional_answer.headers["etag"]) == (
+                304 if tag == etag else 200,
+                etag,
+            )
+        anything, _ = await third_response(large_world, path, **request_headers, If_None_Match="*")
         assert (anything.status_code, anything.headers["etag"]) == (304, etag)
-    ranged, ranged_body = await raw(large_world, path, Accept_Encoding="gzip", Range="bytes=0-9")
-    assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, whole)
+    ranged, ranged_body = await third_response(large_world, path, Accept_Encoding="gzip", Range="bytes=0-9")
+    assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, plain_body)
     assert len(tags) == 3
-    for response in (plain, answer, again):
+    for response in (plain_answer, answer, revalidated):
         assert "Accept-Encoding" in response.headers["vary"]
 
 
-@pytest.mark.parametrize("accepted", ["", "br", "identity", "gzip;q=0, zstd;q=0", "gzip;q=0.5, identity;q=1", "*;q=0"])
-async def test_a_client_that_accepts_no_coding_gets_an_unencoded_response(large_world: World, accepted: str) -> None:
+@pytest.mark.parametrize(
+    "accepted_codings", ["", "br", "identity", "gzip;q=0, zstd;q=0", "gzip;q=0.5, identity;q=1", "*;q=0"]
+)
+async def test_a_client_that_accepts_no_coding_gets_an_unencoded_response(
+    large_world: World, accepted_codings: str
+) -> None:
     for path in (*DOCUMENTS, *CATALOG):
-        assert "content-encoding" not in (await raw(large_world, path, Accept_Encoding=accepted))[0].headers
+        assert (
+            "content-encoding"
+            not in (await third_response(large_world, path, Accept_Encoding=accepted_codings))[0].headers
+        )
 
 
 @pytest.mark.parametrize("credential", PRIVATE, ids=lambda credential: next(iter(credential)))
@@ -95,9 +110,11 @@ async def test_with_a_cookie_or_a_credential_nothing_is_compressed(
 ) -> None:
     person = await large_world.person("reader@example.com")
     key = (await large_world.call("GET", "/api/keys")).json()["api_key"]
-    sent = {name: value.replace("PERSON", person).replace("KEY", key) for name, value in credential.items()}
+    credential_headers = {
+        name: value.replace("PERSON", person).replace("KEY", key) for name, value in credential.items()
+    }
     for path in (*DOCUMENTS, *CATALOG):
-        answer, _ = await raw(large_world, path, Accept_Encoding="gzip, zstd", **sent)
+        answer, _ = await third_response(large_world, path, Accept_Encoding="gzip, zstd", **credential_headers)
         assert answer.status_code == 200
         assert "content-encoding" not in answer.headers, path
 
@@ -114,39 +131,45 @@ async def test_no_other_answer_of_the_store_is_compressed(scene: Scene) -> None:
 
 
 async def test_a_change_is_seen_in_every_coding_at_once(large_world: World) -> None:
-    before, _ = await raw(large_world, CATALOG[1], Accept_Encoding="gzip")
+    response_before, _ = await third_response(large_world, CATALOG[1], Accept_Encoding="gzip")
     owner = await large_world.person_token("owner@north.example", "read:products write:products")
     body = {"slug": "big", "title": "Changed", "kind": "game", "platforms": ["web"], "status": "public"}
     body["description"] = "Another story. " * 300
     stale = await large_world.call("PUT", "/products/big", owner, json=body, headers={"If-Match": '"other-gzip"'})
-    changed = await large_world.call(
-        "PUT", "/products/big", owner, json=body, headers={"If-Match": before.headers["etag"]}
+    changed_answer = await large_world.call(
+        "PUT", "/products/big", owner, json=body, headers={"If-Match": response_before.headers["etag"]}
     )
 
-    after, packed = await raw(large_world, CATALOG[1], Accept_Encoding="gzip", If_None_Match=before.headers["etag"])
+    answer_after, gzip_body = await third_response(
+        large_world, CATALOG[1], Accept_Encoding="gzip", If_None_Match=response_before.headers["etag"]
+    )
 
-    assert (stale.status_code, changed.status_code, after.status_code) == (412, 200, 200)
-    assert b'"Changed"' in gzip.decompress(packed)
-    assert after.headers["etag"] != before.headers["etag"]
+    assert (stale.status_code, changed_answer.status_code, answer_after.status_code) == (412, 200, 200)
+    assert b'"Changed"' in gzip.decompress(gzip_body)
+    assert answer_after.headers["etag"] != response_before.headers["etag"]
 
 
 def test_a_body_is_encoded_once_and_the_least_recently_used_is_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[bytes] = []
-    real = gzip.compress
-    monkeypatch.setattr(response_cache.gzip, "compress", lambda body, *a, **k: made.append(body) or real(body, *a, **k))
+    compressed_bodies: list[bytes] = []
+    original_compress = gzip.compress
+    monkeypatch.setattr(
+        response_cache.gzip,
+        "compress",
+        lambda body, *a, **k: compressed_bodies.append(body) or original_compress(body, *a, **k),
+    )
     bodies = {f'"{number}"': bytes([number]) * 5000 for number in range(3)}
-    size = len(real(bodies['"0"'], 6, mtime=0))
+    size = len(original_compress(bodies['"0"'], 6, mtime=0))
     encoded = EncodingCache(2 * size + size // 2)
     for tag in ('"0"', '"1"', '"0"', '"2"', '"0"', '"1"'):
         assert gzip.decompress(encoded.body(tag, bodies[tag], "gzip")) == bodies[tag]
 
-    assert made == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
+    assert compressed_bodies == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
 
 
 def answers(encoded: EncodingCache, body: bytes, coding: str) -> Response:
     """The answer with this body to a request that accepts the coding."""
-    given = Response(200, body, etag=f'"{hash(body)}"')
-    return encoded.answer(given, Headers([(b"accept-encoding", coding.encode())]))
+    response = Response(200, body, etag=f'"{hash(body)}"')
+    return encoded.answer(response, Headers([(b"accept-encoding", coding.encode())]))
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
@@ -155,46 +178,51 @@ def test_a_body_above_the_limit_is_not_encoded_and_pushes_out_no_other(
 ) -> None:
     encoded = EncodingCache(10_000)
     small, noise, big = b"small " * 1000, random.Random(1).randbytes(10_000), b"x" * 10_001
-    packed = answers(encoded, small, coding)
+    encoded_answer = answers(encoded, small, coding)
 
     assert answers(encoded, big, coding).body == big
     assert UNPACK[coding](answers(encoded, noise, coding).body) == noise
     # Every compression after this line fails.
     monkeypatch.setattr(response_cache.gzip, "compress", None)
     monkeypatch.setattr(response_cache.zstd, "compress", None)
-    assert answers(encoded, small, coding) == packed
+    assert answers(encoded, small, coding) == encoded_answer
 
 
-@pytest.mark.parametrize("accepted", ["gzip", "zstd"])
+@pytest.mark.parametrize("accepted_codings", ["gzip", "zstd"])
 async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog_never(
-    large_world: World, monkeypatch: pytest.MonkeyPatch, accepted: str
+    large_world: World, monkeypatch: pytest.MonkeyPatch, accepted_codings: str
 ) -> None:
-    made: list[bytes] = []
+    compressed_bodies: list[bytes] = []
     for library in (response_cache.gzip, response_cache.zstd):
-        real = library.compress
-        monkeypatch.setattr(library, "compress", partial(compress_recorded, made, real))
+        original_compress = library.compress
+        monkeypatch.setattr(library, "compress", partial(compress_recorded, compressed_bodies, original_compress))
     no_room = replace(large_world.store, settings=replace(large_world.store.settings, page_cache_mib=0))
     transport = httpx.ASGITransport(distribution.create(no_room), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         world = World(no_room, client)
         for path in CATALOG:
-            assert "content-encoding" not in (await raw(world, path, Accept_Encoding=accepted))[0].headers
-        assert made == []
+            assert (
+                "content-encoding"
+                not in (await third_response(world, path, Accept_Encoding=accepted_codings))[0].headers
+            )
+        assert compressed_bodies == []
         for number, path in enumerate(DOCUMENTS, 1):
-            assert (await raw(world, path, Accept_Encoding=accepted))[0].headers["content-encoding"] == accepted
-            assert len(made) == number
+            assert (await third_response(world, path, Accept_Encoding=accepted_codings))[0].headers[
+                "content-encoding"
+            ] == accepted_codings
+            assert len(compressed_bodies) == number
 
 
 def compress_recorded(
-    made: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any
+    compressed_bodies: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any
 ) -> bytes:
     """Compress the body, and record it."""
-    made.append(body)
+    compressed_bodies.append(body)
     return compress(body, *arguments, **options)
 
 
 @pytest.mark.parametrize(
-    ("accepted", "coding"),
+    ("accepted_codings", "coding"),
     [
         ("gzip", "gzip"),
         ("GZIP;Q=0.3", "gzip"),
@@ -205,8 +233,8 @@ def compress_recorded(
         (",,;;q=,", None),
     ],
 )
-def test_the_coding_is_the_one_that_weighs_most(accepted: str, coding: str | None) -> None:
-    assert response_cache.negotiate_coding(Headers([(b"accept-encoding", accepted.encode())])) == coding
+def test_the_coding_is_the_one_that_weighs_most(accepted_codings: str, coding: str | None) -> None:
+    assert response_cache.negotiate_coding(Headers([(b"accept-encoding", accepted_codings.encode())])) == coding
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG, "/api/v1/catalog", "/api/v1", "/problems/invalid-request"])

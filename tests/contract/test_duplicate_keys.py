@@ -19,13 +19,13 @@ def with_doubled_key(body: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", BODY_ROUTES, ids=" ".join)
 async def test_every_body_with_a_duplicate_key_is_refused(scene: Scene, name: tuple[str, str]) -> None:
-    sent = {
+    request_options = {
         "json": None,
         "content": with_doubled_key(BODIES.get(name, {})),
         "headers": {"Content-Type": "application/json"},
     }
 
-    answer = await scene.send(BY_KEY[name], "owner of north", **sent)
+    answer = await scene.send(BY_KEY[name], "owner of north", **request_options)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), answer.text
     assert "duplicate key" in answer.json()["message"]
@@ -34,9 +34,9 @@ async def test_every_body_with_a_duplicate_key_is_refused(scene: Scene, name: tu
 @pytest.mark.parametrize("at", ["", "/sandbox"])
 async def test_duplicate_keys_deep_in_a_batch_are_refused_and_nothing_is_run(scene: Scene, at: str) -> None:
     inner = '{"method":"POST","path":"/products","body":{"slug":"a-a","slug":"b-b","title":"A","kind":"tool"}}'
-    good = '{"method":"GET","path":"/info"}'
+    valid_operation = '{"method":"GET","path":"/info"}'
     headers = {"Content-Type": "application/json"}
-    content = f'{{"operations":[{good},{inner}]}}'
+    content = f'{{"operations":[{valid_operation},{inner}]}}'
 
     answer = await scene.world.http.post(f"{at}/api/v1/batch", content=content, headers=headers)
 

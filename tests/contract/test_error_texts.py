@@ -53,7 +53,7 @@ def test_a_member_of_another_type_or_range_is_refused_in_plain_english(name: str
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "detail"),
     [
         ({"flag": "True"}, "flag: must be true or false"),
         ({"flag": "1"}, "flag: must be true or false"),
@@ -66,19 +66,19 @@ def test_a_member_of_another_type_or_range_is_refused_in_plain_english(name: str
         ({"choice": "z"}, "choice: must be one of x, y"),
     ],
 )
-def test_a_parameter_names_what_it_must_be(query: dict[str, str], said: str) -> None:
+def test_a_parameter_names_what_it_must_be(query: dict[str, str], detail: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:
         decode.query(query, EveryMemberType)
 
-    assert refusal.value.detail == said
+    assert refusal.value.detail == detail
 
 
-def test_no_text_of_an_error_in_the_source_has_such_words() -> None:
-    found = list(texts())
+def test_no_error_text_in_the_source_has_a_forbidden_word() -> None:
+    error_texts = list(texts())
 
-    assert len(found) > 1_000
+    assert len(error_texts) > 1_000
     assert len(error_names()) > 100
-    assert [f"{place}: {word!r} in {text!r}" for place, text in found if (word := complaint(text))] == []
+    assert [f"{place}: {word!r} in {text!r}" for place, text in error_texts if (word := complaint(text))] == []
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_no_text_of_an_error_in_the_source_has_such_words() -> None:
         "ValueError: invalid literal",
     ],
 )
-def test_the_word_list_finds_what_users_met(text: str) -> None:
+def test_the_word_list_finds_unclear_error_texts(text: str) -> None:
     assert complaint(text)

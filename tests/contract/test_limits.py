@@ -55,12 +55,12 @@ def assert_limited(answer: httpx.Response) -> None:
     assert len(answer.headers.get_list("ratelimit-limit")) == 1
 
 
-def test_the_defaults_are_the_documented_ones() -> None:
-    given = load({})
+def test_the_defaults_are_the_documented_limits() -> None:
+    settings = load({})
 
-    assert (given.rate_anonymous, given.rate_community, given.rate_agent) == (120, 600, 1200)
-    assert (given.rate_person, given.rate_token) == (1200, 60)
-    assert (given.code_failures_person, given.code_failures_address) == (10, 50)
+    assert (settings.rate_anonymous, settings.rate_community, settings.rate_agent) == (120, 600, 1200)
+    assert (settings.rate_person, settings.rate_token) == (1200, 60)
+    assert (settings.code_failures_person, settings.code_failures_address) == (10, 50)
     assert load({"COUNTERSIGN_RATE_ANONYMOUS": "7"}).rate_anonymous == 7
 
 
@@ -68,7 +68,7 @@ async def test_every_answer_has_the_remaining_count_until_it_is_zero(world: Worl
     headers_of_responses = [rate_headers(await world.call("GET", "/products")) for _ in range(4)]
     limited_response = await world.call("GET", "/products")
 
-    assert [(limit, left) for limit, left, _ in headers_of_responses] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+    assert [(limit, remaining) for limit, remaining, _ in headers_of_responses] == [(4, 3), (4, 2), (4, 1), (4, 0)]
     assert all(0 < reset <= 60 for _, _, reset in headers_of_responses)
     assert_limited(limited_response)
 
@@ -118,13 +118,13 @@ async def test_documents_problem_pages_and_keys_have_a_quota_of_their_own(world:
 
     assert_limited(catalog)
     assert [answer.status_code for answer in answers] == [status] * 5 + [429]
-    assert [rate_headers(answer)[:2] for answer in answers] == [(5, left) for left in (4, 3, 2, 1, 0, 0)]
+    assert [rate_headers(answer)[:2] for answer in answers] == [(5, remaining) for remaining in (4, 3, 2, 1, 0, 0)]
 
 
 def test_the_quota_of_documents_and_the_keys_an_hour_are_settings() -> None:
     assert (load({}).rate_documents, load({}).rate_keys) == (600, 5)
-    given = load({"COUNTERSIGN_RATE_DOCUMENTS": "7", "COUNTERSIGN_RATE_KEYS": "2"})
-    assert (given.rate_documents, given.rate_keys) == (7, 2)
+    settings = load({"COUNTERSIGN_RATE_DOCUMENTS": "7", "COUNTERSIGN_RATE_KEYS": "2"})
+    assert (settings.rate_documents, settings.rate_keys) == (7, 2)
 
 
 async def test_liveness_is_never_refused(world: World) -> None:
@@ -151,7 +151,9 @@ async def test_people_and_clients_have_each_a_quota_of_their_own(world: World) -
 
     for token in (ann, bob, client):
         answers = [await world.call("GET", "/info", token) for _ in range(7)]
-        assert [rate_headers(answer)[:2] for answer in answers[:6]] == [(6, left) for left in (5, 4, 3, 2, 1, 0)]
+        assert [rate_headers(answer)[:2] for answer in answers[:6]] == [
+            (6, remaining) for remaining in (5, 4, 3, 2, 1, 0)
+        ]
         assert_limited(answers[6])
 
 
@@ -164,7 +166,7 @@ async def test_all_tokens_of_a_person_share_their_quota(world: World) -> None:
     assert_limited(answers[6])
 
 
-async def test_tokens_are_asked_for_within_a_quota_of_the_address(world: World) -> None:
+async def test_token_requests_of_an_address_have_a_quota(world: World) -> None:
     ann = await world.person("ann@example.com")
     form = {"grant_type": "client_credentials", "client_id": "cc_x", "client_secret": "y"}
     answers = [await world.http.post("/api/v1/auth/token", data=form) for _ in range(4)]
@@ -181,11 +183,11 @@ async def test_a_rate_limited_request_changes_nothing(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for _ in range(6):
         await world.call("GET", "/info", owner)
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     assert_limited(await world.call("POST", "/products", owner, json=PRODUCT))
 
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
 
 
 async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world: World) -> None:
@@ -195,10 +197,10 @@ async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world
 
 
 async def test_every_worker_counts_the_same(world: World) -> None:
-    async with client_from(world.store, "127.0.0.1") as other:
-        for worker in (world.http, other, world.http, other):
+    async with client_from(world.store, "127.0.0.1") as other_client:
+        for worker in (world.http, other_client, world.http, other_client):
             assert (await worker.get("/api/v1/info")).status_code == 200
-        for worker in (world.http, other):
+        for worker in (world.http, other_client):
             assert_limited(await worker.get("/api/v1/info"))
 
 
@@ -207,8 +209,8 @@ async def test_addresses_are_counted_apart(world: World) -> None:
         last_response = await world.call("GET", "/info")
     assert_limited(last_response)
 
-    async with client_from(world.store, "192.0.2.7") as other:
-        assert (await other.get("/api/v1/info")).status_code == 200
+    async with client_from(world.store, "192.0.2.7") as other_client:
+        assert (await other_client.get("/api/v1/info")).status_code == 200
 
 
 async def test_a_stranger_cannot_name_another_address(world: World) -> None:
@@ -246,14 +248,14 @@ async def test_a_neighbour_of_that_network_is_not(world: World, outside: str) ->
 async def test_a_proxy_names_the_address_it_was_called_from(world: World) -> None:
     async with client_from(world.store, "10.0.0.1") as proxy:
         # The client's own values come first in the header, and are not trusted.
-        forged = [
+        forged_answers = [
             await proxy.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 192.0.2.7, 10.0.0.2"})
             for number in range(5)
         ]
-        other = await proxy.get("/api/v1/info", headers={"X-Forwarded-For": "192.0.2.8"})
+        other_answer = await proxy.get("/api/v1/info", headers={"X-Forwarded-For": "192.0.2.8"})
 
-    assert_limited(forged[4])
-    assert other.status_code == 200
+    assert_limited(forged_answers[4])
+    assert other_answer.status_code == 200
 
 
 async def _keys(world: World) -> httpx.Response:
@@ -286,15 +288,17 @@ async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_lim
         answers = {
             name: [await world.call("GET", "/info", token) for _ in range(3)][-1] for name, token in callers.items()
         }
-        way = re.search(r"GET (\S+), then send its api_key as X-API-Key", answers["nobody"].json()["resolution"])
-        assert way is not None
-        key = (await world.http.get(way[1])).json()["api_key"]
-        again = [await world.call("GET", "/info", headers={"X-API-Key": key}) for _ in range(9)]
+        resolution_match = re.search(
+            r"GET (\S+), then send its api_key as X-API-Key", answers["nobody"].json()["resolution"]
+        )
+        assert resolution_match is not None
+        key = (await world.http.get(resolution_match[1])).json()["api_key"]
+        keyed_answers = [await world.call("GET", "/info", headers={"X-API-Key": key}) for _ in range(9)]
 
     assert [answer.status_code for answer in answers.values()] == [429] * 3
     assert ["api/keys?tier=agent" in answer.json()["resolution"] for answer in answers.values()] == [True, True, False]
     assert "to 9 requests a minute" in answers["a key"].json()["resolution"]
-    assert [answer.status_code for answer in again] == [200] * 9
+    assert [answer.status_code for answer in keyed_answers] == [200] * 9
 
 
 async def test_a_429_does_not_name_a_key_that_raises_nothing(settings: Settings) -> None:
@@ -327,13 +331,13 @@ async def test_a_429_carries_the_numbers_of_the_limit_that_was_reached(settings:
 def test_every_refusal_of_status_429_is_made_with_the_numbers_of_its_limit() -> None:
     """A new limit must have them too: the class requires them, or the line that raises it names them."""
     source = Path(distribution.__file__).parent
-    named = {
+    classes_429 = {
         name
         for path in source.rglob("*.py")
         for name in re.findall(r"class (\w+)\([^)]*\):\n(?:    .*\n|\n)*?    status = 429", path.read_text())
     }
-    assert {"TooManyJobs", "TooManyFollowed", "SlowDown"} <= named
+    assert {"TooManyJobs", "TooManyFollowed", "SlowDown"} <= classes_429
     for path in source.rglob("*.py"):
         for line in path.read_text().splitlines():
-            if any(f"raise {name}(" in line for name in named):
+            if any(f"raise {name}(" in line for name in classes_429):
                 assert "used_up(" in line, (path.name, line)

@@ -19,13 +19,13 @@ async def owner(world: World) -> str:
     return await world.person("owner@north.example", north="owner")
 
 
-def assert_problem(answer: Any, status: int, code: str, **named: str) -> None:
+def assert_problem(answer: Any, status: int, code: str, **places: str) -> None:
     """The documented refusal, with the parameter or pointer it names."""
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (status, code), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert {"type", "title", "status", "detail", "code", "message", "resolution", "instance"} <= set(problem)
-    for kind, place in named.items():
+    for kind, place in places.items():
         assert [error[kind] for error in problem["errors"]] == [place], problem
 
 
@@ -42,13 +42,13 @@ UNSTORABLE = (
 
 @pytest.mark.parametrize("content", UNSTORABLE)
 async def test_text_that_no_database_keeps_is_refused(world: World, owner: str, content: bytes) -> None:
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     answer = await world.call("POST", "/products", owner, content=content, headers=JSON)
 
     assert_problem(answer, 400, "invalid_request")
     assert answer.json()["errors"]
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
 
 
 async def test_text_of_every_plane_is_kept_as_it_came(world: World, owner: str) -> None:
@@ -92,14 +92,14 @@ async def test_a_limit_is_a_plain_number_in_its_range(world: World, owner: str, 
 async def test_a_batch_that_makes_no_sense_is_refused_by_its_member(
     world: World, owner: str, members: dict[str, Any]
 ) -> None:
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
     body = {"kind": "license", "products": ["one"], "count": 1, **members}
 
     answer = await world.call("POST", "/codes", owner, json=body)
 
     assert_problem(answer, 400, "invalid_request")
     assert answer.json()["errors"], answer.text
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,9 @@ async def test_a_cursor_for_releases_needs_a_limit_and_says_so(world: World, own
         ("/library", "limit"),
     ],
 )
-async def test_null_is_a_word_like_any_other(world: World, owner: str, path: str, parameter: str) -> None:
+async def test_the_text_null_is_accepted_like_any_other_text(
+    world: World, owner: str, path: str, parameter: str
+) -> None:
     for text in ("null", "NULL"):
         answer = await world.call("GET", path, owner, params={parameter: text})
         assert_problem(answer, 400, "invalid_request", parameter=parameter)

@@ -41,10 +41,10 @@ PUBLIC = {
     ("GET", "/auth/signin"),
     ("GET", "/auth/signup"),
     ("GET", "/auth/reset"),
-    *(("GET", f"{where}/sandbox{path}") for where in ("", "ROOT") for path in SANDBOX),
+    *(("GET", f"{prefix}/sandbox{path}") for prefix in ("", "ROOT") for path in SANDBOX),
 }
 # All callers may get a key, a few in an hour (see tests/store/auth/api_keys/test_keys.py).
-API_KEY_ROUTES = {(method, f"{where}/api/keys") for method in ("GET", "POST") for where in ("", "ROOT")}
+API_KEY_ROUTES = {(method, f"{prefix}/api/keys") for method in ("GET", "POST") for prefix in ("", "ROOT")}
 # The address itself, a form's contents, or the session cookie gives access.
 OWN_CREDENTIALS = {
     ("GET", "/"),
@@ -80,7 +80,7 @@ OWN_CREDENTIALS = {
     ("POST", "/auth/prove"),
 }
 PRODUCT_SUBPATHS = ("", "/releases", "/feed", "/cover.svg", "/related")
-READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{part}") for part in PRODUCT_SUBPATHS}
+READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{subpath}") for subpath in PRODUCT_SUBPATHS}
 DRAFTS = ("GET", "/products/{id}/drafts")
 READS_OF_BUILDS = {
     ("GET", "/products/{id}/channels/{channel}"): "nothing_built",
@@ -227,16 +227,16 @@ async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene
 async def test_the_list_of_drafts_is_for_members_alone(scene: Scene) -> None:
     route = BY_KEY[DRAFTS]
     draft_list_scopes = {"read:products", "read:releases", "write:releases", "admin:org"}
-    for caller, held in SCOPES_BY_CALLER.items():
+    for caller, held_scopes in SCOPES_BY_CALLER.items():
         if caller == "owner of south":
             continue
         missing = comparable(await scene.send(route, caller, SLUGS["missing"]))
-        sees_products = caller in MEMBERS and bool({"read:products", "admin:org"} & held)
+        sees_products = caller in MEMBERS and bool({"read:products", "admin:org"} & held_scopes)
         for kind in ("other draft", *(() if sees_products else ("own draft",))):
             assert comparable(await scene.send(route, caller, SLUGS[kind])) == missing, (caller, kind)
         assert (await scene.send(route, caller, SLUGS["other public"])).json()["code"] == "insufficient_scope", caller
-        own = await scene.send(route, caller, SLUGS["own public"])
-        assert own.is_success == (caller in MEMBERS and bool(draft_list_scopes & held)), caller
+        own_answer = await scene.send(route, caller, SLUGS["own public"])
+        assert own_answer.is_success == (caller in MEMBERS and bool(draft_list_scopes & held_scopes)), caller
         if sees_products:
             of_draft = (await scene.send(route, caller, SLUGS["own draft"])).json()
             assert [release["version"] for release in of_draft] == ["1.0.0"]
@@ -264,31 +264,31 @@ async def test_a_missing_build_is_reported_only_to_callers_who_see_the_product(
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
 async def test_products_are_written_by_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
     needed = WRITES_OF_PRODUCTS[name]
-    for caller, held in SCOPES_BY_CALLER.items():
+    for caller, held_scopes in SCOPES_BY_CALLER.items():
         if caller == "owner of south":
             continue
         missing = comparable(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
         for kind in ("missing", "other draft", "other public"):
             answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
-            if needed not in held:
+            if needed not in held_scopes:
                 assert answer.json()["code"] == "insufficient_scope", (caller, kind)
             elif kind == "other public":
                 assert answer.status_code == 403, (caller, kind)
             else:
                 assert comparable(answer) == missing, (caller, kind)
                 assert answer.status_code == 404
-        if needed not in held:
+        if needed not in held_scopes:
             assert (await scene.send(BY_KEY[name], caller, SLUGS["own draft"])).status_code == 403
-    allowed = await scene.send(BY_KEY[name], "publisher of north", SLUGS["own draft"])
-    assert allowed.status_code not in (401, 403), allowed.text
-    assert allowed.json().get("detail") != "no product has this id or slug" if allowed.content else True
+    allowed_answer = await scene.send(BY_KEY[name], "publisher of north", SLUGS["own draft"])
+    assert allowed_answer.status_code not in (401, 403), allowed_answer.text
+    assert allowed_answer.json().get("detail") != "no product has this id or slug" if allowed_answer.content else True
 
 
 @pytest.mark.parametrize("name", sorted(ORGANISATION_ROUTE_SCOPES))
 async def test_organisation_routes_require_their_scope(scene: Scene, name: tuple[str, str]) -> None:
     needed = ORGANISATION_ROUTE_SCOPES[name]
-    for caller, held in SCOPES_BY_CALLER.items():
-        if needed not in held:
+    for caller, held_scopes in SCOPES_BY_CALLER.items():
+        if needed not in held_scopes:
             answer = await scene.send(BY_KEY[name], caller)
             assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), caller
             assert f'scope="{needed}"' in answer.headers["www-authenticate"]
@@ -302,25 +302,25 @@ async def test_organisation_routes_require_their_scope(scene: Scene, name: tuple
 
 @pytest.mark.parametrize("name", sorted(name for name, scope in PERSONAL_ROUTE_SCOPES.items() if scope))
 async def test_a_library_needs_its_scope(scene: Scene, name: tuple[str, str]) -> None:
-    for caller, held in SCOPES_BY_CALLER.items():
+    for caller, held_scopes in SCOPES_BY_CALLER.items():
         answer = await scene.send(BY_KEY[name], caller)
-        assert (answer.status_code == 403) == ("read:library" not in held), (caller, answer.text)
+        assert (answer.status_code == 403) == ("read:library" not in held_scopes), (caller, answer.text)
 
 
-async def test_one_organisations_batches_members_and_clients_are_not_anothers(scene: Scene) -> None:
-    issued = await scene.send(BY_KEY[("POST", "/codes")], "owner of north")
-    batch = issued.headers["batch-id"]
+async def test_batches_members_and_clients_of_one_organisation_are_hidden_from_another(scene: Scene) -> None:
+    issued_codes = await scene.send(BY_KEY[("POST", "/codes")], "owner of north")
+    batch = issued_codes.headers["batch-id"]
     south = scene.tokens["owner of south"]
 
-    revoked = await scene.world.call("POST", f"/codes/{batch}/revoke", south, json={})
+    revoke_answer = await scene.world.call("POST", f"/codes/{batch}/revoke", south, json={})
     missing = await scene.world.call("POST", "/codes/no-such-batch/revoke", south, json={})
-    listed = await scene.world.call("GET", "/codes", south)
+    listed_codes = await scene.world.call("GET", "/codes", south)
     members = await scene.world.call("GET", "/org/members", south)
     clients = await scene.world.call("GET", "/org/clients", south)
 
-    assert comparable(revoked) == comparable(missing)
-    assert revoked.status_code == 404
-    assert listed.json() == []
+    assert comparable(revoke_answer) == comparable(missing)
+    assert revoke_answer.status_code == 404
+    assert listed_codes.json() == []
     assert [member["email"] for member in members.json()] == ["owner@south.example"]
     assert clients.json() == []
 
@@ -341,27 +341,27 @@ async def test_codes_are_issued_for_own_products_alone(scene: Scene) -> None:
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
 async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name: tuple[str, str]) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="viewer", south="owner")
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
 
     for kind in ("own draft", "own public"):
         answer = await scene.send(BY_KEY[name], "both", SLUGS[kind])
         assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), kind
 
-    assert await all_rows(scene.world.store) == before
-    allowed = await scene.send(BY_KEY[name], "both", SLUGS["other draft"])
-    assert allowed.status_code not in (401, 403), allowed.text
+    assert await all_rows(scene.world.store) == rows_before
+    allowed_answer = await scene.send(BY_KEY[name], "both", SLUGS["other draft"])
+    assert allowed_answer.status_code not in (401, 403), allowed_answer.text
 
 
 @pytest.mark.parametrize("name", sorted(name for name in ORGANISATION_ROUTE_SCOPES if name != ("POST", "/products")))
 async def test_an_owner_of_one_organisation_cannot_administer_another(scene: Scene, name: tuple[str, str]) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="publisher", south="owner")
-    before = await all_rows(scene.world.store)
+    rows_before = await all_rows(scene.world.store)
 
-    given = {**QUERIES.get(name, {}), "org": "north"}
-    answer = await scene.send(BY_KEY[name], "both", params=given)
+    parameters = {**QUERIES.get(name, {}), "org": "north"}
+    answer = await scene.send(BY_KEY[name], "both", params=parameters)
 
     assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), answer.text
-    assert await all_rows(scene.world.store) == before
+    assert await all_rows(scene.world.store) == rows_before
 
 
 async def test_a_deleted_client_is_refused_at_once_by_every_worker(scene: Scene) -> None:
@@ -375,7 +375,7 @@ async def test_a_deleted_client_is_refused_at_once_by_every_worker(scene: Scene)
         for worker in workers:
             assert (await worker.get("/api/v1/org", headers=headers)).status_code == 200
         owner = scene.tokens["owner of north"]
-        deleted = await world.call("DELETE", "/org/clients", owner, params={"client_id": claims.client_id})
-        assert deleted.status_code == 204
+        deletion = await world.call("DELETE", "/org/clients", owner, params={"client_id": claims.client_id})
+        assert deletion.status_code == 204
         for worker in workers:
             assert (await worker.get("/api/v1/org", headers=headers)).status_code == 401

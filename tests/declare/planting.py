@@ -58,8 +58,8 @@ def models_case(
 
 
 def field_case(
-    rule: Rule, remedy: str, wrong: Field, *, name: str = "height", roles: tuple[Role, ...] = ()
+    rule: Rule, remedy: str, wrong_field: Field, *, name: str = "height", roles: tuple[Role, ...] = ()
 ) -> BrokenModules:
     """A case of one model with a wrong field beside valid ones."""
-    plant = model("Plant", {"title": Text(), name: wrong})
+    plant = model("Plant", {"title": Text(), name: wrong_field})
     return models_case(rule, f"plant.{name}", remedy, plant, roles=roles)

@@ -34,26 +34,26 @@ module = Module("shelf", version="1.0.0", models=(Bolt,){module})
 '''
 
 
-def load(written: str) -> None:
+def load(module_text: str) -> None:
     """Read, build and check a module text."""
-    Registry((base_models.MODULE, text.build(text.read(written), "a.py")))
+    Registry((base_models.MODULE, text.build(text.read(module_text), "a.py")))
 
 
 def field_options(word: str) -> list[str]:
     """Return the options of a field."""
-    own = [parameter.name for parameter in inspect.signature(getattr(declare, word)).parameters.values()]
-    return [*(each for each in own if each not in ("options", "choices", "target")), *FieldOptions.__annotations__]
+    names = [parameter.name for parameter in inspect.signature(getattr(declare, word)).parameters.values()]
+    return [*(each for each in names if each not in ("options", "choices", "target")), *FieldOptions.__annotations__]
 
 
-def call(word: str, **given: str) -> str:
+def call(word: str, **options: str) -> str:
     """Return the source of a call."""
-    return f"{word}({', '.join(f'{name}={each}' for name, each in given.items())})"
+    return f"{word}({', '.join(f'{name}={each}' for name, each in options.items())})"
 
 
 def wrong_models(value: str) -> Iterator[str]:
     """Yield module texts in which each option of a model or a field has the value."""
-    for word, before in FIELDS.items():
-        yield from (source(f"{word}({before}{option}={value})") for option in field_options(word))
+    for word, leading_arguments in FIELDS.items():
+        yield from (source(f"{word}({leading_arguments}{option}={value})") for option in field_options(word))
     yield from (source(options=f", {option}={value}") for option in ModelOptions.__annotations__)
     for option in ("relation", "key", "fingerprint", "rows_about"):
         yield source(options=f", table={call('Table', **{'relation': BOLT, 'key': ID, option: value})}")
@@ -77,17 +77,17 @@ def test_the_texts_without_a_wrong_value_are_valid() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_wrong_value_is_a_declaration_error_or_accepted() -> None:
-    refused = 0
-    for written in chain(chain.from_iterable(map(wrong_models, VALUES)), *map(wrong_modules, VALUES)):
+    refused_count = 0
+    for module_text in chain(chain.from_iterable(map(wrong_models, VALUES)), *map(wrong_modules, VALUES)):
         try:
-            load(written)
+            load(module_text)
         except DeclarationError:
-            refused += 1
-    assert refused > 2_000
+            refused_count += 1
+    assert refused_count > 2_000
 
 
 @pytest.mark.parametrize(
-    ("written", "error"),
+    ("module_text", "error"),
     [
         (source('Text(max_length="45")'), r"Text\(…\): max_length must be a whole number: correct the call"),
         (source("Text(max_length=True)"), "max_length must be a whole number"),
@@ -106,6 +106,6 @@ def test_a_wrong_value_is_a_declaration_error_or_accepted() -> None:
         (source("Text(default={(1,): 2})"), "a key of a dictionary is neither text nor a number"),
     ],
 )
-def test_the_error_names_the_option_and_what_it_must_be(written: str, error: str) -> None:
+def test_the_error_names_the_option_and_what_it_must_be(module_text: str, error: str) -> None:
     with pytest.raises(DeclarationError, match=error):
-        load(written)
+        load(module_text)

@@ -56,13 +56,13 @@ def test_all_complaints_of_a_stage_are_reported_at_once() -> None:
     assert [line.split(": ")[1] for line in str(refusal.value).splitlines()] == ["plant.height", "plant.title"]
 
 
-def test_names_of_the_full_length_are_taken() -> None:
+def test_names_of_the_full_length_are_accepted() -> None:
     plant = model("Plant", {"h" * 40: Text()}, name="p" * 40)
 
     assert registry(plant).models.keys() == {"user", "p" * 40}
 
 
-def test_right_conditions_are_taken() -> None:
+def test_valid_conditions_are_accepted() -> None:
     rows = (
         where("id", eq=CALLER),
         where("owner", in_=[CALLER]),
@@ -85,9 +85,9 @@ def test_right_conditions_are_taken() -> None:
         locked=guards,
     )
 
-    found = registry(plant, roles=(Role("gardener", Grant(model="plant", rows=rows)),))
+    plant_registry = registry(plant, roles=(Role("gardener", Grant(model="plant", rows=rows)),))
 
-    assert found.models["plant"].locked == guards
+    assert plant_registry.models["plant"].locked == guards
 
 
 def test_two_models_of_one_name_are_refused_with_both_files() -> None:
@@ -96,10 +96,10 @@ def test_two_models_of_one_name_are_refused_with_both_files() -> None:
 
 
 def test_the_shipped_modules_keep_every_rule() -> None:
-    found = switched_on.found(["party", "crm", "billing", "helpdesk"])
+    shipped = switched_on.found(["party", "crm", "billing", "helpdesk"])
 
-    assert {"party", "address", "lead", "activity", "invoice", "ticket", "user", "plan"} <= found.models.keys()
-    assert ADMINISTRATOR not in found.roles
+    assert {"party", "address", "lead", "activity", "invoice", "ticket", "user", "plan"} <= shipped.models.keys()
+    assert ADMINISTRATOR not in shipped.roles
 
 
 def test_a_module_alone_is_refused_while_what_it_needs_is_switched_off() -> None:
@@ -115,9 +115,9 @@ def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
 
 
 def test_no_model_can_take_the_place_of_an_engines_table() -> None:
-    written = "".join(file.read_text() for file in Path(migrations.__path__[0]).glob("*.sql"))
+    migrations_sql = "".join(file.read_text() for file in Path(migrations.__path__[0]).glob("*.sql"))
 
-    assert {*re.findall(r"CREATE TABLE (\w+)", written), "schema_migration"} == modules.ENGINE_TABLES
+    assert {*re.findall(r"CREATE TABLE (\w+)", migrations_sql), "schema_migration"} == modules.ENGINE_TABLES
 
 
 def test_an_empty_module_is_a_module() -> None:

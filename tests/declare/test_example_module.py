@@ -101,57 +101,62 @@ def test_a_storekeeper_makes_lists_and_lends_equipment(url: str) -> None:
 
     created_equipment = keeper.value("equipment.create", title="Tripod", serial="T-1")
     party = keeper.value("party.list", limit=1)[0]["id"]
-    out = keeper.value(
+    lent = keeper.value(
         "equipment.lend", id=created_equipment["id"], borrower=party, contact="Ada Byron", due="2026-12-01"
     )
-    asked = keeper.value("equipment.list", filter=[{"field": "serial", "op": "eq", "value": "T-1"}])
-    back = keeper.value("equipment.take_back", id=created_equipment["id"])
+    listed_equipment = keeper.value("equipment.list", filter=[{"field": "serial", "op": "eq", "value": "T-1"}])
+    returned = keeper.value("equipment.take_back", id=created_equipment["id"])
 
-    assert (created_equipment["state"], out["state"], back["state"]) == ("in_stock", "lent", "in_stock")
-    assert asked == [out]
-    assert (out["contact"], back["contact"], back["borrower"], back["due"]) == ("Ada Byron", None, None, None)
+    assert (created_equipment["state"], lent["state"], returned["state"]) == ("in_stock", "lent", "in_stock")
+    assert listed_equipment == [lent]
+    assert (lent["contact"], returned["contact"], returned["borrower"], returned["due"]) == (
+        "Ada Byron",
+        None,
+        None,
+        None,
+    )
 
 
 def test_an_action_insists_on_its_inputs_and_its_state(url: str) -> None:
     keeper = person(url, "bob")
     created_equipment = keeper.value("equipment.create", title="Lamp")
 
-    without = keeper.call("equipment.lend", id=created_equipment["id"])
+    refused_response = keeper.call("equipment.lend", id=created_equipment["id"])
     too_early = keeper.call("equipment.take_back", id=created_equipment["id"])
 
-    assert (without.status_code, without.json()) == (400, {"error": "equipment.borrower is required"})
+    assert (refused_response.status_code, refused_response.json()) == (400, {"error": "equipment.borrower is required"})
     assert too_early.status_code == 400
     assert "not allowed in this state" in too_early.json()["error"]
 
 
 def test_an_agent_sees_a_token_for_the_contact_and_can_write_it_back(url: str) -> None:
     keeper = person(url, "bob")
-    out = lent(keeper, "Grace Hopper")
+    lent_equipment = lent(keeper, "Grace Hopper")
     agent = keeper.agent("equipment.*", "party.get")
 
-    answer = agent.call("equipment.get", id=out["id"])
+    answer = agent.call("equipment.get", id=lent_equipment["id"])
     token = answer.json()["value"]["contact"]
-    changed = agent.call("equipment.update", id=out["id"], contact=token, title="Camera")
+    update_response = agent.call("equipment.update", id=lent_equipment["id"], contact=token, title="Camera")
 
     assert re.fullmatch(r"PERSON_\d+", token)
-    assert changed.status_code == 200, changed.text
-    assert "Grace" not in changed.text
-    assert keeper.value("equipment.get", id=out["id"])["contact"] == "Grace Hopper"
+    assert update_response.status_code == 200, update_response.text
+    assert "Grace" not in update_response.text
+    assert keeper.value("equipment.get", id=lent_equipment["id"])["contact"] == "Grace Hopper"
 
 
 def test_an_agent_only_proposes_what_the_module_says_needs_approval(url: str) -> None:
     keeper = person(url, "bob")
-    out = lent(keeper, "Annie Easley")
+    lent_equipment = lent(keeper, "Annie Easley")
 
-    answer = keeper.agent("equipment.*").call("equipment.scrap", id=out["id"])
+    answer = keeper.agent("equipment.*").call("equipment.scrap", id=lent_equipment["id"])
 
     assert (answer.status_code, answer.json()["approval_required"]) == (202, True)
-    assert keeper.value("equipment.get", id=out["id"])["state"] == "lent"
+    assert keeper.value("equipment.get", id=lent_equipment["id"])["state"] == "lent"
     response = httpx.post(
         f"{url}/api/approve/{answer.json()['plan_id']}", headers={"Authorization": f"Bearer {keeper.token}"}
     )
     assert response.status_code == 200, response.text
-    assert keeper.value("equipment.get", id=out["id"])["state"] == "scrapped"
+    assert keeper.value("equipment.get", id=lent_equipment["id"])["state"] == "scrapped"
 
 
 def test_to_anyone_who_has_no_role_of_the_module_it_is_not_there(url: str) -> None:
@@ -167,11 +172,13 @@ def test_to_anyone_who_has_no_role_of_the_module_it_is_not_there(url: str) -> No
 def test_the_descriptions_know_the_module(url: str) -> None:
     keeper = person(url, "bob")
 
-    known = {command["id"]: command["needs_approval"] for command in keeper.get("/api/commands")["commands"]}
+    approval_by_command = {
+        command["id"]: command["needs_approval"] for command in keeper.get("/api/commands")["commands"]
+    }
     model = next(model for model in keeper.get("/api/meta")["models"] if model["name"] == "equipment")
 
-    assert known["equipment.scrap"]
-    assert not known["equipment.lend"]
+    assert approval_by_command["equipment.scrap"]
+    assert not approval_by_command["equipment.lend"]
     assert [field["name"] for field in model["fields"]] == ["title", "serial", "state", "borrower", "contact", "due"]
     assert "/api/equipment/lend" in keeper.get("/api/openapi.json")["paths"]
 
@@ -196,9 +203,9 @@ def test_a_wrong_declaration_ends_the_start_with_its_place_and_remedy(tmp_path: 
     assert "countersign_equipment/__init__.py: equipment.contact: the label 'Person' must be" in result.stderr
     assert "Traceback" not in result.stderr
     page = (docs.ROOT / "docs/how-to/write-a-module.md").read_text()
-    shown = re.findall(r"(?:Why:   …|Next:  )(.+)", page)
-    assert len(shown) == 2
-    assert [line for line in shown if line not in result.stderr] == []
+    advice = re.findall(r"(?:Why:   …|Next:  )(.+)", page)
+    assert len(advice) == 2
+    assert [line for line in advice if line not in result.stderr] == []
 
 
 def test_the_example_has_a_test_of_its_own_which_passes(site: Path) -> None:

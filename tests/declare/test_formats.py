@@ -45,16 +45,16 @@ UNFITTING: list[tuple[Format, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "written", "stored"), FITTING)
-def test_a_valid_value_is_stored_in_one_form(name: Format, written: str, stored: str) -> None:
-    assert Text(format=name).read(written) == stored
-    assert Text(format=name).read(stored) == stored
+@pytest.mark.parametrize(("name", "text", "stored_text"), FITTING)
+def test_a_valid_value_is_stored_in_one_form(name: Format, text: str, stored_text: str) -> None:
+    assert Text(format=name).read(text) == stored_text
+    assert Text(format=name).read(stored_text) == stored_text
 
 
-@pytest.mark.parametrize(("name", "written"), UNFITTING)
-def test_an_invalid_value_is_refused(name: Format, written: str) -> None:
+@pytest.mark.parametrize(("name", "text"), UNFITTING)
+def test_an_invalid_value_is_refused(name: Format, text: str) -> None:
     with pytest.raises(BadValue, match=r"must (not )?be"):
-        Text(format=name).read(written)
+        Text(format=name).read(text)
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.text(max_size=60))
@@ -65,10 +65,10 @@ def test_any_text_is_refused_or_has_one_form_that_stays(name: Format, text: str)
 def stays(name: Format, text: str) -> None:
     """The normal form of a text stays the same when it is normalised again."""
     try:
-        stored = FORMATS[name](text)
+        stored_text = FORMATS[name](text)
     except BadValue:
         return
-    assert FORMATS[name](stored) == stored
+    assert FORMATS[name](stored_text) == stored_text
 
 
 @given(st.text(alphabet="aB.-1\u0130\u0307\u0308\u212a\u00df\u1e9e\ua7b0@:[]/", max_size=20))
@@ -94,10 +94,10 @@ def test_every_character_of_a_reference_has_one_form_that_stays() -> None:
 @given(st.text(alphabet="javscript:JAVSCRIPT \t\n/%0a&#;", max_size=40))
 def test_a_web_address_has_the_scheme_https_or_http(text: str) -> None:
     try:
-        stored = FORMATS["url"](text)
+        stored_text = FORMATS["url"](text)
     except BadValue:
         return
-    assert stored.startswith(("https://", "http://"))
+    assert stored_text.startswith(("https://", "http://"))
 
 
 def test_the_countries_are_those_of_the_standard() -> None:
@@ -106,12 +106,12 @@ def test_the_countries_are_those_of_the_standard() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "code"),
+    ("country_name", "code"),
     [("Deutschland", "DE"), ("germany", "DE"), (" Vereinigtes  KÖNIGREICH", "GB"), ("UK", "GB"), ("USA", "US")],
 )
-def test_a_country_that_is_named_is_refused_with_its_code(written: str, code: str) -> None:
+def test_a_country_that_is_named_is_refused_with_its_code(country_name: str, code: str) -> None:
     with pytest.raises(BadValue, match=f"two-letter code as in ISO 3166-1: write {code}$"):
-        Text(format="country", max_length=2).read(written)
+        Text(format="country", max_length=2).read(country_name)
 
 
 def test_another_text_for_a_country_is_refused_with_an_example_and_where_to_look() -> None:
@@ -120,7 +120,7 @@ def test_another_text_for_a_country_is_refused_with_an_example_and_where_to_look
 
 
 def test_every_named_country_has_one_code_that_there_is() -> None:
-    names = [name.casefold() for known in COUNTRY_NAMES.values() for name in known.split(", ")]
+    names = [name.casefold() for country_list in COUNTRY_NAMES.values() for name in country_list.split(", ")]
     assert set(COUNTRY_NAMES) <= COUNTRIES
     assert len(names) == len(set(names))
 

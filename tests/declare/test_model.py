@@ -36,7 +36,7 @@ def test_the_file_of_the_class_is_known() -> None:
     assert BED.source == __file__
 
 
-def test_a_record_is_shown_by_its_first_text_or_else_its_id() -> None:
+def test_a_record_is_shown_by_its_first_text_or_its_id() -> None:
     assert BED.shown_as == "title"
     assert model("Bed", {"notes": LongText()}).declared.shown_as == "id"
 
@@ -81,10 +81,10 @@ def test_the_action_between_two_states_is_found() -> None:
     workflow = BED.workflow
     assert workflow is not None
 
-    found = workflow.between("grown", "bare")
+    move_found = workflow.between("grown", "bare")
 
-    assert found is not None
-    assert found.name == "clear_out"
+    assert move_found is not None
+    assert move_found.name == "clear_out"
     assert workflow.between("bare", "grown") is None
 
 
@@ -101,7 +101,7 @@ def test_computed_and_total_fields_are_readonly_and_unique_fields_are_indexed() 
     assert [fields["a"].index, fields["e"].index] == [False, True]
 
 
-def test_labels_that_tell_who_somebody_is_are_linked_unless_the_field_says_otherwise() -> None:
+def test_labels_that_identify_people_are_linked_unless_the_field_declares_otherwise() -> None:
     assert Text(personal="EMAIL").linked
     assert not Text(personal="STREET").linked
     assert not Text(personal="EMAIL", linked=False).linked

@@ -25,7 +25,7 @@ def test_a_choice_is_a_word_or_an_option_with_labels() -> None:
     ]
 
 
-def test_states_get_a_tone_by_position_and_word() -> None:
+def test_states_get_a_tone_by_position_and_name() -> None:
     assert tones(Select("new", "qualified", "proposed", "won", "lost")) == ["info", "cyan", "violet", "good", "bad"]
     assert tones(Select("draft", "a", "waiting", "b", "c", "d", "paid")) == [
         *("grey", "info", "warn", "cyan", "violet", "grey", "good")
@@ -54,9 +54,9 @@ def test_an_action_is_reversible_if_one_leads_back_and_nothing_is_emptied() -> N
     workflow = Door.declared.workflow
     assert workflow is not None
 
-    found = {name: workflow.is_reversible(move) for name, move in workflow.moves.items()}
+    reversible_by_move = {name: workflow.is_reversible(move) for name, move in workflow.moves.items()}
 
-    assert found == {"close": True, "open_again": True, "lock": True, "unlock": False}
+    assert reversible_by_move == {"close": True, "open_again": True, "lock": True, "unlock": False}
 
 
 def test_the_verb_is_the_label_unless_one_is_declared() -> None:
@@ -69,9 +69,14 @@ def test_the_verb_is_the_label_unless_one_is_declared() -> None:
 
 
 def test_the_title_is_the_field_that_represents_a_record() -> None:
-    said = model("P", {"title": Text(), "code": Text()}, shown_as="code").declared
+    declaration = model("P", {"title": Text(), "code": Text()}, shown_as="code").declared
 
-    assert (said.title_field, said.subtitle_fields, said.icon, said.group) == ("code", (), "", "")
+    assert (declaration.title_field, declaration.subtitle_fields, declaration.icon, declaration.group) == (
+        "code",
+        (),
+        "",
+        "",
+    )
 
 
 def test_every_shipped_model_has_an_icon_and_german_words() -> None:

@@ -16,16 +16,18 @@ def test_models_are_found_with_their_module() -> None:
 
 
 def test_fields_that_refer_to_a_model_are_known_with_their_models() -> None:
-    found = {(referrer.model.name, referrer.ref.name) for referrer in SHIPPED.referrers["party"]}
+    referrers = {(referrer.model.name, referrer.ref.name) for referrer in SHIPPED.referrers["party"]}
 
-    assert found == {("address", "party"), ("lead", "party"), ("invoice", "party"), ("ticket", "party")}
+    assert referrers == {("address", "party"), ("lead", "party"), ("invoice", "party"), ("ticket", "party")}
     assert SHIPPED.referrers["activity"] == ()
 
 
 def test_a_model_may_refer_to_itself() -> None:
-    found = registry(model("Plant", {"title": Text(), "parent": Ref("plant")}))
+    plant_registry = registry(model("Plant", {"title": Text(), "parent": Ref("plant")}))
 
-    assert [(referrer.model.name, referrer.ref.name) for referrer in found.referrers["plant"]] == [("plant", "parent")]
+    assert [(referrer.model.name, referrer.ref.name) for referrer in plant_registry.referrers["plant"]] == [
+        ("plant", "parent")
+    ]
 
 
 def test_totals_are_known_by_what_counts_into_them() -> None:
@@ -37,9 +39,9 @@ def test_totals_are_known_by_what_counts_into_them() -> None:
 
 
 def test_labels_are_those_of_all_personal_fields_and_the_one_for_literal_text() -> None:
-    found = registry(model("Plant", {"title": Text(personal="PLANT"), "price_minor": Money()}))
+    plant_registry = registry(model("Plant", {"title": Text(personal="PLANT"), "price_minor": Money()}))
 
-    assert found.labels == {"PLANT", "LITERAL"}
+    assert plant_registry.labels == {"PLANT", "LITERAL"}
 
 
 def test_several_modules_may_grant_to_one_role() -> None:
@@ -47,6 +49,6 @@ def test_several_modules_may_grant_to_one_role() -> None:
     plants = Module("plants", version="1", models=(model("Plant", {"a": Text()}),), roles=grants[:1])
     beds = Module("beds", version="1", models=(model("Bed", {"a": Text()}),), roles=grants[1:])
 
-    found = Registry([BASE, plants, beds])
+    merged_registry = Registry([BASE, plants, beds])
 
-    assert [grant.model for role in found.roles["gardener"] for grant in role.grants] == ["plant", "bed"]
+    assert [grant.model for role in merged_registry.roles["gardener"] for grant in role.grants] == ["plant", "bed"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.declare import Bool, Decimal, DeclarationError, Grant, Moment, Money, Ref, Role, Select, Table, Text
-from countersign.declare.model import READ_COMMANDS
+from countersign.declare.model import TABLE_COMMANDS
 from countersign.declare.table import quoted, relation_names, relation_of
 from tests.declare.planting import model, registry
 from tests.scaling.measuring import growth
@@ -29,9 +29,9 @@ def test_columns_have_the_name_of_the_field_unless_another_is_declared() -> None
 
     assert (active.table_columns, store.table_columns) == (("activebool",), ("store_id",))
     assert line.table_columns == ("a", "b")
-    plain = Text()
-    plain.name = "title"
-    assert plain.table_columns == ("title",)
+    title_field = Text()
+    title_field.name = "title"
+    assert title_field.table_columns == ("title",)
 
 
 def test_a_model_with_a_table_has_the_reading_commands_and_kinds_for_reading_alone() -> None:
@@ -40,10 +40,10 @@ def test_a_model_with_a_table_has_the_reading_commands_and_kinds_for_reading_alo
         {"title": Text(), "seen": Moment(zone="Europe/Vienna"), "height": Decimal(), "price_minor": Money(scale=3)},
         table=Table("public.plant", key="id", fingerprint="0a", rows_about=12),
     )
-    found = registry(plant, roles=(Role("gardener", Grant(model="plant", masked="*")),)).models["plant"]
+    model_found = registry(plant, roles=(Role("gardener", Grant(model="plant", masked="*")),)).models["plant"]
 
-    assert found.commands == READ_COMMANDS
-    assert found.table == Table("public.plant", key="id", fingerprint="0a", rows_about=12)
+    assert model_found.commands == TABLE_COMMANDS
+    assert model_found.table == Table("public.plant", key="id", fingerprint="0a", rows_about=12)
 
 
 def test_the_values_of_a_column_give_the_options_of_a_select() -> None:

@@ -25,15 +25,15 @@ needs_helm = pytest.mark.skipif(HELM is None, reason="helm is not on this machin
 
 
 def template(**values: str) -> subprocess.CompletedProcess[str]:
-    settings = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+    settings = [argument for name, value in values.items() for argument in ("--set", f"{name}={value}")]
     line = [HELM or "helm", "template", "shop", str(CHART), "--kube-version", "1.29.0", *settings]
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
 
 
 def render_chart(**values: str) -> list[dict[str, Any]]:
-    done = template(**values)
-    assert done.returncode == 0, done.stderr
-    return [document for document in yaml.safe_load_all(done.stdout) if document]
+    process = template(**values)
+    assert process.returncode == 0, process.stderr
+    return [document for document in yaml.safe_load_all(process.stdout) if document]
 
 
 def pods(objects: list[dict[str, Any]]) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def test_no_pod_has_a_right_it_does_not_need_and_each_service_finds_its_pods(val
 @needs_helm
 @pytest.mark.parametrize("left_out", ["masterKey.secret", "blobs.url", "counters.url"])
 def test_settings_that_several_pods_need_are_required(left_out: str) -> None:
-    refused = template(**{name: value for name, value in SEVERAL.items() if name != left_out})
+    refused_chart = template(**{name: value for name, value in SEVERAL.items() if name != left_out})
 
-    assert refused.returncode != 0
-    assert left_out.split(".")[0] in refused.stderr
+    assert refused_chart.returncode != 0
+    assert left_out.split(".")[0] in refused_chart.stderr
 
 
 @needs_helm
@@ -105,14 +105,14 @@ def test_an_address_that_sign_in_would_refuse_is_refused(value: str) -> None:
 
 @needs_helm
 def test_an_ingress_with_untrusted_forwarded_addresses_is_refused() -> None:
-    refused = template(**{"ingress.enabled": "true"})
+    refused_chart = template(**{"ingress.enabled": "true"})
     hosts = {
         document["spec"]["rules"][0]["host"]
         for document in render_chart(**{"ingress.enabled": "true", "trustedProxies": "10.0.0.7"})
         if document["kind"] == "Ingress"
     }
 
-    assert "trustedProxies" in refused.stderr
+    assert "trustedProxies" in refused_chart.stderr
     assert hosts == {"store.example.com", "records.example.com"}
 
 
@@ -147,8 +147,8 @@ def test_of_one_pod_the_backup_reads_its_volume_on_its_node() -> None:
     assert volumes(backup)["/backups"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
     assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
     (near,) = backup["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    wanted = near["labelSelector"]["matchLabels"].items()
-    assert wanted <= single["spec"]["template"]["metadata"]["labels"].items()
+    matched_labels = near["labelSelector"]["matchLabels"].items()
+    assert matched_labels <= single["spec"]["template"]["metadata"]["labels"].items()
 
 
 @needs_helm

@@ -33,9 +33,9 @@ def compose() -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: str(path.relative_to(DEPLOY)))
 def test_every_setting_that_is_named_exists(path: Path) -> None:
-    known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | NOT_SETTINGS
+    known_variables = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | NOT_SETTINGS
 
-    assert set(re.findall(r"\bCOUNTERSIGN_[A-Z0-9_]*[A-Z0-9]\b", path.read_text())) <= known
+    assert set(re.findall(r"\bCOUNTERSIGN_[A-Z0-9_]*[A-Z0-9]\b", path.read_text())) <= known_variables
 
 
 def test_the_ports_are_those_that_serve_listens_on() -> None:
@@ -128,8 +128,8 @@ def secrets(tmp_path: Path) -> ComposeCopy:
     """A folder after the first run."""
     shutil.copy(COMPOSE / "secrets.sh", tmp_path)
     compose_copy = ComposeCopy(tmp_path)
-    first = compose_copy.run_again()
-    assert first.returncode == 0, first.stderr
+    first_run = compose_copy.run_again()
+    assert first_run.returncode == 0, first_run.stderr
     return compose_copy
 
 
@@ -144,17 +144,20 @@ def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(
     assert {path.stat().st_mode & 0o077 for path in (secrets.folder / "secrets").iterdir()} == {0}
 
 
-def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_added(secrets: ComposeCopy) -> None:
-    before = secrets.contents()
+def test_secrets_are_never_replaced_and_secrets_of_a_newer_version_are_added(secrets: ComposeCopy) -> None:
+    contents_before = secrets.contents()
     unchanged = secrets.run_again()
     for name in ("counters.env", "backup.env"):
         (secrets.folder / "secrets" / name).unlink()
-    added = secrets.run_again()
+    second_run = secrets.run_again()
 
-    after = secrets.contents()
-    assert (unchanged.returncode, added.returncode) == (1, 0)
-    assert set(after) == set(before)
-    assert {name for name in before if before[name] != after[name]} == {"counters.env", "backup.env"}
+    contents_after = secrets.contents()
+    assert (unchanged.returncode, second_run.returncode) == (1, 0)
+    assert set(contents_after) == set(contents_before)
+    assert {name for name in contents_before if contents_before[name] != contents_after[name]} == {
+        "counters.env",
+        "backup.env",
+    }
 
 
 def test_the_counters_ask_for_the_password_that_the_nodes_have(
@@ -167,15 +170,15 @@ def test_the_counters_ask_for_the_password_that_the_nodes_have(
     monkeypatch.setenv("REDISCLI_AUTH", secrets.environment("counters")["REDISCLI_AUTH"])
     url = load(secrets.environment("store-1"), data=str(secrets.folder)).counters_url
 
-    def said(*commands: str) -> bytes:
+    def valkey_answer(*commands: str) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall("".join(f"{command}\r\n" for command in commands).encode())
             connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(4096), b""))
 
     with run_until_ready([shell, option, script], is_ready=lambda: answers(port), log=secrets.folder / "log"):
-        assert said("PING").startswith(b"-NOAUTH")
-        assert said(f"AUTH {urlsplit(url).password}", "PING") == b"+OK\r\n+PONG\r\n"
+        assert valkey_answer("PING").startswith(b"-NOAUTH")
+        assert valkey_answer(f"AUTH {urlsplit(url).password}", "PING") == b"+OK\r\n+PONG\r\n"
 
 
 CHECKS = {

@@ -74,9 +74,9 @@ def test_the_guide_gives_every_unit_the_secrets() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_unit_names_no_file_that_nothing_installs(name: str) -> None:
-    named = re.findall(r"(?:file:|=)(/opt/countersign/[^\s]*)", (UNITS / name).read_text())
+    named_paths = re.findall(r"(?:file:|=)(/opt/countersign/[^\s]*)", (UNITS / name).read_text())
 
-    assert set(named) == {PROGRAM}
+    assert set(named_paths) == {PROGRAM}
 
 
 @analyzed
@@ -90,18 +90,18 @@ def test_a_service_is_hardly_exposed(name: str, tmp_path: Path) -> None:
 
 
 def test_all_are_held_as_tightly() -> None:
-    server, *others = (rights(UNITS / name) for name in NAMES)
+    server, *other_rights = (rights(UNITS / name) for name in NAMES)
 
-    assert others == [server] * len(others)
+    assert other_rights == [server] * len(other_rights)
     assert "NoNewPrivileges" in server
 
 
 def rights(unit: Path) -> dict[str, list[str]]:
     """The sandboxing settings of a unit, by key."""
     section = unit.read_text().partition("[Service]")[2].partition("[Install]")[0]
-    found: dict[str, list[str]] = {}
+    rights_by_key: dict[str, list[str]] = {}
     for line in section.splitlines():
         key, is_setting, value = line.partition("=")
         if is_setting and not line.startswith("#") and key not in NOT_ABOUT_RIGHTS:
-            found.setdefault(key, []).append(value)
-    return found
+            rights_by_key.setdefault(key, []).append(value)
+    return rights_by_key

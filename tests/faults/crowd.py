@@ -35,9 +35,9 @@ def errand_of(place: FilledDirectory) -> Callable[[ErrandClient, int], Awaitable
     """The errand for the service at this place."""
     if place.service == "distribution":
         tokens = Tokens(*place.tokens)
-        return lambda hand, number: store_errand.publish_and_sell(hand, tokens, number)
+        return lambda client, number: store_errand.publish_and_sell(client, tokens, number)
     desk = RecordsClients(*place.tokens)
-    return lambda hand, number: office_errand.write_and_decide(hand, desk, number)
+    return lambda client, number: office_errand.write_and_decide(client, desk, number)
 
 
 class ClientPool:
@@ -71,8 +71,8 @@ class ClientPool:
         self.about.ledgers[number] = StepLedger()
         try:
             await self._errand(ErrandClient(self._say, self.about.ledgers[number]), number)
-        except WriteRefused as turned:
-            return turned
+        except WriteRefused as refusal:
+            return refusal
         return None
 
     async def run_errand(self, number: int) -> None:

@@ -174,8 +174,8 @@ class WriterLoad:
     async def _artifact(self, name: str) -> None:
         content = f"{name} ".encode() * 3000
         announcement = {"filename": name, "size": len(content)}
-        announced = await self._post("/api/v1/products/drill/releases/1.0.0/artifacts", announcement)
-        path = str(announced["upload_url"]).removeprefix(self.running.url)
+        announced_file = await self._post("/api/v1/products/drill/releases/1.0.0/artifacts", announcement)
+        path = str(announced_file["upload_url"]).removeprefix(self.running.url)
         answer = await wire.call(self.running.port, "PUT", path, body=content)
         assert answer.status == 201, answer
         self.files[name] = json.loads(answer.body)["id"], hashlib.sha256(content).hexdigest()
@@ -184,9 +184,9 @@ class WriterLoad:
         body = json.dumps(value).encode()
         answer = await wire.call(self.running.port, "POST", path, token=self.publisher, body=body)
         assert answer.status in (200, 201), answer
-        made = json.loads(answer.body)
-        assert isinstance(made, dict)
-        return made
+        answer_body = json.loads(answer.body)
+        assert isinstance(answer_body, dict)
+        return answer_body
 
 
 async def sign_in(port: int) -> str:
@@ -202,7 +202,7 @@ async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
     return (await wire.call(port, "POST" if body else "GET", path, token=token, body=body)).status
 
 
-async def backed_up(
+async def back_up_under_load(
     place: DataDirectory, running: Running, pause_s: float, *options: str | Path
 ) -> tuple[WriterLoad, dict[str, object]]:
     """Make a backup while writers write, let them write a little longer, and return the load and the output of the
@@ -224,9 +224,9 @@ async def backed_up(
     return load, output
 
 
-def lost(load: WriterLoad, place: DataDirectory, before: str) -> list[str]:
+def missing_writes(load: WriterLoad, place: DataDirectory, time_before: str) -> list[str]:
     """What was acknowledged before this time but is missing in the restored place."""
-    moment = time_of(before)
+    moment = time_of(time_before)
     return [
         name
         for kind, names in load.acknowledged.items()

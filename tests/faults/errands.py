@@ -69,7 +69,7 @@ class StepLedger:
     heard: dict[str, TimedResponse] = field(default_factory=dict[str, TimedResponse])
     held: int = 0
     found_unheard: int = 0
-    note: Callable[[str, TimedResponse | None], None] = lambda step, heard: None
+    note: Callable[[str, TimedResponse | None], None] = lambda step, response: None
 
     def begin(self, step: str) -> None:
         """Record that the step's request is about to be sent."""
@@ -78,16 +78,16 @@ class StepLedger:
 
     def hear(self, step: str, status: int, text: str) -> TimedResponse:
         """Record the answer to the step."""
-        heard = self.heard[step] = TimedResponse(status, text, time.monotonic())
-        self.note(step, heard)
-        return heard
+        response = self.heard[step] = TimedResponse(status, text, time.monotonic())
+        self.note(step, response)
+        return response
 
     def doubt(self, since_s: float) -> int:
         """Forget the answers that came after this time, and return their count."""
-        late = [step for step, heard in self.heard.items() if heard.at_s >= since_s]
-        for step in late:
+        late_steps = [step for step, response in self.heard.items() if response.at_s >= since_s]
+        for step in late_steps:
             del self.heard[step]
-        return len(late)
+        return len(late_steps)
 
 
 @dataclass
@@ -106,23 +106,23 @@ class ErrandClient:
         Raises:
             WriteLost: it was acknowledged, and is missing. WriteRefused: the service could not write.
         """
-        first = self.ledger.heard.get(name)
-        if first is not None:
+        first_response = self.ledger.heard.get(name)
+        if first_response is not None:
             if until not in self.ledger.begun:
-                await self._hold(name, request, find, first)
-            return first.value
+                await self._hold(name, request, find, first_response)
+            return first_response.value
         is_in_doubt = name in self.ledger.begun
         self.ledger.begin(name)
         while True:
             if is_in_doubt and find is not None:
-                found = await self._look(find, None)
-                if found is not None:
+                effect = await self._look(find, None)
+                if effect is not None:
                     self.ledger.found_unheard += 1
-                    return self.ledger.hear(name, 200, json.dumps(found)).value
+                    return self.ledger.hear(name, 200, json.dumps(effect)).value
             try:
                 answer = await self._try(request)
-            except WriteRefused as turned:
-                turned.step = name
+            except WriteRefused as refusal:
+                refusal.step = name
                 raise
             if answer is not None:
                 assert 200 <= answer.status < 300, (name, answer)
@@ -151,16 +151,24 @@ class ErrandClient:
         await self.rest()
         return None
 
-    async def _look(self, find: Find, first: Any) -> Any:
-        return await find(first)
+    async def _look(self, find: Find, first_value: Any) -> Any:
+        return await find(first_value)
 
-    async def _hold(self, name: str, request: Request, find: Find | None, first: TimedResponse) -> None:
+    async def _hold(self, name: str, request: Request, find: Find | None, first_response: TimedResponse) -> None:
         if find is not None:
-            if await self._look(find, first.value) is None:
-                raise WriteLost(f"{name} is not there, though it was answered {first.status}: {first.text[:200]}")
+            if await self._look(find, first_response.value) is None:
+                raise WriteLost(
+                    f"{name} is not there, though it was answered {first_response.status}: {first_response.text[:200]}"
+                )
         elif request.key:
-            again = await self.ask(request)
-            if (again.status, again.body.decode()) != (first.status, first.text):
-                raise WriteLost(f"{name} was answered {first.status} {first.text[:200]}, and now {again}")
-            assert "idempotency-replayed" in again.headers, name
+            repeated_response = await self.ask(request)
+            if (repeated_response.status, repeated_response.body.decode()) != (
+                first_response.status,
+                first_response.text,
+            ):
+                raise WriteLost(
+                    f"{name} was answered {first_response.status} {first_response.text[:200]}, "
+                    f"and now {repeated_response}"
+                )
+            assert "idempotency-replayed" in repeated_response.headers, name
         self.ledger.held += 1

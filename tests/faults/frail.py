@@ -53,15 +53,15 @@ class FaultyDiskWorker:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def live(self, about: ErrandRun, mode: int = 0, at: int = 0) -> ProcessExit:
+    def live(self, errand_run: ErrandRun, mode: int = 0, at: int = 0) -> ProcessExit:
         """Run the remaining errands on a disk that fails in this mode, and record the answers in the ledgers."""
         known_steps = {
-            number: {"begun": list(each.begun), "heard": each.heard} for number, each in about.ledgers.items()
+            number: {"begun": list(each.begun), "heard": each.heard} for number, each in errand_run.ledgers.items()
         }
         order = {
-            "service": about.service,
-            "data": str(about.data),
-            "tokens": about.tokens,
+            "service": errand_run.service,
+            "data": str(errand_run.data),
+            "tokens": errand_run.tokens,
             "errands": known_steps,
             "mode": mode,
             "at": at,
@@ -71,7 +71,7 @@ class FaultyDiskWorker:
         self._process.stdin.flush()
         life = ProcessExit()
         while life.ended is None:
-            self._take(self._line(), about, life)
+            self._take(self._line(), errand_run, life)
         return life
 
     def _line(self) -> dict[str, Any]:
@@ -79,12 +79,12 @@ class FaultyDiskWorker:
         line = self._process.stdout.readline()
         if not line.endswith("\n"):
             raise RuntimeError("the process that forks is gone")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        members: dict[str, Any] = json.loads(line)
+        return members
 
-    def _take(self, line: dict[str, Any], about: ErrandRun, life: ProcessExit) -> None:
+    def _take(self, line: dict[str, Any], errand_run: ErrandRun, life: ProcessExit) -> None:
         if "errand" in line:
-            ledger, step = about.ledgers[line["errand"]], line["step"]
+            ledger, step = errand_run.ledgers[line["errand"]], line["step"]
             ledger.begun.add(step)
             if line["heard"] is not None:
                 ledger.heard[step] = TimedResponse(*line["heard"])

@@ -60,7 +60,7 @@ def settings(data: str, database_url: str = "") -> Settings:
     )
 
 
-def inside(client: httpx.AsyncClient) -> Say:
+def in_process_client(client: httpx.AsyncClient) -> Say:
     """Requests to an application in this process."""
 
     async def send(request: Request) -> WireResponse:
@@ -77,10 +77,12 @@ def inside(client: httpx.AsyncClient) -> Say:
 
 def ledger_of(number: int, steps: dict[str, Any]) -> StepLedger:
     """The ledger of an errand, which prints every step from now on."""
-    ledger = StepLedger(set(steps["begun"]), {step: TimedResponse(*heard) for step, heard in steps["heard"].items()})
+    ledger = StepLedger(
+        set(steps["begun"]), {step: TimedResponse(*heard_fields) for step, heard_fields in steps["heard"].items()}
+    )
 
-    def note(step: str, heard: TimedResponse | None) -> None:
-        say(errand=number, step=step, heard=heard)
+    def note(step: str, response: TimedResponse | None) -> None:
+        say(errand=number, step=step, heard=response)
 
     ledger.note = note
     return ledger
@@ -88,17 +90,17 @@ def ledger_of(number: int, steps: dict[str, Any]) -> StepLedger:
 
 async def work(order: dict[str, Any]) -> int:
     """Open the service, make the disk fail, run all errands at once, and return an exit code."""
-    wanted = settings(order["data"])
+    worker_settings = settings(order["data"])
     if order["service"] == "distribution":
         tokens = Tokens(*order["tokens"])
-        async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as store:
+        async with distribution.open_store(worker_settings, ROOT_URL, is_loopback=True) as store:
             return await errands(
-                distribution.create(store), order, lambda hand, n: store_errand.publish_and_sell(hand, tokens, n)
+                distribution.create(store), order, lambda client, n: store_errand.publish_and_sell(client, tokens, n)
             )
     desk = RecordsClients(*order["tokens"])
-    async with records.opened(wanted, ROOT_URL, is_loopback=True) as service:
+    async with records.opened(worker_settings, ROOT_URL, is_loopback=True) as service:
         return await errands(
-            records.create(service), order, lambda hand, n: office_errand.write_and_decide(hand, desk, n)
+            records.create(service), order, lambda client, n: office_errand.write_and_decide(client, desk, n)
         )
 
 
@@ -106,18 +108,21 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
     """Run all errands at once, each until the first refused write."""
     frail = ctypes.CDLL(None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ROOT_URL) as client:
-        hands = {
-            int(number): ErrandClient(inside(client), ledger_of(int(number), steps))
+        clients = {
+            int(number): ErrandClient(in_process_client(client), ledger_of(int(number), steps))
             for number, steps in order["errands"].items()
         }
         frail.frail_arm(order["mode"], ctypes.c_long(order["at"]))
         results = await asyncio.gather(
-            *(errand(hand, number) for number, hand in hands.items()), return_exceptions=True
+            *(errand(client, number) for number, client in clients.items()), return_exceptions=True
         )
-        unheard = sum(hand.ledger.found_unheard for hand in hands.values())
+        unheard = sum(client.ledger.found_unheard for client in clients.values())
         say(changes=frail.frail_changes(), syncs=frail.frail_syncs(), found_unheard=unheard)
-        if turned := [result.step for result in results if isinstance(result, WriteRefused)]:
-            say(turned=turned, still_writes=await still_writes(ErrandClient(inside(client), StepLedger()), errand))
+        if refused_steps := [result.step for result in results if isinstance(result, WriteRefused)]:
+            say(
+                turned=refused_steps,
+                still_writes=await still_writes(ErrandClient(in_process_client(client), StepLedger()), errand),
+            )
     return outcome(results)
 
 
@@ -129,12 +134,12 @@ def outcome(results: Sequence[BaseException | None]) -> int:
     return TURNED if any(results) else DONE
 
 
-async def still_writes(hand: ErrandClient, errand: Errand) -> bool:
+async def still_writes(client: ErrandClient, errand: Errand) -> bool:
     """Whether another errand can still begin."""
     try:
-        await errand(hand, ONE_MORE)
+        await errand(client, ONE_MORE)
     except WriteRefused:
-        return bool(hand.ledger.heard)
+        return bool(client.ledger.heard)
     return True
 
 

@@ -38,11 +38,11 @@ class StoreKiller:
             self.restarts_s.append(time.monotonic() - began_s)
             return
 
-    async def strike(self, before: Callable[[], None]) -> None:
-        """Wait for a random time, call `before` shortly before the end, kill the store and start it again."""
+    async def strike(self, before_strike: Callable[[], None]) -> None:
+        """Wait for a random time, call `before_strike` shortly before the end, kill the store and start it again."""
         lead_s = self.rng.uniform(*LEAD_S)
         await asyncio.sleep(self.rng.uniform(*WITHIN_S) - lead_s)
-        before()
+        before_strike()
         await asyncio.sleep(lead_s)
         self.lives.require_alive()
         self.lives.kill()

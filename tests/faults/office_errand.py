@@ -21,13 +21,13 @@ class RecordsClients(NamedTuple):
     agent: str
 
 
-async def write_and_decide(hand: ErrandClient, desk: RecordsClients, number: int) -> None:
+async def write_and_decide(client: ErrandClient, desk: RecordsClients, number: int) -> None:
     """Run all steps, and check the answers of earlier steps again.
 
     Raises:
         WriteLost, WriteDoubled, WriteRefused: see ErrandClient.step.
     """
-    await _RecordsErrand(hand, desk, number).run()
+    await _RecordsErrand(client, desk, number).run()
 
 
 async def require_intact(service: RecordsService) -> None:
@@ -57,33 +57,35 @@ async def require_audited_once(service: RecordsService, ledger: StepLedger) -> N
     Raises:
         WriteDoubled, WriteLost: it is not.
     """
-    heard = {step: each.value for step, each in ledger.heard.items()}
-    lead, activity = heard["create"]["value"]["id"], heard["activity"]["value"]["id"]
+    heard_values = {step: each.value for step, each in ledger.heard.items()}
+    lead, activity = heard_values["create"]["value"]["id"], heard_values["activity"]["value"]["id"]
     expected = {
         lead: {"lead.create": 1, "lead.update": 2, "lead.qualify": 1, "lead.delete": 1},
         activity: {"activity.create": 1, "activity.delete": 1},
-        heard["propose"]["plan_id"]: {"plan.propose": 1, "plan.approve": 1, "plan.executed": 1},
-        heard["refused"]["plan_id"]: {"plan.propose": 1, "plan.rejected": 1},
+        heard_values["propose"]["plan_id"]: {"plan.propose": 1, "plan.approve": 1, "plan.executed": 1},
+        heard_values["refused"]["plan_id"]: {"plan.propose": 1, "plan.rejected": 1},
     }
     for record_id, due in expected.items():
-        found = {row[0]: row[1] for row in await service.records.database.fetch(AUDITED, record_id)}
-        if found != due:
-            raise (WriteDoubled if sum(found.values()) > sum(due.values()) else WriteLost)(
-                f"{record_id}: {found}, not {due}"
+        audited = {row[0]: row[1] for row in await service.records.database.fetch(AUDITED, record_id)}
+        if audited != due:
+            raise (WriteDoubled if sum(audited.values()) > sum(due.values()) else WriteLost)(
+                f"{record_id}: {audited}, not {due}"
             )
 
 
 class _RecordsErrand:
-    def __init__(self, hand: ErrandClient, desk: RecordsClients, number: int) -> None:
-        self._hand = hand
+    def __init__(self, client: ErrandClient, desk: RecordsClients, number: int) -> None:
+        self._hand = client
         self._desk = desk
         self._name = f"errand {number}"
         self._number = number
 
     async def run(self) -> None:
         """Create, change, move, propose, approve, reject, import, delete."""
-        made = {"title": self._name, "contact_email": f"errand{self._number}@mail.example"}
-        lead_id = (await self._write("create", "lead.create", made, self._titled(self._name), "delete"))["value"]["id"]
+        lead_values = {"title": self._name, "contact_email": f"errand{self._number}@mail.example"}
+        lead_id = (await self._write("create", "lead.create", lead_values, self._titled(self._name), "delete"))[
+            "value"
+        ]["id"]
         update = {"id": lead_id, "expected_revenue_minor": 1000 + self._number, "notes": f"of {self._name}"}
         updated = self._got(lead_id, expected_revenue_minor=1000 + self._number)
         await self._write("update", "lead.update", update, updated, "delete")
@@ -99,14 +101,14 @@ class _RecordsErrand:
         await self._token()
 
     async def _plans(self, lead_id: str) -> None:
-        beside = f"{self._name} beside"
+        second_title = f"{self._name} beside"
         steps = [
             {"command": "lead.update", "input": {"id": lead_id, "source": "fair"}},
-            {"command": "lead.create", "input": {"title": beside}},
+            {"command": "lead.create", "input": {"title": second_title}},
         ]
         plan_id = await self._propose("propose", steps)
         await self._approve("approve", plan_id)
-        if await self._one("lead", title=beside) is None:
+        if await self._one("lead", title=second_title) is None:
             raise WriteLost(f"{self._name}: the plan is executed, and its lead is not there")
         doomed = [{"command": "lead.delete", "input": {"id": lead_id}}]
         refused_id = await self._propose("refused", doomed)
@@ -120,12 +122,12 @@ class _RecordsErrand:
         why = f"{self._name} {name}"
         body = {"steps": steps, "why": why}
 
-        async def proposed(first: Any) -> Any:
+        async def find_proposal(first_value: Any) -> Any:
             plan = await self._one("plan", why=why)
             return None if plan is None else {"plan_id": plan["id"]}
 
         request = self._request("plan.propose", body)._replace(token=self._desk.agent)
-        return str((await self._hand.step(name, request, proposed))["plan_id"])
+        return str((await self._hand.step(name, request, find_proposal))["plan_id"])
 
     async def _approve(self, name: str, plan_id: str) -> None:
         request = Request("POST", f"/api/approve/{plan_id}", self._desk.person, b"{}")
@@ -134,11 +136,11 @@ class _RecordsErrand:
     async def _token(self) -> None:
         body = json.dumps({"scopes": ["lead.*"], "label": self._name}).encode()
 
-        async def opens(first: Any) -> Any:
-            if first is None:
+        async def opens(first_value: Any) -> Any:
+            if first_value is None:
                 return None
-            answer = await self._hand.ask(Request("GET", "/api/commands", first["token"]))
-            return first if answer.status == 200 else None
+            answer = await self._hand.ask(Request("GET", "/api/commands", first_value["token"]))
+            return first_value if answer.status == 200 else None
 
         await self._hand.step("token", Request("POST", "/api/auth/agent-token", self._desk.person, body), opens)
 
@@ -153,51 +155,51 @@ class _RecordsErrand:
         conditions = [{"field": name, "op": "eq", "value": each} for name, each in equal.items()]
         answer = await self._hand.ask(self._request(f"{model}.list", {"filter": conditions, "limit": 2}))
         assert answer.status == 200, answer
-        found: list[dict[str, Any]] = json.loads(answer.body)["value"]
-        return found
+        records: list[dict[str, Any]] = json.loads(answer.body)["value"]
+        return records
 
     async def _one(self, model: str, **equal: object) -> dict[str, Any] | None:
-        found = await self._all(model, **equal)
-        if len(found) > 1:
-            raise WriteDoubled(f"{len(found)} of {model} {equal}")
-        return found[0] if found else None
+        records = await self._all(model, **equal)
+        if len(records) > 1:
+            raise WriteDoubled(f"{len(records)} of {model} {equal}")
+        return records[0] if records else None
 
     def _titled(self, title: str) -> Any:
-        async def find(first: Any) -> Any:
+        async def find(first_value: Any) -> Any:
             lead = await self._one("lead", title=title)
             return None if lead is None else {"value": lead}
 
         return find
 
     def _subject(self) -> Any:
-        async def find(first: Any) -> Any:
+        async def find(first_value: Any) -> Any:
             activity = await self._one("activity", subject=self._name)
             return None if activity is None else {"value": activity}
 
         return find
 
     def _got(self, lead_id: str, **equal: object) -> Any:
-        async def find(first: Any) -> Any:
+        async def find(first_value: Any) -> Any:
             lead = await self._one("lead", id=lead_id)
             return {"value": lead} if lead and all(lead[name] == each for name, each in equal.items()) else None
 
         return find
 
     def _gone(self, model: str, record_id: str) -> Any:
-        async def find(first: Any) -> Any:
+        async def find(first_value: Any) -> Any:
             return {"value": {"id": record_id}} if await self._one(model, id=record_id) is None else None
 
         return find
 
     def _decided(self, plan_id: str, state: str) -> Any:
-        async def find(first: Any) -> Any:
+        async def find(first_value: Any) -> Any:
             plan = await self._one("plan", id=plan_id)
             return {"value": plan} if plan is not None and plan["state"] == state else None
 
         return find
 
-    async def _imported(self, first: Any) -> Any:
-        found = [await self._one("lead", title=f"{self._name} row {row}") for row in range(ROWS)]
-        if len([record for record in found if record is not None]) not in (0, ROWS):
+    async def _imported(self, first_value: Any) -> Any:
+        rows_found = [await self._one("lead", title=f"{self._name} row {row}") for row in range(ROWS)]
+        if len([record for record in rows_found if record is not None]) not in (0, ROWS):
             raise WriteLost(f"{self._name}: half an import")
-        return None if found[0] is None else {"value": {"ids": [record["id"] for record in found if record]}}
+        return None if rows_found[0] is None else {"value": {"ids": [record["id"] for record in rows_found if record]}}

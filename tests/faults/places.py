@@ -39,15 +39,15 @@ def fill_directory(
 
 
 async def _store(data: Path, url: str, root_url: str) -> tuple[str, str]:
-    wanted = frail_worker.settings(str(data), url)
-    async with distribution.open_store(wanted, root_url, is_loopback=True) as store:
+    store_settings = frail_worker.settings(str(data), url)
+    async with distribution.open_store(store_settings, root_url, is_loopback=True) as store:
         return await store_errand.create_publisher_and_customer(store)
 
 
 async def _office(data: Path, url: str) -> tuple[str, str]:
-    wanted = office.settings(str(data), url)
-    tokens = await office.furnish(wanted)
-    async with records.opened(wanted, office.ROOT_URL, is_loopback=True) as service:
+    office_settings = office.settings(str(data), url)
+    tokens = await office.furnish(office_settings)
+    async with records.opened(office_settings, office.ROOT_URL, is_loopback=True) as service:
         return await office_errand.open_desk(service, tokens["alice"])
 
 
@@ -85,37 +85,37 @@ def copy_for_errands(place: FilledDirectory, data: Path, count: int) -> ErrandRu
     return ErrandRun(place.service, data, place.tokens, ledgers={number: StepLedger() for number in range(count)})
 
 
-def require_sound(about: ErrandRun) -> None:
+def require_sound(errand_run: ErrandRun) -> None:
     """The database is consistent.
 
     Raises:
         WriteLost: it is damaged.
     """
-    for path in about.data.glob("*.sqlite"):
+    for path in errand_run.data.glob("*.sqlite"):
         connection = apsw.Connection(str(path))
-        found = connection.pragma("integrity_check")
+        integrity = connection.pragma("integrity_check")
         connection.close()
-        if found != "ok":
-            raise WriteLost(f"{path.name}: {found}")
+        if integrity != "ok":
+            raise WriteLost(f"{path.name}: {integrity}")
 
 
-def require_once(about: ErrandRun) -> None:
+def require_once(errand_run: ErrandRun) -> None:
     """Every step of every errand, all of which are finished, has happened once.
 
     Raises:
         WriteDoubled, WriteLost: it has not.
     """
-    asyncio.run(_require_once(about))
+    asyncio.run(_require_once(errand_run))
 
 
-async def _require_once(about: ErrandRun) -> None:
-    wanted = frail_worker.settings(str(about.data), about.database_url)
-    if about.service == "distribution":
-        async with distribution.open_store(wanted, frail_worker.ROOT_URL, is_loopback=True) as store:
-            for number in about.ledgers:
+async def _require_once(errand_run: ErrandRun) -> None:
+    store_settings = frail_worker.settings(str(errand_run.data), errand_run.database_url)
+    if errand_run.service == "distribution":
+        async with distribution.open_store(store_settings, frail_worker.ROOT_URL, is_loopback=True) as store:
+            for number in errand_run.ledgers:
                 await store_errand.require_once(store, number)
         return
-    async with records.opened(wanted, office.ROOT_URL, is_loopback=True) as opened:
-        await office_errand.require_intact(opened)
-        for ledger in about.ledgers.values():
-            await office_errand.require_audited_once(opened, ledger)
+    async with records.opened(store_settings, office.ROOT_URL, is_loopback=True) as opened_records:
+        await office_errand.require_intact(opened_records)
+        for ledger in errand_run.ledgers.values():
+            await office_errand.require_audited_once(opened_records, ledger)

@@ -13,13 +13,13 @@ import pytest
 HERE = Path(__file__).parent
 
 
-def compiled(name: str, folder: Path) -> Path:
+def compile_library(name: str, folder: Path) -> Path:
     """The library of `name`.c, copied to the folder; the test is skipped when it cannot be compiled."""
-    return Path(shutil.copy(_made(name), folder))
+    return Path(shutil.copy(_compiled_library(name), folder))
 
 
 @cache
-def _made(name: str) -> Path:
+def _compiled_library(name: str) -> Path:
     """The library, compiled once for the test run."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if sys.platform != "linux" or compiler is None:

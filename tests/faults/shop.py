@@ -41,8 +41,8 @@ async def persons(store: Store, count: int) -> dict[str, str]:
     async with store.database.transaction() as transaction:
         for number in range(count):
             person = await people.add_person(transaction, f"person-{number}@example.com", None)
-            held = frozenset({"read:library", "read:products"})
-            tokens_by_owner[f"person:{person.id}"] = tokens.issue(store, person.id, tokens.FIRST_PARTY, held)
+            held_scopes = frozenset({"read:library", "read:products"})
+            tokens_by_owner[f"person:{person.id}"] = tokens.issue(store, person.id, tokens.FIRST_PARTY, held_scopes)
     return tokens_by_owner
 
 
@@ -67,13 +67,13 @@ async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int
         await codes.add_known(transaction, org_id, "promo", [product_id], [text], uses)
 
 
-async def standing(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
+async def code_state(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
     """The code's uses, the owners who redeemed it, and the owners entitled to the product."""
     reader = store.database
-    used = await reader.fetch_one("SELECT uses FROM code WHERE code_hash = $1", codes.digest(text))
+    uses_row = await reader.fetch_one("SELECT uses FROM code WHERE code_hash = $1", codes.digest(text))
     redeemed = await reader.fetch("SELECT owner FROM redemption WHERE code_hash = $1", codes.digest(text))
     entitled = await reader.fetch(
         "SELECT owner FROM entitlement WHERE product_id = $1 AND revoked_at IS NULL", product_id
     )
-    assert used is not None
-    return used[0], [row[0] for row in redeemed], [row[0] for row in entitled]
+    assert uses_row is not None
+    return uses_row[0], [row[0] for row in redeemed], [row[0] for row in entitled]

@@ -73,10 +73,10 @@ async def require_once(store: Store, number: int) -> None:
     """
     row = await store.database.fetch_one(COUNT_EFFECTS, f"errand-{number}", f"Errand {number} renamed")
     assert row is not None
-    found = tuple(int(value) for value in row)
-    if found != EXPECTED_COUNTS:
-        kind = WriteDoubled if any(has > due for has, due in zip(found, EXPECTED_COUNTS, strict=True)) else WriteLost
-        raise kind(f"errand {number} left {found} instead of {EXPECTED_COUNTS}")
+    counts = tuple(int(value) for value in row)
+    if counts != EXPECTED_COUNTS:
+        kind = WriteDoubled if any(has > due for has, due in zip(counts, EXPECTED_COUNTS, strict=True)) else WriteLost
+        raise kind(f"errand {number} left {counts} instead of {EXPECTED_COUNTS}")
 
 
 class _StoreErrand:
@@ -101,11 +101,11 @@ class _StoreErrand:
         await self._step_runner.step(
             "redeem", self._request("redeem", "POST", f"{API}/redeem", {"code": codes["codes"][0]})
         )
-        second = {"version": "2", "channel": "beta", "notes_only": True}
-        renamed = {**product_body, "title": f"Errand {self._number} renamed", "status": "public"}
+        second_release = {"version": "2", "channel": "beta", "notes_only": True}
+        renamed_product = {**product_body, "title": f"Errand {self._number} renamed", "status": "public"}
         operations = [
-            {"method": "PUT", "path": f"/products/{self._slug}", "body": renamed},
-            {"method": "POST", "path": f"/products/{self._slug}/releases", "body": second},
+            {"method": "PUT", "path": f"/products/{self._slug}", "body": renamed_product},
+            {"method": "POST", "path": f"/products/{self._slug}/releases", "body": second_release},
             {"method": "POST", "path": f"/products/{self._slug}/releases/2/publish"},
         ]
         await self._step_as_publisher("batch", "POST", f"{API}/batch", {"mode": "atomic", "operations": operations})
@@ -122,10 +122,10 @@ class _StoreErrand:
     async def _upload(self) -> None:
         raw = content(self._number)
         artifact_body = {"filename": "a.bin", "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-        announced = await self._step_as_publisher(
+        announced_file = await self._step_as_publisher(
             "announce", "POST", f"{self._product_path}/releases/1/artifacts", artifact_body
         )
-        address = urlsplit(announced["upload_url"]).path
+        address = urlsplit(announced_file["upload_url"]).path
         await self._step_runner.step("upload", Request("PUT", address, body=raw), self._uploaded)
 
     async def _step_as_publisher(self, name: str, method: str, path: str, body: object = None) -> Any:
@@ -144,15 +144,15 @@ class _StoreErrand:
             answer = await self._step_runner.ask(Request("GET", f"{self._product_path}/{kind}", self._tokens.publisher))
             assert answer.status == 200, answer
             files += [artifact for release in json.loads(answer.body) for artifact in release["artifacts"]]
-        ready = [file for file in files if file["status"] == "ready"]
-        if not ready:
+        ready_files = [file for file in files if file["status"] == "ready"]
+        if not ready_files:
             return None
         download = await self._step_runner.ask(
-            Request("GET", f"{API}/artifacts/{ready[0]['id']}", self._tokens.publisher)
+            Request("GET", f"{API}/artifacts/{ready_files[0]['id']}", self._tokens.publisher)
         )
         if download.body != content(self._number):
             raise WriteLost(f"errand {self._number}: the artifact is ready, and not whole: {download.status}")
-        return ready[0]
+        return ready_files[0]
 
     async def _working_key(self, first_answer: Any) -> Any:
         """Return the first answer if the service accepts the API key in it. Without a first answer, the key is unknown,

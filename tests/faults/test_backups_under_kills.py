@@ -14,7 +14,7 @@ from tests.servers.countersign import COMMAND
 KILLS, KILLS_FULL = 2, 50
 
 
-def killed(place: DataDirectory, command: list[str | Path], after_s: float) -> bool:
+def run_and_kill(place: DataDirectory, command: list[str | Path], after_s: float) -> bool:
     """Run the command, kill it after `after_s` seconds, and return whether it was still running."""
     process = subprocess.Popen(
         [*COMMAND, *command], env=place.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -39,13 +39,15 @@ def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full:
 
     for _ in range(KILLS_FULL if is_full else KILLS):
         archive.unlink()
-        cut["backup"] += killed(place, ["backup", archive, "--data", place.data], rng.uniform(0.3, 1.1) * backup_s)
+        cut["backup"] += run_and_kill(
+            place, ["backup", archive, "--data", place.data], rng.uniform(0.3, 1.1) * backup_s
+        )
         if not archive.exists():
             place.run("backup", archive, "--data", place.data)
         place.run("verify", archive)
 
         shutil.rmtree(copy)
-        cut["restore"] += killed(place, ["restore", archive, "--to", copy], rng.uniform(0.3, 1.1) * restore_s)
+        cut["restore"] += run_and_kill(place, ["restore", archive, "--to", copy], rng.uniform(0.3, 1.1) * restore_s)
         if not copy.exists():
             place.run("restore", archive, "--to", copy)
         place.run("verify", copy)

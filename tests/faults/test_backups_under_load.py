@@ -46,25 +46,25 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
         original.write_demonstration()
     options = ["--hold-writes"] if holds_writes else []
     with original.serve(*(["--demo"] if is_full else [])) as running:
-        load, told = asyncio.run(
-            drill.backed_up(original, running, PAUSE_S_FULL if is_full else PAUSE_S, archive, *options)
+        load, backup_report = asyncio.run(
+            drill.back_up_under_load(original, running, PAUSE_S_FULL if is_full else PAUSE_S, archive, *options)
         )
 
-    restored = copy.command_output("restore", archive, "--to", copy.data)
+    restore_report = copy.command_output("restore", archive, "--to", copy.data)
     verified = copy.command_output("verify", copy.data)
 
-    moment = str(told["ended" if holds_writes else "moment"])
+    moment = str(backup_report["ended" if holds_writes else "moment"])
     acknowledged = sum(at < drill.time_of(moment) for names in load.acknowledged.values() for at in names.values())
     figures |= {
         "acknowledged_before": acknowledged,
-        "lost": len(drill.lost(load, copy, moment)),
+        "lost": len(drill.missing_writes(load, copy, moment)),
         "holds_writes": holds_writes,
-        "window_s": round(drill.time_of(str(told["ended"])) - drill.time_of(str(told["moment"])), 3),
+        "window_s": round(drill.time_of(str(backup_report["ended"])) - drill.time_of(str(backup_report["moment"])), 3),
     }
-    assert restored["moment"] == told["moment"]
+    assert restore_report["moment"] == backup_report["moment"]
     assert verified == {"ok": True, "data": str(copy.data), "findings": []}
     assert acknowledged > 0
-    assert not drill.lost(load, copy, moment)
+    assert not drill.missing_writes(load, copy, moment)
     with copy.serve() as running:
         asyncio.run(a_day_after(running, copy, load))
 

@@ -63,10 +63,10 @@ async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
 
 async def release_statuses(store: Store) -> dict[int, list[str | None]]:
     """The statuses of the releases of the existing products, by the number of their batch."""
-    found: dict[int, list[str | None]] = {}
+    statuses_by_release: dict[int, list[str | None]] = {}
     for slug, status in await store.database.fetch(ROWS):
-        found.setdefault(int(slug.split("-")[1]), []).append(status)
-    return found
+        statuses_by_release.setdefault(int(slug.split("-")[1]), []).append(status)
+    return statuses_by_release
 
 
 async def play(store: Store, nemesis: StoreKiller, token: str, kills: int) -> list[SentBatch]:
@@ -109,9 +109,9 @@ async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
 
         batches = await play(store, nemesis, token, KILLS_FULL if is_full else KILLS)
 
-        there = (await release_statuses(store)).keys()
+        present_batches = (await release_statuses(store)).keys()
         cut = {batch.number for batch in batches if batch.statuses is None}
-        assert {batch.number for batch in batches} - cut <= there
+        assert {batch.number for batch in batches} - cut <= present_batches
         await repeat(lives, token, batches)
         assert len(await release_statuses(store)) == len(batches)
 
@@ -119,8 +119,8 @@ async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
         "kills": nemesis.kills,
         "batches": len(batches),
         "acknowledged": len(batches) - len(cut),
-        "cut_and_kept": len(cut & there),
-        "cut_and_not_kept": len(cut - there),
+        "cut_and_kept": len(cut & present_batches),
+        "cut_and_not_kept": len(cut - present_batches),
         "halves": 0,
         "lost": 0,
         "ready_again_p50_s": round(statistics.median(nemesis.restarts_s), 3),

@@ -58,9 +58,9 @@ def publisher(lives: RestartableService) -> ReleasePublisher:
     return ReleasePublisher(lives, token, "/api/v1/products/river/releases/1.0.0")
 
 
-def pieces(first: int, stop: int) -> Iterator[bytes]:
-    """The mebibytes number `first` up to `stop` of an endless file without repetitions."""
-    for number in range(first, stop):
+def pieces(start: int, stop: int) -> Iterator[bytes]:
+    """The mebibytes from number `start` up to `stop` of an endless file without repetitions."""
+    for number in range(start, stop):
         yield number.to_bytes(8, "big") + PIECE[8:]
 
 
@@ -78,14 +78,14 @@ def put(port: int, path: str, first: int, stop: int, size_mib: int) -> tuple[int
         connection.close()
 
 
-def send(publisher: ReleasePublisher, way: str, size_mib: int) -> bytes:
+def send(publisher: ReleasePublisher, upload_way: str, size_mib: int) -> bytes:
     """Upload the file in one request, or in parts in any order, and return the last answer's body."""
-    path = publisher.announce(size_mib * MIB, f"{way}.bin")
-    stride = size_mib if way == "whole" else PART_MIB
+    path = publisher.announce(size_mib * MIB, f"{upload_way}.bin")
+    stride = size_mib if upload_way == "whole" else PART_MIB
     starts = list(range(0, size_mib, stride))
     random.Random(2).shuffle(starts)
-    for first in starts[:-1]:
-        assert put(publisher.lives.port, path, first, min(first + stride, size_mib), size_mib)[0] == 204
+    for start in starts[:-1]:
+        assert put(publisher.lives.port, path, start, min(start + stride, size_mib), size_mib)[0] == 204
     status, body = put(publisher.lives.port, path, starts[-1], min(starts[-1] + stride, size_mib), size_mib)
     assert status == 201, body
     return body

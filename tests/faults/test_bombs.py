@@ -35,20 +35,22 @@ def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
         lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *headers]
         return "\r\n".join([*lines, "", ""]).encode() + body
 
-    def whole(body: bytes, *headers: str) -> tuple[bytes, bytes]:
+    def complete_body(body: bytes, *headers: str) -> tuple[bytes, bytes]:
         return post(f"Content-Length: {len(body)}", *headers, body=body), b""
 
     names = "&".join(f"q{number}=1" for number in range(100_000))
     return {
         "10 GB announced": (post("Content-Length: 10000000000"), b" " * 65536),
         "endless chunks": (post("Transfer-Encoding: chunked"), b"10000\r\n" + b" " * 65536 + b"\r\n"),
-        "nested 10,000 deep": whole(b'{"question":' + b"[" * 10_000 + b"]" * 10_000 + b"}"),
-        "nested objects": whole(b'{"a":' * 10_000 + b"1" + b"}" * 10_000),
-        "1e400": whole(b'{"question": 1e400, "username": 1e400, "password": 1e400}'),
-        "a long number": whole(b'{"question": ' + b"9" * 100_000 + b"}"),
-        "NaN": whole(b'{"question": NaN, "username": NaN}'),
-        "a member twice": whole(b'{"username": "a", "username": "b", "password": "c", "question": "d", "question": 1}'),
-        "a gzip bomb": whole(gzip.compress(b" " * (50 << 20)), "Content-Encoding: gzip"),
+        "nested 10,000 deep": complete_body(b'{"question":' + b"[" * 10_000 + b"]" * 10_000 + b"}"),
+        "nested objects": complete_body(b'{"a":' * 10_000 + b"1" + b"}" * 10_000),
+        "1e400": complete_body(b'{"question": 1e400, "username": 1e400, "password": 1e400}'),
+        "a long number": complete_body(b'{"question": ' + b"9" * 100_000 + b"}"),
+        "NaN": complete_body(b'{"question": NaN, "username": NaN}'),
+        "a member twice": complete_body(
+            b'{"username": "a", "username": "b", "password": "c", "question": "d", "question": 1}'
+        ),
+        "a gzip bomb": complete_body(gzip.compress(b" " * (50 << 20)), "Content-Encoding: gzip"),
         "a header of 1 MB": (post("X-Long: " + "a" * (1 << 20)), b""),
         "a path of 1 MB": (f"GET /{'a' * (1 << 20)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode(), b""),
         "100,000 parameters": (f"GET {path}?{names} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode(), b""),
@@ -57,15 +59,15 @@ def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
 
 def answer_to(lives: RestartableService, bomb: tuple[bytes, bytes]) -> str:
     """The status of the answer, after sending as much as the service reads."""
-    first, again = bomb
+    opening_bytes, repeated_bytes = bomb
     received = b""
     with socket.create_connection(("127.0.0.1", lives.port), timeout=PATIENCE_S) as connection:
         with suppress(ConnectionError):
-            connection.sendall(first)
-            sent = len(first)
-            while again and sent < SENT_AT_MOST and not _is_answered(connection):
-                connection.sendall(again)
-                sent += len(again)
+            connection.sendall(opening_bytes)
+            sent_bytes = len(opening_bytes)
+            while repeated_bytes and sent_bytes < SENT_AT_MOST and not _is_answered(connection):
+                connection.sendall(repeated_bytes)
+                sent_bytes += len(repeated_bytes)
         with suppress(ConnectionError):
             while b"\r\n\r\n" not in received and (piece := connection.recv(65536)):
                 received += piece
@@ -92,19 +94,23 @@ def test_an_archive_bomb_is_refused_and_not_stored(
     lives = RestartableService(tmp_path / "data", service)
     lives.start()
     try:
-        sent = bombs(TAKES_JSON[service])
+        bombs_by_name = bombs(TAKES_JSON[service])
         for _ in range(WARM):
-            answer_to(lives, sent["NaN"])
+            answer_to(lives, bombs_by_name["NaN"])
         before_kib = lives.rss_kib("VmHWM")
-        answers = {name: answer_to(lives, bomb) for name, bomb in sent.items()}
+        answers = {name: answer_to(lives, bomb) for name, bomb in bombs_by_name.items()}
         for _ in range(MANY if is_full else ROUNDS):
-            for name, bomb in sent.items():
+            for name, bomb in bombs_by_name.items():
                 assert answer_to(lives, bomb) == answers[name], name
         grown_kib = lives.rss_kib("VmHWM") - before_kib
 
-        assert answers == {name: EXPECTED.get(name, "400") for name in sent}
+        assert answers == {name: EXPECTED.get(name, "400") for name in bombs_by_name}
         assert grown_kib <= GROWTH_KIB
         lives.require_alive()
-        figures |= {"kinds": len(sent), "requests": len(sent) * (MANY if is_full else ROUNDS), "grown_kib": grown_kib}
+        figures |= {
+            "kinds": len(bombs_by_name),
+            "requests": len(bombs_by_name) * (MANY if is_full else ROUNDS),
+            "grown_kib": grown_kib,
+        }
     finally:
         lives.kill()

@@ -13,7 +13,7 @@ import pytest
 from tests.faults import places, wire
 from tests.faults.crowd import ClientPool
 from tests.faults.lives import RestartableService
-from tests.faults.preload import compiled
+from tests.faults.preload import compile_library
 from tests.figures import Figures
 
 HANDS, HANDS_FULL = 3, 8
@@ -37,7 +37,7 @@ class ShiftedClockService:
         self._lives = lives
         self._file = folder / "ahead_s"
         self.set(0)
-        lives.settings |= {"LD_PRELOAD": str(compiled("wound", folder)), "WOUND_BY": str(self._file)}
+        lives.settings |= {"LD_PRELOAD": str(compile_library("wound", folder)), "WOUND_BY": str(self._file)}
 
     def set(self, ahead_s: int) -> None:
         """Move the clock of the service ahead by this much from now on."""
@@ -69,11 +69,11 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restartabl
     service.kill()
 
 
-async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[int], hands: int) -> None:
+async def wind(wound: ShiftedClockService, crowd: ClientPool, ahead_s: Sequence[int], client_count: int) -> None:
     """Set the clock again and again while the clients work, then finish and check all errands."""
     rng = random.Random(len(ahead_s))
     async with asyncio.TaskGroup() as group:
-        for _ in range(hands):
+        for _ in range(client_count):
             group.create_task(crowd.work())
         for seconds in ahead_s:
             await asyncio.sleep(rng.uniform(*WITHIN_S))

@@ -31,16 +31,16 @@ PATIENCE_S = 120
 
 
 @asynccontextmanager
-async def working(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
+async def run_worker(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
     """A worker on the machine, ready to work, until the block ends."""
-    there = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
+    worker_settings = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
     words = machine.command(*job_worker.COMMAND)
     worker = await asyncio.create_subprocess_exec(*map(str, words), stdin=PIPE)
     try:
         assert worker.stdin is not None
-        worker.stdin.write(worker_process.worker_config(replace(store, settings=there)) + b"\n")
-        before = await number(store, "SELECT count(*) FROM awake")
-        await wait_for_count(store, "SELECT count(*) FROM awake", before + 1)
+        worker.stdin.write(worker_process.worker_config(replace(store, settings=worker_settings)) + b"\n")
+        awake_before = await number(store, "SELECT count(*) FROM awake")
+        await wait_for_count(store, "SELECT count(*) FROM awake", awake_before + 1)
         yield worker
     finally:
         if worker.returncode is None:
@@ -55,10 +55,10 @@ async def number(store: Store, statement: str, *values: str) -> int:
     return int(row[0])
 
 
-async def wait_for_count(store: Store, statement: str, wanted: int, *values: str) -> None:
+async def wait_for_count(store: Store, statement: str, expected_count: int, *values: str) -> None:
     """Wait until a statement returns this count."""
     async with asyncio.timeout(PATIENCE_S):
-        while await number(store, statement, *values) < wanted:
+        while await number(store, statement, *values) < expected_count:
             await asyncio.sleep(0.05)
 
 
@@ -103,17 +103,17 @@ async def test_a_job_whose_worker_is_cut_off_is_ended_by_another_and_has_its_eff
         job_nice=0,
     )
     cuts = CUTS_FULL if is_full else CUTS
-    with machines(2, [postgres_cluster.port]) as (first, second):
+    with machines(2, [postgres_cluster.port]) as (first_machine, second_machine):
         async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
             await job_worker.make_tables(store.database)
             async with store.database.transaction() as transaction:
                 org_id = (await organisations.create_organisation(transaction, "north", "North")).id
             for _ in range(cuts):
-                await cut_off_at_work(store, (first, second), manner, org_id, (tmp_path, postgres_url))
-            again = await number(store, "SELECT count(*) FROM job WHERE attempts > 1")
+                await cut_off_at_work(store, (first_machine, second_machine), manner, org_id, (tmp_path, postgres_url))
+            retried_jobs = await number(store, "SELECT count(*) FROM job WHERE attempts > 1")
 
-    assert again == cuts
-    figures |= {"engine": engine, "manner": manner, "cuts": cuts, "begun_again": again, "effects_doubled": 0}
+    assert retried_jobs == cuts
+    figures |= {"engine": engine, "manner": manner, "cuts": cuts, "begun_again": retried_jobs, "effects_doubled": 0}
 
 
 async def cut_off_at_work(
@@ -121,25 +121,25 @@ async def cut_off_at_work(
 ) -> None:
     """Disconnect the first machine while it works on a job; the other finishes the job, and the first works again
     later."""
-    first, second = pair
+    first_machine, second_machine = pair
     folder, url = place
-    async with working(first, store, folder / "first", url) as worker:
+    async with run_worker(first_machine, store, folder / "first", url) as worker:
         job = await add_job(store, org_id)
         await wait_for_count(store, BEGUN, 1, job)
-        getattr(first, manner)()
-        async with working(second, store, folder / "second", url):
+        getattr(first_machine, manner)()
+        async with run_worker(second_machine, store, folder / "second", url):
             await wait_for_count(store, ENDED, 1, job)
-        first.heal()
-        later = await add_job(store, org_id)
-        task = asyncio.create_task(wait_for_count(store, ENDED, 1, later))
+        first_machine.heal()
+        later_job = await add_job(store, org_id)
+        task = asyncio.create_task(wait_for_count(store, ENDED, 1, later_job))
         ended_task = asyncio.create_task(worker.wait())
         await asyncio.wait({task, ended_task}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             # It could not cancel its job and ended, so its supervisor starts another.
             assert worker.returncode == processes.RESTART_CODE
-            async with working(first, store, folder / "first", url):
+            async with run_worker(first_machine, store, folder / "first", url):
                 await task
 
     assert await number(store, BEGUN, job) == 2
     assert await number(store, EFFECTS, job) == 1
-    assert await number(store, EFFECTS, later) == 1
+    assert await number(store, EFFECTS, later_job) == 1

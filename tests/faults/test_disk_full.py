@@ -78,12 +78,12 @@ class SmallDiskStore:
 
     def releases(self) -> list[dict[str, Any]]:
         """The releases as their publisher sees them."""
-        found: list[dict[str, Any]] = []
+        all_releases: list[dict[str, Any]] = []
         for kind in ("drafts", "releases"):
             answer = self.call("GET", f"/products/river/{kind}")
             assert answer.status_code == 200, answer.text
-            found += answer.json()
-        return found
+            all_releases += answer.json()
+        return all_releases
 
     def blob_files(self) -> list[Path]:
         """Every file in the blob folder except the marker with the installation's id."""
@@ -115,11 +115,11 @@ def test_an_upload_that_does_not_fit_leaves_nothing_behind(
     size = 2 * VOLUME_MIB * MIB
     address = store.announce(size, "large.bin")
 
-    sent = range(0, size, PART if in_parts else size)
+    part_starts = range(0, size, PART if in_parts else size)
     answers: list[httpx.Response] = []
-    for first in sent:
-        length = min(sent.step, size - first)
-        ranged = {"Content-Range": f"bytes {first}-{first + length - 1}/{size}"}
+    for start in part_starts:
+        length = min(part_starts.step, size - start)
+        ranged = {"Content-Range": f"bytes {start}-{start + length - 1}/{size}"}
         body = (b"x" * MIB for _ in range(length // MIB))
         headers = {"Content-Length": str(length), **(ranged if in_parts else {})}
         answers.append(store.http.put(address, content=body, headers=headers))
@@ -164,7 +164,7 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
     pid = store.lives.pid
 
     ballast = fill_volume(volume)
-    refused: list[str] = []
+    refused_owners: list[str] = []
     for owner in owners[20:40]:
         answer = store.redeem(owner)
         if answer.status_code == 200:
@@ -172,31 +172,31 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
             acknowledged.append(owner)
         else:
             require_full(answer)
-            refused.append(owner)
+            refused_owners.append(owner)
     large = store.http.get("/products?limit=20")
 
-    assert refused
+    assert refused_owners
     assert large.status_code == 200
     assert all(store.library(owner) == [store.product_id] for owner in acknowledged)
-    assert not any(store.library(owner) for owner in refused)
+    assert not any(store.library(owner) for owner in refused_owners)
     assert store.http.get(store.lives.root_url + "/healthz").status_code == 200
 
     ballast.unlink()
-    again_s = until_redeemed(store, refused[0])
-    assert all(store.redeem(owner).status_code == 200 for owner in [*refused, *owners[40:]])
+    again_s = until_redeemed(store, refused_owners[0])
+    assert all(store.redeem(owner).status_code == 200 for owner in [*refused_owners, *owners[40:]])
     assert store.lives.pid == pid
     store.lives.require_alive()
     # Acknowledged data is also in the file, not only in the memory of the process.
     store.lives.kill()
     store.lives.start()
-    lost = [owner for owner in owners if store.library(owner) != [store.product_id]]
-    assert not lost
+    lost_owners = [owner for owner in owners if store.library(owner) != [store.product_id]]
+    assert not lost_owners
     figures |= {
         "volume_mib": VOLUME_MIB,
         "reserve_mib": reserve_mib,
         "acknowledged": len(acknowledged),
-        "refused_507": len(refused),
-        "lost": len(lost),
+        "refused_507": len(refused_owners),
+        "lost": len(lost_owners),
         "works_again_after_s": round(again_s, 2),
     }
 

@@ -34,8 +34,8 @@ class SmallDiskService:
 
     async def refusals(self, tries: int) -> list[object]:
         """The refusal of each of `tries` errands, if it was refused."""
-        turned = [await self.crowd.try_once() for _ in range(tries)]
-        return [match.args[0] for match in turned if match is not None]
+        outcomes = [await self.crowd.try_once() for _ in range(tries)]
+        return [match.args[0] for match in outcomes if match is not None]
 
     async def reads(self) -> list[int]:
         """The statuses of reads."""
@@ -73,13 +73,13 @@ def test_writes_on_a_full_volume_are_refused_and_succeed_when_space_is_freed(
 
     ballast = volumes.fill_volume(site.volume)
     # Pages that the log already has can take a few more.
-    refused = asyncio.run(site.refusals(TRIES))
-    read = asyncio.run(site.reads())
+    refused_codes = asyncio.run(site.refusals(TRIES))
+    read_statuses = asyncio.run(site.reads())
     ballast.unlink()
     again_s = asyncio.run(site.until_it_writes())
 
-    assert set(refused) == {FULL}
-    assert read == [200, 200]
+    assert set(refused_codes) == {FULL}
+    assert read_statuses == [200, 200]
     asyncio.run(site.crowd.look_at_all())
     assert site.lives.pid == pid
     site.lives.require_alive()
@@ -94,7 +94,7 @@ def test_writes_on_a_full_volume_are_refused_and_succeed_when_space_is_freed(
         "volume_mib": VOLUME_MIB,
         "reserve_mib": reserve_mib,
         "acknowledged": site.crowd.about.answered_count,
-        "refused_507": len(refused),
+        "refused_507": len(refused_codes),
         "lost": 0,
         "works_again_after_s": round(again_s, 2),
     }

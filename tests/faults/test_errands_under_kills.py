@@ -33,12 +33,14 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restartabl
     service.kill()
 
 
-async def torment(lives: RestartableService, crowd: ClientPool, hands: int, kills: int, seed: int) -> StoreKiller:
+async def torment(
+    lives: RestartableService, crowd: ClientPool, client_count: int, kills: int, seed: int
+) -> StoreKiller:
     """Let the clients work until all kills are done, then finish and check all errands."""
     nemesis = StoreKiller(lives, seed)
     await nemesis.restart()
     async with asyncio.TaskGroup() as group:
-        for _ in range(hands):
+        for _ in range(client_count):
             group.create_task(crowd.work())
         while nemesis.kills < kills:
             await nemesis.strike(lambda: None)
@@ -52,9 +54,9 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(
 ) -> None:
     place = places.fill_for(lives, database_url)
     crowd = ClientPool(lives, place, stint, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
-    hands, kills = (HANDS_FULL, KILLS_A_STINT) if is_full else (HANDS, KILLS)
+    client_count, kills = (HANDS_FULL, KILLS_A_STINT) if is_full else (HANDS, KILLS)
 
-    nemesis = asyncio.run(torment(lives, crowd, hands, kills, stint))
+    nemesis = asyncio.run(torment(lives, crowd, client_count, kills, stint))
 
     assert lives.stop() == 0
     places.require_sound(crowd.about)

@@ -20,8 +20,8 @@ from tests.faults.crowd import ClientPool
 from tests.faults.frail import FaultyDiskWorker, frail
 from tests.faults.lives import RestartableService
 from tests.faults.places import FilledDirectory
-from tests.faults.preload import compiled
-from tests.faults.test_jobs_under_kills import count_values, seeded, unfinished_count
+from tests.faults.preload import compile_library
+from tests.faults.test_jobs_under_kills import count_values, seed_jobs, unfinished_count
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY, environment
 
@@ -33,7 +33,7 @@ HANDS = (1, 6)
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
-    with frail(compiled("frail", tmp_path), tmp_path) as faulty_worker:
+    with frail(compile_library("frail", tmp_path), tmp_path) as faulty_worker:
         yield faulty_worker
 
 
@@ -41,36 +41,36 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
     worker: FaultyDiskWorker, place: FilledDirectory, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     runs = RUNS_FULL if is_full else RUNS
-    about = places.copy_for_errands(place, tmp_path / "data", 1)
-    syncs = worker.live(about, frail_worker.SYNC_FAILS).syncs
-    shutil.rmtree(about.data)
-    failed = acknowledged = in_doubt = kept = 0
+    errand_run = places.copy_for_errands(place, tmp_path / "data", 1)
+    syncs = worker.live(errand_run, frail_worker.SYNC_FAILS).syncs
+    shutil.rmtree(errand_run.data)
+    failed = acknowledged = in_doubt = kept_unheard = 0
     for run in range(runs):
-        about = places.copy_for_errands(place, tmp_path / "data", HANDS[run % len(HANDS)])
+        errand_run = places.copy_for_errands(place, tmp_path / "data", HANDS[run % len(HANDS)])
 
-        life = worker.live(about, frail_worker.SYNC_FAILS, 1 + run * syncs // runs)
+        life = worker.live(errand_run, frail_worker.SYNC_FAILS, 1 + run * syncs // runs)
 
         assert life.ended in (frail_worker.DONE, frail_worker.TURNED), life.wrong
         # When only an upload's own bytes could not be synced, only that upload is refused.
         if set(life.turned) - {"upload"}:
-            assert len(life.turned) == len(about.ledgers)
+            assert len(life.turned) == len(errand_run.ledgers)
             assert not life.still_writes
         failed += life.ended == frail_worker.TURNED
-        acknowledged += about.answered_count
-        in_doubt += about.in_doubt
-        places.require_sound(about)
-        again = worker.live(about)
-        assert again.ended == frail_worker.DONE, again.wrong
-        kept += again.found_unheard
-        places.require_once(about)
-        shutil.rmtree(about.data)
+        acknowledged += errand_run.answered_count
+        in_doubt += errand_run.in_doubt
+        places.require_sound(errand_run)
+        restarted = worker.live(errand_run)
+        assert restarted.ended == frail_worker.DONE, restarted.wrong
+        kept_unheard += restarted.found_unheard
+        places.require_once(errand_run)
+        shutil.rmtree(errand_run.data)
 
     assert failed
     figures |= {
         "runs_with_a_failed_sync": failed,
         "acknowledged": acknowledged,
         "refused": in_doubt,
-        "refused_and_found_kept": kept,
+        "refused_and_found_kept": kept_unheard,
         "lost": 0,
         "doubled": 0,
     }
@@ -84,17 +84,17 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_c
     crowd = ClientPool(lives, places.fill_for(lives), 0)
     sound = dict(lives.settings)
     lives.settings |= {
-        "LD_PRELOAD": str(compiled("frail", tmp_path)),
+        "LD_PRELOAD": str(compile_library("frail", tmp_path)),
         "FRAIL_UNDER": str(lives.data / f"{service}.sqlite"),
         "FRAIL_MODE": str(frail_worker.SYNC_FAILS),
         "FRAIL_AT": "8",
     }
     try:
         lives.start()
-        turned = asyncio.run(crowd.try_once())
+        refusal = asyncio.run(crowd.try_once())
 
-        assert turned is not None
-        assert turned.args == (503,)
+        assert refusal is not None
+        assert refusal.args == (503,)
         assert lives.end() == Exit.FAILED
         log_text = lives.log.read_text()
         assert "the disk failed while a change was made durable" in log_text
@@ -127,11 +127,14 @@ async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next
 ) -> None:
     data = tmp_path / "data"
     settings = Settings(data=str(data), master_key=MASTER_KEY, reserve_mib=0, job_engine="embedded", job_lease_s=2)
-    variables = {"LD_PRELOAD": str(compiled("frail", tmp_path)), "FRAIL_UNDER": str(data / "distribution.sqlite")}
+    variables = {
+        "LD_PRELOAD": str(compile_library("frail", tmp_path)),
+        "FRAIL_UNDER": str(data / "distribution.sqlite"),
+    }
     variables |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "12"}
     async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
-        jobs = await seeded(store, 12, random.Random(7))
+        jobs = await seed_jobs(store, 12, random.Random(7))
 
         async def is_done() -> bool:
             return not await unfinished_count(store)

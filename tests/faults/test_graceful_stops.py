@@ -79,7 +79,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoppableSe
     lives.kill()
 
 
-async def waiting(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
+async def start_waiting_requests(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
     """Requests that wait for an event that never comes: in records a plan, by REST and by MCP; in the store a job that
     no worker takes."""
     person, agent = site.place.tokens
@@ -106,21 +106,21 @@ async def waiting(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
     return [asyncio.create_task(call) for call in calls]
 
 
-async def stopped(site: StoppableService) -> float:
+async def measure_stop(site: StoppableService) -> float:
     """Start, put under load, stop; how long the stop took."""
     site.lives.start()
-    told = await waiting(site)
-    before = site.answered
-    hands = [asyncio.create_task(site.work()) for _ in range(HANDS)]
-    while site.answered < before + ANSWERED_FIRST:
+    waiting_requests = await start_waiting_requests(site)
+    answered_before = site.answered
+    client_tasks = [asyncio.create_task(site.work()) for _ in range(HANDS)]
+    while site.answered < answered_before + ANSWERED_FIRST:
         await asyncio.sleep(0.005)
     began_s = time.monotonic()
     code = await asyncio.to_thread(site.lives.stop)
     took_s = time.monotonic() - began_s
     assert code == 0
-    await asyncio.gather(*hands)
+    await asyncio.gather(*client_tasks)
     # A stream or a wait that was cut off has no complete answer.
-    answers = await asyncio.gather(*told)
+    answers = await asyncio.gather(*waiting_requests)
     assert [answer.status for answer in answers] in ([200, 200], [200, 202]), answers
     return took_s
 
@@ -134,7 +134,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_a_stop_under_load_fails_no_request_and_tells_whoever_waits(
     site: StoppableService, stint: int, is_full: bool, figures: Figures
 ) -> None:
-    took_s = [asyncio.run(stopped(site)) for _ in range(STOPS_A_STINT if is_full else STOPS)]
+    took_s = [asyncio.run(measure_stop(site)) for _ in range(STOPS_A_STINT if is_full else STOPS)]
 
     assert not site.failed
     assert "cut off" not in site.lives.log.read_text()

@@ -104,7 +104,7 @@ class WorkerKiller:
 
 
 @asynccontextmanager
-async def tormented(nemesis: WorkerKiller) -> AsyncIterator[None]:
+async def kill_workers(nemesis: WorkerKiller) -> AsyncIterator[None]:
     """Workers run and are killed until the block ends."""
     tasks = [asyncio.create_task(nemesis.torment()) for _ in range(WORKERS)]
     try:
@@ -116,7 +116,7 @@ async def tormented(nemesis: WorkerKiller) -> AsyncIterator[None]:
     assert all(isinstance(result, asyncio.CancelledError) for result in results), results
 
 
-async def seeded(store: Store, count: int, rng: random.Random) -> list[str]:
+async def seed_jobs(store: Store, count: int, rng: random.Random) -> list[str]:
     """Add `count` jobs of several organisations."""
     async with store.database.transaction() as transaction:
         orgs = [
@@ -147,24 +147,24 @@ async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
     than the records show.
     """
     notes = await store.database.fetch("SELECT job_id, pid, at FROM begun ORDER BY at")
-    begun: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    begun_attempts: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for job_id, pid, at in notes:
-        begun[job_id].append((at, pid))
-    taken = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
+        begun_attempts[job_id].append((at, pid))
+    attempts_by_job = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
     moments = [at for _, _, at in notes]
     kills = dict(killed)
-    found: list[LeaseWait] = []
-    for job_id, attempts in begun.items():
+    lease_waits: list[LeaseWait] = []
+    for job_id, attempts in begun_attempts.items():
         for (_, pid), (again_at, _) in pairwise(attempts):
             assert pid in kills, "a job was begun again though its worker lived"
             free_at = kills[pid] + store.settings.job_lease_s + NOTED_WITHIN_S
             before_it = max(0, bisect_left(moments, again_at) - bisect_left(moments, free_at))
-            if taken[job_id] == len(attempts):
-                found.append(LeaseWait(again_at - kills[pid], before_it))
-    return found
+            if attempts_by_job[job_id] == len(attempts):
+                lease_waits.append(LeaseWait(again_at - kills[pid], before_it))
+    return lease_waits
 
 
-def passed_over(waited: list[LeaseWait]) -> list[LeaseWait]:
+def passed_over_waits(waited: list[LeaseWait]) -> list[LeaseWait]:
     """Waits in which workers were running and began other jobs instead."""
     many = [wait for wait in waited if wait.begun_before_it > WORKERS]
     return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
@@ -183,10 +183,10 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
     async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
         nemesis = WorkerKiller(store, seed=7)
-        jobs = await seeded(store, count, rng)
+        jobs = await seed_jobs(store, count, rng)
         began_s = time.monotonic()
 
-        async with asyncio.timeout(1_200), tormented(nemesis):
+        async with asyncio.timeout(1_200), kill_workers(nemesis):
             while await unfinished_count(store) > count * (1 - KILLED_UNTIL):
                 await asyncio.sleep(0.2)
             nemesis.is_over = True
@@ -195,20 +195,20 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
 
         took_s = time.monotonic() - began_s
         ends = await count_values(store, "SELECT status FROM job")
-        done = await count_values(store, "SELECT job_id FROM effect")
+        effect_counts = await count_values(store, "SELECT job_id FROM effect")
         waited = await waits(store, nemesis.killed)
 
     assert ends == {"completed": count}
-    assert done == dict.fromkeys(jobs, 1)
+    assert effect_counts == dict.fromkeys(jobs, 1)
     assert nemesis.killed
     assert waited, "no worker was killed over a job"
-    assert not passed_over(waited)
+    assert not passed_over_waits(waited)
     figures |= {
         "jobs": count,
         "kills": len(nemesis.killed),
         "jobs_hit": len(waited),
         "ended": sum(ends.values()),
-        "effects": sum(done.values()),
+        "effects": sum(effect_counts.values()),
         "doubled": 0,
         "begun_again_p50_s": round(statistics.median(wait.seconds for wait in waited), 3),
         "begun_again_max_s": round(max(wait.seconds for wait in waited), 3),

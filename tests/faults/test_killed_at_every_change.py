@@ -10,7 +10,7 @@ import pytest
 from tests.faults import frail_worker, places
 from tests.faults.frail import FaultyDiskWorker, frail
 from tests.faults.places import FilledDirectory
-from tests.faults.preload import compiled
+from tests.faults.preload import compile_library
 from tests.figures import Figures
 
 SAMPLE = 4
@@ -20,12 +20,12 @@ MOST = 5_000
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
     """A process whose disk fails below the test's folder."""
-    with frail(compiled("frail", tmp_path), tmp_path) as faulty_worker:
+    with frail(compile_library("frail", tmp_path), tmp_path) as faulty_worker:
         yield faulty_worker
 
 
 @pytest.mark.parametrize(
-    "way",
+    "concurrency_and_mode",
     [(1, frail_worker.KILLS), (1, frail_worker.KILLS_TORN), (3, frail_worker.KILLS)],
     ids=["alone", "torn", "together"],
 )
@@ -33,28 +33,28 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_t
     worker: FaultyDiskWorker,
     place: FilledDirectory,
     tmp_path: Path,
-    way: tuple[int, int],
+    concurrency_and_mode: tuple[int, int],
     is_full: bool,
     figures: Figures,
 ) -> None:
-    at_once, mode = way
+    at_once, mode = concurrency_and_mode
     at, points, acknowledged, in_doubt, found_unheard = 0, 0, 0, 0, 0
     step = 0
     while at < MOST:
-        about = places.copy_for_errands(place, tmp_path / "data", at_once)
-        life = worker.live(about, mode, at)
+        errand_run = places.copy_for_errands(place, tmp_path / "data", at_once)
+        life = worker.live(errand_run, mode, at)
         assert life.ended in ("killed", frail_worker.DONE), life.wrong
-        acknowledged += about.answered_count
-        in_doubt += about.in_doubt
-        places.require_sound(about)
+        acknowledged += errand_run.answered_count
+        in_doubt += errand_run.in_doubt
+        places.require_sound(errand_run)
 
         # Acknowledged changes exist; unacknowledged ones happen once.
-        again = worker.live(about)
+        restarted = worker.live(errand_run)
 
-        assert again.ended == frail_worker.DONE, again.wrong
-        found_unheard += again.found_unheard
-        places.require_once(about)
-        shutil.rmtree(about.data)
+        assert restarted.ended == frail_worker.DONE, restarted.wrong
+        found_unheard += restarted.found_unheard
+        places.require_once(errand_run)
+        shutil.rmtree(errand_run.data)
         if not at:
             # A run without a kill counts the changes.
             step = 1 if is_full else life.changes // SAMPLE

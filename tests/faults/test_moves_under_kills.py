@@ -12,7 +12,7 @@ from countersign.cli.output import Exit
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migration_marker import MigrationMarker
 from tests.faults.drill import DataDirectory
-from tests.faults.test_backups_under_kills import killed
+from tests.faults.test_backups_under_kills import run_and_kill
 from tests.figures import Figures
 from tests.servers.postgres import PostgresFactory
 
@@ -38,15 +38,15 @@ def move_target(data: Path, url: str) -> DataDirectory:
 
 def tables(place: DataDirectory) -> dict[str, object]:
     """The count of rows and the SHA-256 of each table, except tables that differ by engine."""
-    found = place.command_output("verify", place.data, "--tables")["tables"]
-    assert isinstance(found, dict)
-    return {name: each for name, each in found.items() if name not in BY_ENGINE}
+    checksums = place.command_output("verify", place.data, "--tables")["tables"]
+    assert isinstance(checksums, dict)
+    return {name: each for name, each in checksums.items() if name not in BY_ENGINE}
 
 
-def moving_s(here: DataDirectory, url: str) -> float:
+def moving_s(data_directory: DataDirectory, url: str) -> float:
     """Move it, and return the duration in seconds."""
     began_s = time.monotonic()
-    here.run("db", "migrate", "--to", url, "--data", here.data)
+    data_directory.run("db", "migrate", "--to", url, "--data", data_directory.data)
     return time.monotonic() - began_s
 
 
@@ -54,54 +54,58 @@ def test_a_killed_move_is_made_again(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory, is_full: bool, figures: Figures
 ) -> None:
     rng = random.Random(12)
-    before = tables(DataDirectory.create(template))
+    tables_before = tables(DataDirectory.create(template))
     cut, marked = 0, 0
     undisturbed = DataDirectory.create(shutil.copytree(template, tmp_path / "undisturbed"))
     move_s = moving_s(undisturbed, new_postgres_url())
 
     for number in range(KILLS_FULL if is_full else KILLS):
-        here = DataDirectory.create(shutil.copytree(template, tmp_path / f"data-{number}"))
+        data_directory = DataDirectory.create(shutil.copytree(template, tmp_path / f"data-{number}"))
         url = new_postgres_url()
-        move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
-        cut += killed(here, move, rng.uniform(0.3, 1.05) * move_s)
-        mark = migration_marker.read_marker(here.data)
+        move: list[str | Path] = ["db", "migrate", "--to", url, "--data", data_directory.data]
+        cut += run_and_kill(data_directory, move, rng.uniform(0.3, 1.05) * move_s)
+        mark = migration_marker.read_marker(data_directory.data)
         marked += mark is not None
         if mark is None or not mark.is_complete:
-            move_s = moving_s(here, url)
+            move_s = moving_s(data_directory, url)
 
-        written = here.run("org", "create", "b", "--name", "B", "--data", here.data, check=False)
-        assert written.returncode == Exit.CONFLICT
-        assert tables(move_target(here.data, url)) == before
+        write_result = data_directory.run(
+            "org", "create", "b", "--name", "B", "--data", data_directory.data, check=False
+        )
+        assert write_result.returncode == Exit.CONFLICT
+        assert tables(move_target(data_directory.data, url)) == tables_before
     figures |= {"killed_moves": cut, "killed_after_the_mark": marked, "half": 0}
 
 
 def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     template: Path, tmp_path: Path, new_postgres_url: PostgresFactory
 ) -> None:
-    here = DataDirectory.create(shutil.copytree(template, tmp_path / "data"))
-    url, other = new_postgres_url(), new_postgres_url()
-    where = url.partition("@")[2]
-    move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
-    serve: list[str | Path] = ["serve", "distribution", "--port", "0", "--data", here.data]
+    data_directory = DataDirectory.create(shutil.copytree(template, tmp_path / "data"))
+    url, other_url = new_postgres_url(), new_postgres_url()
+    target_place = url.partition("@")[2]
+    move: list[str | Path] = ["db", "migrate", "--to", url, "--data", data_directory.data]
+    serve: list[str | Path] = ["serve", "distribution", "--port", "0", "--data", data_directory.data]
 
     # Killed before the target was complete.
-    migration_marker.write_marker(here.data, MigrationMarker("one", where, "2026-11-22T10:00:00Z", is_complete=False))
-    unserved = here.run(*serve, check=False)
-    elsewhere = here.run("db", "migrate", "--to", other, "--data", here.data, check=False)
-    done = here.command_output(*move)
-    mark = migration_marker.read_marker(here.data)
+    migration_marker.write_marker(
+        data_directory.data, MigrationMarker("one", target_place, "2026-11-22T10:00:00Z", is_complete=False)
+    )
+    unserved = data_directory.run(*serve, check=False)
+    other_result = data_directory.run("db", "migrate", "--to", other_url, "--data", data_directory.data, check=False)
+    move_report = data_directory.command_output(*move)
+    mark = migration_marker.read_marker(data_directory.data)
     assert mark is not None
     # Killed when it was complete, before that was recorded.
-    migration_marker.write_marker(here.data, MigrationMarker(mark.id, mark.to, mark.at, is_complete=False))
-    again = here.command_output(*move)
-    twice = here.run(*move, check=False)
+    migration_marker.write_marker(data_directory.data, MigrationMarker(mark.id, mark.to, mark.at, is_complete=False))
+    repeated_move = data_directory.command_output(*move)
+    repeated_result = data_directory.run(*move, check=False)
 
-    assert unserved.returncode == elsewhere.returncode == twice.returncode == Exit.CONFLICT
+    assert unserved.returncode == other_result.returncode == repeated_result.returncode == Exit.CONFLICT
     assert "db migrate" in unserved.stderr
     assert mark.id != "one"
-    assert done["tables"]
-    assert again["tables"] == {}
-    assert migration_marker.read_marker(here.data) == mark
+    assert move_report["tables"]
+    assert repeated_move["tables"] == {}
+    assert migration_marker.read_marker(data_directory.data) == mark
     # The way back.
-    migration_marker.remove_marker(here.data)
-    here.run("org", "create", "b", "--name", "B", "--data", here.data)
+    migration_marker.remove_marker(data_directory.data)
+    data_directory.run("org", "create", "b", "--name", "B", "--data", data_directory.data)

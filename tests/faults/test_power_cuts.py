@@ -13,7 +13,7 @@ from tests.faults import frail_worker, places
 from tests.faults.crowd import ClientPool
 from tests.faults.errands import WriteLost
 from tests.faults.lives import RestartableService
-from tests.faults.preload import compiled
+from tests.faults.preload import compile_library
 from tests.faults.volumes import PoweredVolume
 from tests.figures import Figures
 
@@ -27,13 +27,13 @@ WITHIN_S = (0.2, 0.8)
 class PowerCutService:
     """A service on a volume that loses its power."""
 
-    def __init__(self, service: str, folder: Path, hands: int) -> None:
+    def __init__(self, service: str, folder: Path, client_count: int) -> None:
         self.volume = PoweredVolume(folder / "volume", VOLUME_MIB)
         self.lives = RestartableService(self.volume.folder / "data", service)
         self.lives.log = folder / "log"
         self.crowd = ClientPool(self.lives, places.fill_for(self.lives), 0)
         self.cuts = 0
-        self._hands = hands
+        self._hands = client_count
         self.dropped = 0
         self._chance = random.Random(service)
         self.volume.settle()
@@ -56,21 +56,21 @@ class PowerCutService:
     async def _one_cut(self) -> list[int]:
         """The errands with requests in this life, without the answers that came after the power cut."""
         ledgers = self.crowd.about.ledgers
-        before = set(ledgers)
-        hands = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]
+        ledgers_before = set(ledgers)
+        client_tasks = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]
         await asyncio.sleep(self._chance.uniform(*WITHIN_S))
-        for hand in hands:
-            if hand.done():
-                hand.result()
+        for client_task in client_tasks:
+            if client_task.done():
+                client_task.result()
         cut_s = time.monotonic()
         self.volume.cut_power()
         self.lives.kill()
-        for hand in hands:
-            hand.cancel()
-        await asyncio.gather(*hands, return_exceptions=True)
+        for client_task in client_tasks:
+            client_task.cancel()
+        await asyncio.gather(*client_tasks, return_exceptions=True)
         self.cuts += 1
         self.dropped += sum(ledger.doubt(cut_s) for ledger in ledgers.values())
-        return [number for number in ledgers if number not in before]
+        return [number for number in ledgers if number not in ledgers_before]
 
     def close(self) -> None:
         """End everything."""
@@ -107,7 +107,7 @@ def test_no_acknowledged_write_is_lost_in_a_power_cut(site: PowerCutService, is_
 
 def test_a_service_whose_syncs_do_nothing_is_found_out(site: PowerCutService, tmp_path: Path, figures: Figures) -> None:
     site.lives.settings |= {
-        "LD_PRELOAD": str(compiled("frail", tmp_path)),
+        "LD_PRELOAD": str(compile_library("frail", tmp_path)),
         "FRAIL_UNDER": str(site.volume.folder),
         "FRAIL_MODE": str(frail_worker.SYNC_LIES),
     }

@@ -61,59 +61,59 @@ class RedeemRound:
     def hear(self, owner: str, answer: WireResponse) -> None:
         """Record an answer; a second answer to the same person must equal the first, byte for byte."""
         is_replay = "idempotency-replayed" in answer.headers
-        first = self.answers.setdefault(owner, answer)
-        if first is answer:
+        first_answer = self.answers.setdefault(owner, answer)
+        if first_answer is answer:
             self.kept_unheard += is_replay
         else:
             self.replays += 1
             assert is_replay
-            assert (answer.status, answer.body) == (first.status, first.body)
+            assert (answer.status, answer.body) == (first_answer.status, first_answer.body)
 
 
-async def redeem(lives: RestartableService, about: RedeemRound, owner: str) -> None:
+async def redeem(lives: RestartableService, redeem_round: RedeemRound, owner: str) -> None:
     """Redeem the code for the person, and repeat with the same key until there is an answer."""
-    key = about.keys.setdefault(owner, str(uuid.uuid4()))
+    key = redeem_round.keys.setdefault(owner, str(uuid.uuid4()))
     headers = {"Idempotency-Key": key}
-    body = json.dumps({"code": about.code}).encode()
+    body = json.dumps({"code": redeem_round.code}).encode()
     while True:
         try:
             answer = await wire.call(
-                lives.port, "POST", "/api/v1/redeem", token=about.owners[owner], headers=headers, body=body
+                lives.port, "POST", "/api/v1/redeem", token=redeem_round.owners[owner], headers=headers, body=body
             )
         except ConnectionRefusedError:
             await asyncio.sleep(0.01)
             continue
         except (OSError, EOFError):
-            about.cut += 1
+            redeem_round.cut += 1
             continue
         if answer.status == 503 or b"idempotency_in_progress" in answer.body:
             await asyncio.sleep(0.01)
             continue
         assert answer.status == 200 or b"code_already_redeemed" in answer.body, answer
-        about.hear(owner, answer)
+        redeem_round.hear(owner, answer)
         return
 
 
-async def play(nemesis: StoreKiller, about: RedeemRound, kills: int, size: RoundSize) -> None:
+async def play(nemesis: StoreKiller, redeem_round: RedeemRound, kills: int, size: RoundSize) -> None:
     """Let the clients work, with several first tries in each life, until all are answered and all kills are done."""
-    waiting = list(about.owners)
-    nemesis.rng.shuffle(waiting)
+    waiting_owners = list(redeem_round.owners)
+    nemesis.rng.shuffle(waiting_owners)
     is_over = False
-    left = 0
+    finished_count = 0
 
     def crowd() -> None:
-        nonlocal left
-        left = size.first_tries_a_life
+        nonlocal finished_count
+        finished_count = size.first_tries_a_life
 
     async def client(number: int) -> None:
-        nonlocal left
+        nonlocal finished_count
         order = random.Random(number)
         while not is_over:
-            if waiting and left:
-                left -= 1
-                await redeem(nemesis.lives, about, waiting.pop())
-            elif about.answers and number % 8 == 0:
-                await redeem(nemesis.lives, about, order.choice(list(about.answers)))
+            if waiting_owners and finished_count:
+                finished_count -= 1
+                await redeem(nemesis.lives, redeem_round, waiting_owners.pop())
+            elif redeem_round.answers and number % 8 == 0:
+                await redeem(nemesis.lives, redeem_round, order.choice(list(redeem_round.answers)))
             else:
                 await asyncio.sleep(0.005)
 
@@ -121,44 +121,44 @@ async def play(nemesis: StoreKiller, about: RedeemRound, kills: int, size: Round
         for number in range(size.clients):
             group.create_task(client(number))
         struck = 0
-        while waiting or struck < kills:
+        while waiting_owners or struck < kills:
             await nemesis.strike(crowd)
             struck += 1
         is_over = True
 
 
-async def check(store: Store, lives: RestartableService, about: RedeemRound, size: RoundSize) -> None:
+async def check(store: Store, lives: RestartableService, redeem_round: RedeemRound, size: RoundSize) -> None:
     """Check the round: the code was redeemed exactly as often as it has uses, none is lost or doubled, and answers do
     not change."""
-    for owner in about.owners:
-        await redeem(lives, about, owner)
-    granted, refused = about.owners_answered(200), about.owners_answered(409)
-    assert (len(granted), len(refused)) == (size.uses, size.persons - size.uses)
-    uses, redeemed, entitled = await shop.standing(store, about.code, about.product_id)
+    for owner in redeem_round.owners:
+        await redeem(lives, redeem_round, owner)
+    granted_owners, refused_owners = redeem_round.owners_answered(200), redeem_round.owners_answered(409)
+    assert (len(granted_owners), len(refused_owners)) == (size.uses, size.persons - size.uses)
+    uses, redeemed, entitled = await shop.code_state(store, redeem_round.code, redeem_round.product_id)
     assert uses == size.uses
     assert not [owner for owner, times in Counter([*redeemed]).items() if times > 1]
     assert not [owner for owner, times in Counter([*entitled]).items() if times > 1]
-    assert set(redeemed) == set(entitled) == granted
+    assert set(redeemed) == set(entitled) == granted_owners
 
 
 async def test_no_use_of_a_code_is_lost_or_doubled_when_the_server_is_killed(
     lives: RestartableService, database_url: str, stint: int, is_full: bool, figures: Figures
 ) -> None:
-    wanted, size = (KILLS_A_STINT, FULL) if is_full else (KILLS, SAMPLE)
+    kill_count, size = (KILLS_A_STINT, FULL) if is_full else (KILLS, SAMPLE)
     rounds: list[RedeemRound] = []
     async with shop.open_served_store(lives, database_url) as store:
         org_id = await shop.organisation(store)
         owners = await shop.persons(store, size.persons)
         nemesis = StoreKiller(lives, seed=stint)
         await nemesis.restart()
-        while nemesis.kills < wanted:
+        while nemesis.kills < kill_count:
             number = len(rounds)
             product_id = await shop.product(store, org_id, f"game-{number}")
-            about = RedeemRound(f"PROMO-{number}", product_id, owners)
-            await shop.promo(store, org_id, product_id, about.code, size.uses)
-            await play(nemesis, about, min(KILLS, wanted - nemesis.kills), size)
-            await check(store, lives, about, size)
-            rounds.append(about)
+            redeem_round = RedeemRound(f"PROMO-{number}", product_id, owners)
+            await shop.promo(store, org_id, product_id, redeem_round.code, size.uses)
+            await play(nemesis, redeem_round, min(KILLS, kill_count - nemesis.kills), size)
+            await check(store, lives, redeem_round, size)
+            rounds.append(redeem_round)
 
     figures |= {
         "kills": nemesis.kills,

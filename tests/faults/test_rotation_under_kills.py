@@ -75,9 +75,9 @@ async def kill_in_the_middle(command: list[str | Path], variables: dict[str, str
         finally:
             process.kill()
             process.communicate()
-    done, unopened = await under_new(database)
+    rotated_count, unopened = await under_new(database)
     assert not unopened
-    return done
+    return rotated_count
 
 
 async def test_a_killed_rotation_is_continued(database_url: str, tmp_path: Path) -> None:
@@ -91,10 +91,10 @@ async def test_a_killed_rotation_is_continued(database_url: str, tmp_path: Path)
     try:
         await write_encrypted_values(settings, database)
 
-        done = await kill_in_the_middle(command, variables, database)
+        rotated_count = await kill_in_the_middle(command, variables, database)
         second_result = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
 
-        assert done == PAGES * reencryption.BATCH_SIZE
+        assert rotated_count == PAGES * reencryption.BATCH_SIZE
         assert second_result.returncode == 0, second_result.stderr
         answer = json.loads(second_result.stdout)
         assert answer["reencrypted"]["distribution.service_key"] == 0

@@ -89,8 +89,10 @@ def set_up(tour: SecretTour) -> str:
     tour.call("POST", "/auth/signin", 303, data={"email": "owner@example.com", "password": OWNER_PASSWORD})
     tour.secrets["session"] = str(tour.http.cookies["countersign"])
     tour.call("POST", "/auth/session/token", 403, headers={"Origin": "http://elsewhere.example"}, json={})
-    held = tour.call("POST", "/auth/session/token", 200, json={"scope": "admin:org write:products write:releases"})
-    token = str(held.json()["access_token"])
+    session_token = tour.call(
+        "POST", "/auth/session/token", 200, json={"scope": "admin:org write:products write:releases"}
+    )
+    token = str(session_token.json()["access_token"])
     tour.secrets["owner's token"] = token
     return token
 
@@ -105,15 +107,15 @@ def make_client(tour: SecretTour, owner: str) -> str:
     tour.secrets["client secret"] = created_body["client_secret"]
     grant = {"grant_type": "client_credentials", "client_id": created_body["client_id"]}
     tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secret": WRONG_SECRET})
-    wrong = b64encode(f"{created_body['client_id']}:{WRONG_SECRET}".encode()).decode()
-    basic = {"Authorization": f"Basic {wrong}"}
+    wrong_credentials = b64encode(f"{created_body['client_id']}:{WRONG_SECRET}".encode()).decode()
+    basic = {"Authorization": f"Basic {wrong_credentials}"}
     tour.call("POST", "/api/v1/auth/token", 401, data={"grant_type": "client_credentials"}, headers=basic)
     tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secrets": created_body["client_secret"]})
     tour.call("POST", f"/api/v1/auth/token?client_secret={created_body['client_secret']}", 400, data=grant)
-    issued = tour.call(
+    issued_token = tour.call(
         "POST", "/api/v1/auth/token", 200, data={**grant, "client_secret": created_body["client_secret"]}
     )
-    token = str(issued.json()["access_token"])
+    token = str(issued_token.json()["access_token"])
     tour.secrets["client's token"] = token
     return token
 
@@ -126,19 +128,21 @@ def publish(tour: SecretTour, token: str) -> None:
     tour.call("POST", "/api/v1/products/river/releases", 201, token, json=release)
     tour.call("POST", "/api/v1/products/river/releases/1.0.0/publish", 200, token)
     artifacts = "/api/v1/products/river/releases/1.0.0/artifacts"
-    announced = {"filename": "river.bin", "size": 5, "sha256": "0" * 64}
+    file_body = {"filename": "river.bin", "size": 5, "sha256": "0" * 64}
     key = tour.keyed("announcement")
-    first = tour.call("POST", artifacts, 201, token, json=announced, headers=key).json()["upload_url"]
-    tour.secrets["spoilt upload address"] = first.rpartition("/")[2]
-    tour.call("POST", artifacts, 422, token, json={**announced, "size": 6}, headers=key)
-    tour.call("PUT", first, 400, content=b"four")
-    tour.call("PUT", first, 422, content=b"bytes")
-    tour.call("PUT", first, 404, content=b"bytes")
+    spoilt_url = tour.call("POST", artifacts, 201, token, json=file_body, headers=key).json()["upload_url"]
+    tour.secrets["spoilt upload address"] = spoilt_url.rpartition("/")[2]
+    tour.call("POST", artifacts, 422, token, json={**file_body, "size": 6}, headers=key)
+    tour.call("PUT", spoilt_url, 400, content=b"four")
+    tour.call("PUT", spoilt_url, 422, content=b"bytes")
+    tour.call("PUT", spoilt_url, 404, content=b"bytes")
     tour.call("PUT", f"/api/v1/artifacts/uploads/{FOREIGN_UPLOAD}", 404, content=b"bytes")
-    second = tour.call("POST", artifacts, 201, token, json={"filename": "river.bin", "size": 5}).json()["upload_url"]
-    tour.secrets["upload address"] = second.rpartition("/")[2]
-    tour.call("DELETE", second, 405)
-    tour.call("PUT", second, 201, content=b"bytes")
+    upload_url = tour.call("POST", artifacts, 201, token, json={"filename": "river.bin", "size": 5}).json()[
+        "upload_url"
+    ]
+    tour.secrets["upload address"] = upload_url.rpartition("/")[2]
+    tour.call("DELETE", upload_url, 405)
+    tour.call("PUT", upload_url, 201, content=b"bytes")
 
 
 def redeem(tour: SecretTour, token: str) -> None:
@@ -166,24 +170,24 @@ def redeem(tour: SecretTour, token: str) -> None:
 def agents(tour: SecretTour) -> None:
     """Agents register, mistype and misplace their credentials, are claimed by the owner, exchange and revoke."""
     body = {"method": "service_auth", "email": AGENTS_PERSON}
-    registered = tour.call("POST", "/api/v1/auth/register", 200, json=body)
-    said, claim = registered.json(), registered.json()["claim"]
+    registration = tour.call("POST", "/api/v1/auth/register", 200, json=body)
+    agent_answer, claim = registration.json(), registration.json()["claim"]
     links = [claim["verification_uri"], claim["attempt"]["verification_uri"]]
-    tour.secrets |= {"claim token": said["claim_token"], "user code": claim["user_code"]}
-    me, poll = "/api/v1/auth/me", {"claim_token": said["claim_token"]}
+    tour.secrets |= {"claim token": agent_answer["claim_token"], "user code": claim["user_code"]}
+    me, poll = "/api/v1/auth/me", {"claim_token": agent_answer["claim_token"]}
     tour.call("POST", me, 200, json=poll)
     tour.call("POST", me, 429, json=poll)
-    tour.call("GET", f"{me}?claim_token={said['claim_token']}", 400)
-    tour.call("POST", me, 400, json={**poll, "claim_token": [said["claim_token"]]})
+    tour.call("GET", f"{me}?claim_token={agent_answer['claim_token']}", 400)
+    tour.call("POST", me, 400, json={**poll, "claim_token": [agent_answer["claim_token"]]})
     tour.call("POST", me, 401, json={"claim_token": FORGED_CLAIM})
     tour.call("POST", f"{me}/complete", 409, json={**poll, "user_code": claim["user_code"]})
     tour.call("POST", "/api/v1/auth/token", 400, data={"grant_type": CLAIM_GRANT, "claim_token": FORGED_CLAIM})
     csrf = csrf_of(tour.call("GET", links[0], 200))
     tour.secrets["form's token"] = csrf
-    wrong = {"csrf": csrf, "confirm": "yes", "user_code": "BBBB-BBBB"}
-    tour.call("POST", links[0], 400, data=wrong)
-    tour.call("POST", links[0], 403, data={**wrong, "csrf": "x"})
-    tour.call("POST", links[0], 200, data={**wrong, "user_code": claim["user_code"]})
+    wrong_confirmation = {"csrf": csrf, "confirm": "yes", "user_code": "BBBB-BBBB"}
+    tour.call("POST", links[0], 400, data=wrong_confirmation)
+    tour.call("POST", links[0], 403, data={**wrong_confirmation, "csrf": "x"})
+    tour.call("POST", links[0], 200, data={**wrong_confirmation, "user_code": claim["user_code"]})
     tour.call("GET", links[1], 410)
     exchange(tour, poll)
 
@@ -216,11 +220,11 @@ def open_account(tour: SecretTour) -> None:
     tour.call("POST", "/auth/signup", 200, data={"email": NEW_PERSON})
     letters = tour.lives.data / "mail"
     for _ in range(200):
-        found = [match for file in letters.glob("*.eml") if (match := LINK.search(file.read_text()))]
-        if found:
+        links = [match for file in letters.glob("*.eml") if (match := LINK.search(file.read_text()))]
+        if links:
             break
         time.sleep(0.05)
-    link = found[0][1]
+    link = links[0][1]
     tour.secrets |= {"mailed link": link, "new person's password": NEW_PASSWORD}
     tour.call("GET", f"/auth/prove?token={link}", 200)
     tour.call("POST", "/auth/prove", 400, data={"token": link, "password": "short"})
@@ -246,20 +250,25 @@ def authorize(tour: SecretTour, owner: str) -> None:
 
 def _code(tour: SecretTour, client_id: str) -> str:
     challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
-    asked = {"response_type": "code", "client_id": client_id, "redirect_uri": "https://app.example/back"}
-    asked |= {"code_challenge": challenge, "code_challenge_method": "S256", "state": "s", "scope": "read:library"}
-    shown = tour.http.get("/auth/authorize", params=asked)
-    if shown.status_code == 200:
-        form = {**asked, **hidden_fields(shown), "decision": "allow"}
-        shown = tour.call("POST", "/auth/authorize", 303, data=form)
-    assert shown.status_code == 303, shown.text
-    return parse_qs(urlsplit(shown.headers["location"]).query)["code"][0]
+    authorization = {"response_type": "code", "client_id": client_id, "redirect_uri": "https://app.example/back"}
+    authorization |= {
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+        "state": "s",
+        "scope": "read:library",
+    }
+    authorize_page = tour.http.get("/auth/authorize", params=authorization)
+    if authorize_page.status_code == 200:
+        form = {**authorization, **hidden_fields(authorize_page), "decision": "allow"}
+        authorize_page = tour.call("POST", "/auth/authorize", 303, data=form)
+    assert authorize_page.status_code == 303, authorize_page.text
+    return parse_qs(urlsplit(authorize_page.headers["location"]).query)["code"][0]
 
 
 def found_in(text: bytes, secrets: dict[str, str]) -> list[str]:
     """The secrets that the text contains in clear (with or without dashes)."""
-    plain = text.replace(b"-", b"")
-    return [name for name, secret in secrets.items() if secret.replace("-", "").encode() in plain]
+    plain_text = text.replace(b"-", b"")
+    return [name for name, secret in secrets.items() if secret.replace("-", "").encode() in plain_text]
 
 
 @pytest.fixture
@@ -293,10 +302,11 @@ def search_files(tour: SecretTour) -> None:
 
 def search_errors(tour: SecretTour) -> None:
     """Search every error answer. A page that is shown again may contain what its form needs."""
-    own = ("form's token", "mailed link")
-    kept = {name: secret for name, secret in tour.secrets.items() if name not in own}
+    expected_names = ("form's token", "mailed link")
+    searched_secrets = {name: secret for name, secret in tour.secrets.items() if name not in expected_names}
     leaks = [
-        (f"{error.request.method} {error.request.url.path}", found_in(error.content, kept)) for error in tour.errors
+        (f"{error.request.method} {error.request.url.path}", found_in(error.content, searched_secrets))
+        for error in tour.errors
     ]
     assert not [leak for leak in leaks if leak[1]]
     assert not [error.text for error in tour.errors if AGENTS_PERSON in error.text and "<html" not in error.text]

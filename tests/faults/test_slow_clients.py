@@ -50,14 +50,14 @@ async def slow(lives: RestartableService, kind: str, path: str, all_begun: async
     with connection:
         await loop.sock_connect(connection, ("127.0.0.1", lives.port))
         head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        begun = {
+        request_beginnings = {
             "header": head,
             "idle": f"{head}\r\n",
             "body": "POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 90000\r\n\r\n{",
             "reader": "GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20,
         }[kind]
         began_s = time.monotonic()
-        await loop.sock_sendall(connection, begun.encode())
+        await loop.sock_sendall(connection, request_beginnings.encode())
         await all_begun.wait()
         if kind == "reader":
             await asyncio.sleep(DEADLINES_S[kind])
@@ -95,7 +95,7 @@ async def polite(lives: RestartableService, path: str, expected: int, count: int
     return sorted(waits_ms)[count * 99 // 100]
 
 
-async def crowded(
+async def measure_with_slow_clients(
     lives: RestartableService, path: str, expected: int, crowd: Sequence[str]
 ) -> tuple[float, list[float]]:
     """The result of `polite` while a slow client of each of these kinds is connected, and after how many seconds each
@@ -104,11 +104,11 @@ async def crowded(
     # takes processor time.
     all_begun = asyncio.Barrier(len(crowd) + 1)
     async with asyncio.TaskGroup() as group:
-        waiting = [group.create_task(slow(lives, kind, path, all_begun)) for kind in crowd]
+        slow_clients = [group.create_task(slow(lives, kind, path, all_begun)) for kind in crowd]
         await all_begun.wait()
         await wait_until_idle(lives)
         p99_ms = await polite(lives, path, expected, POLITE)
-    return p99_ms, [task.result() for task in waiting]
+    return p99_ms, [task.result() for task in slow_clients]
 
 
 @pytest.mark.usefixtures("no_forking")
@@ -130,7 +130,7 @@ async def test_slow_clients_are_disconnected_and_delay_no_other_client(
         crowd = [kinds[number % len(kinds)] for number in range(CROWD if is_full else SAMPLE)]
         for _ in range(ROUNDS if is_full else 1):
             alone_ms.append(await polite(lives, path, expected, POLITE))
-            p99_ms, ended_s = await crowded(lives, path, expected, crowd)
+            p99_ms, ended_s = await measure_with_slow_clients(lives, path, expected, crowd)
             crowded_ms.append(p99_ms)
             for kind, each_s in zip(crowd, ended_s, strict=True):
                 closed_s[kind] = max(closed_s.get(kind, 0.0), each_s)

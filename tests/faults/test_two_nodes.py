@@ -117,69 +117,74 @@ def pair(
             **rates,
         }
 
-    with machines(2, ports) as (first, second):
+    with machines(2, ports) as (first_machine, second_machine):
         data = [folder / name for name in ("first", "second", "here")]
         options = ["--demo"] if request.config.getoption("--full") else []
         if not options:
             DataDirectory(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).write_demonstration()
         with (
-            node(first, data[0], settings(first.far), *options) as one,
-            node(second, data[1], settings(second.far)) as other,
+            node(first_machine, data[0], settings(first_machine.far), *options) as first_server,
+            node(second_machine, data[1], settings(second_machine.far)) as second_server,
         ):
-            yield NodePair(ServedNode(first, one), ServedNode(second, other), data[2], settings("127.0.0.1"))
+            yield NodePair(
+                ServedNode(first_machine, first_server),
+                ServedNode(second_machine, second_server),
+                data[2],
+                settings("127.0.0.1"),
+            )
 
 
-async def sign_in(where: ServedNode, name: str) -> str:
+async def sign_in(served_node: ServedNode, name: str) -> str:
     """A session of one of the people of the records service."""
-    answer = await where.record("auth/login", username=name, password="countersign-demo")
+    answer = await served_node.record("auth/login", username=name, password="countersign-demo")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
-async def agent_of(where: ServedNode, person: str) -> str:
+async def agent_of(served_node: ServedNode, person: str) -> str:
     """A token of a new agent that may propose everything that its person may do."""
-    answer = await where.record("auth/agent-token", person, scopes=["*"], label="bot")
+    answer = await served_node.record("auth/agent-token", person, scopes=["*"], label="bot")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
-async def plan_to_delete(where: ServedNode, person: str, agent: str, title: str) -> tuple[str, str]:
+async def plan_to_delete(served_node: ServedNode, person: str, agent: str, title: str) -> tuple[str, str]:
     """A lead, and the agent's waiting plan to delete it."""
-    created_response = await where.record("lead.create", person, title=title)
+    created_response = await served_node.record("lead.create", person, title=title)
     lead = str(created_response.json()["value"]["id"])
-    proposed_response = await where.record("lead.delete", agent, id=lead)
+    proposed_response = await served_node.record("lead.delete", agent, id=lead)
     assert proposed_response.status_code == 202, proposed_response.text
     return lead, str(proposed_response.json()["plan_id"])
 
 
-async def executions(where: ServedNode, root: str, plan: str) -> int:
+async def executions(served_node: ServedNode, root: str, plan: str) -> int:
     """How often the audit shows the execution of the plan's deletion."""
     conditions: list[dict[str, object]] = [
         {"field": "plan_id", "op": "eq", "value": plan},
         {"field": "command", "op": "eq", "value": "lead.delete"},
     ]
-    answer = await where.record("audit_entry.list", root, filter=conditions)
+    answer = await served_node.record("audit_entry.list", root, filter=conditions)
     return len([plan for plan in answer.json()["value"] if plan["model"] == "lead"])
 
 
-async def new_code(where: ServedNode, token: str, slug: str) -> str:
+async def new_code(served_node: ServedNode, token: str, slug: str) -> str:
     """A code for one person and a new product, because a person who owns the product uses no further code."""
     product = {"slug": slug, "title": slug, "kind": "tool", "platforms": ["linux"]}
-    response = await where.store("POST", "/products", token, **product)
+    response = await served_node.store("POST", "/products", token, **product)
     assert response.status_code == 201, response.text
-    response = await where.store("POST", "/codes", token, kind="license", products=[slug], count=1)
+    response = await served_node.store("POST", "/codes", token, kind="license", products=[slug], count=1)
     assert response.status_code == 201, response.text
     return str(response.json()["codes"][0])
 
 
-async def until_it_serves(where: ServedNode, token: str) -> float:
+async def until_it_serves(served_node: ServedNode, token: str) -> float:
     """Seconds until the reconnected node answers a caller."""
     began_s = time.monotonic()
     while time.monotonic() < began_s + HEALED_S:
-        if (await where.store("GET", "/library", token)).status_code == 200:
+        if (await served_node.store("GET", "/library", token)).status_code == 200:
             return time.monotonic() - began_s
         await asyncio.sleep(0.1)
-    raise AssertionError(f"the node does not serve {HEALED_S} s after it was joined again")
+    raise AssertionError(f"the served_node does not serve {HEALED_S} s after it was joined again")
 
 
 async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
@@ -211,7 +216,7 @@ async def test_a_change_on_one_node_applies_on_the_other_node_at_once(
     for number in range(races):
         _, plan = await plan_to_delete(pair.one, alice, agent, f"{number}")
         answers = await asyncio.gather(
-            *(where.record(f"approve/{plan}", who) for where, who in ((pair.one, alice), (pair.other, root)))
+            *(node.record(f"approve/{plan}", who) for node, who in ((pair.one, alice), (pair.other, root)))
         )
         assert [answer.status_code for answer in answers] == [200, 200]
         assert answers[0].text == answers[1].text

@@ -68,8 +68,8 @@ def sign_in(day: ServicesDay, username: str) -> str:
 
 def work(day: ServicesDay) -> None:
     """Use the records service: a person, an agent, a plan and its approval, and every kind of invalid request."""
-    wrong = {"username": SUBMITTED["unknown user"], "password": SUBMITTED["wrong password"]}
-    assert day.records.post("/api/auth/login", json=wrong).status_code == 401
+    wrong_sign_in = {"username": SUBMITTED["unknown user"], "password": SUBMITTED["wrong password"]}
+    assert day.records.post("/api/auth/login", json=wrong_sign_in).status_code == 401
     root = sign_in(day, "root")
     values = {name.replace("-", "").replace("tax number", "tax_id"): SUBMITTED[name] for name in ("name", "e-mail")}
     values |= {"phone": SUBMITTED["phone"], "notes": SUBMITTED["notes"], "tax_id": SUBMITTED["tax number"]}
@@ -80,10 +80,10 @@ def work(day: ServicesDay) -> None:
     filtered = [{"field": "email", "op": "contains", "value": SUBMITTED["e-mail"]}]
     assert len(day.run(root, "party.list", 200, filter=filtered)["value"]) == 1
     day.run(root, "party.search", 400, filter=filtered, order=[{"field": SUBMITTED["unknown member"]}])
-    asked = {"label": "daybot", "scopes": ["party.*"]}
+    token_request = {"label": "daybot", "scopes": ["party.*"]}
     headers = {"Authorization": f"Bearer {root}"}
-    issued = day.records.post("/api/auth/agent-token", json=asked, headers=headers)
-    agent = day.kept["agent's token"] = str(issued.json()["token"])
+    issued_token = day.records.post("/api/auth/agent-token", json=token_request, headers=headers)
+    agent = day.kept["agent's token"] = str(issued_token.json()["token"])
     value = day.run(agent, "party.get", 200, id=party["id"])["value"]
     plan = day.run(agent, "party.delete", 202, id=party["id"])["plan_id"]
     day.run(agent, "party.update", 400, id=party["id"], website=f"{value['email']} {SUBMITTED['notes']}")
@@ -102,8 +102,8 @@ def shop(day: ServicesDay) -> None:
     assert day.store.post("/auth/signin", data=form).status_code == 401
     assert day.store.post("/auth/signup", data={"email": SUBMITTED["e-mail"]}).status_code == 200
     assert day.store.post("/auth/reset", data={"email": SUBMITTED["e-mail"]}).status_code == 200
-    registered = {"method": "service_auth", "email": SUBMITTED["e-mail"]}
-    day.store.post("/api/v1/auth/register", json=registered)
+    registration = {"method": "service_auth", "email": SUBMITTED["e-mail"]}
+    day.store.post("/api/v1/auth/register", json=registration)
     day.store.post("/api/v1/ask", json={"question": SUBMITTED["question"]})
     day.store.get("/api/v1/products", params={"q": SUBMITTED["name"], "cursor": SUBMITTED["slug"]})
     day.store.get(f"/api/v1/products/{SUBMITTED['slug']}")
@@ -152,10 +152,10 @@ def lines(log: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
 
-def require_owners(written: list[dict[str, Any]], day: ServicesDay) -> None:
+def require_owners(log_lines: list[dict[str, Any]], day: ServicesDay) -> None:
     """Each log line about a request names the request, and the caller's kind and id when they are known."""
-    requests = [line for line in written if line["part"] == "access"]
-    faults = [line for line in written if line["event"] == "request failed"]
+    requests = [line for line in log_lines if line["part"] == "access"]
+    faults = [line for line in log_lines if line["event"] == "request failed"]
     of_records = [line["principal"].partition(":")[0] for line in faults if line["part"] == "records"]
 
     assert {line["request_id"] for line in requests} >= day.ids
@@ -165,9 +165,9 @@ def require_owners(written: list[dict[str, Any]], day: ServicesDay) -> None:
     assert {line.get("principal", ":").partition(":")[0] for line in requests} == {"", "person", "agent"}
 
 
-def found_in(text: str, kept: dict[str, str]) -> list[str]:
+def found_in(text: str, secrets: dict[str, str]) -> list[str]:
     """The forbidden values that the text contains."""
-    return [name for name, value in kept.items() if value.lower() in text.lower()]
+    return [name for name, value in secrets.items() if value.lower() in text.lower()]
 
 
 def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Path, figures: Figures) -> None:
@@ -182,8 +182,8 @@ def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Pat
 
     log = server.log.read_text()
     watched |= {"log": log, "traces": b"\n".join(collector.bodies).decode("latin-1")}
-    found = {where: found_in(text, day.kept) for where, text in watched.items()}
-    assert not {where: names for where, names in found.items() if names}
+    found_by_source = {source: found_in(text, day.kept) for source, text in watched.items()}
+    assert not {source: names for source, names in found_by_source.items() if names}
     require_owners(lines(log), day)
     figures |= {
         "planted": len(day.kept),
@@ -194,8 +194,8 @@ def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Pat
     }
 
 
-@pytest.mark.parametrize("where", ["log", "/metrics"])
-def test_the_search_finds_what_is_there(where: str) -> None:
-    text = f'{where} {{"event": "told {SUBMITTED["e-mail"].upper()}"}}'
+@pytest.mark.parametrize("log_line", ["log", "/metrics"])
+def test_the_search_finds_what_is_there(log_line: str) -> None:
+    text = f'{log_line} {{"event": "told {SUBMITTED["e-mail"].upper()}"}}'
 
     assert found_in(text, SUBMITTED) == ["e-mail"]

@@ -72,16 +72,16 @@ async def test_only_events_of_committed_changes_are_sent_and_none_is_lost(
         finally:
             quiet.kill()
             quiet.wait()
-        made = {row[0] for row in await database.fetch("SELECT id FROM thing")}
+        committed_ids = {row[0] for row in await database.fetch("SELECT id FROM thing")}
     await database.close()
 
-    told = Counter(message.event["subject"] for message in receiver.messages)
-    assert set(told) == made
-    assert len(set(receiver.ids)) == len(made)
+    event_counts = Counter(message.event["subject"] for message in receiver.messages)
+    assert set(event_counts) == committed_ids
+    assert len(set(receiver.ids)) == len(committed_ids)
     figures |= {
         "kills": KILLS_FULL if is_full else KILLS,
-        "events": len(made),
+        "events": len(committed_ids),
         "lost": 0,
         "made_up": 0,
-        "told_again_after_a_kill": sum(told.values()) - len(told),
+        "told_again_after_a_kill": sum(event_counts.values()) - len(event_counts),
     }

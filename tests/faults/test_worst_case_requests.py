@@ -134,18 +134,18 @@ def site(data: Path) -> Iterator[AttackedServices]:
 async def _site(server: Running) -> AttackedServices:
     login = json.dumps({"username": "alice", "password": "countersign-demo"}).encode()
     alice = json.loads((await call(server.records_port, "POST", "/api/auth/login", body=login)).body)["token"]
-    wanted = json.dumps({"label": "attacker", "scopes": ["*"]}).encode()
-    issued = await call(server.records_port, "POST", "/api/auth/agent-token", token=alice, body=wanted)
-    agent = json.loads(issued.body)["token"]
+    token_request = json.dumps({"label": "attacker", "scopes": ["*"]}).encode()
+    agent_answer = await call(server.records_port, "POST", "/api/auth/agent-token", token=alice, body=token_request)
+    agent = json.loads(agent_answer.body)["token"]
     form = b"grant_type=client_credentials&client_id=demo-publisher&client_secret=demo-publisher-secret"
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    granted = await call(server.port, "POST", "/api/v1/auth/token", headers=kind, body=form)
-    found = await call(server.records_port, "POST", "/api/lead/list", token=alice, body=b'{"limit":1}')
-    tokens = {"alice": alice, "agent": agent, "publisher": json.loads(granted.body)["access_token"]}
-    return AttackedServices(server, tokens, json.loads(found.body)["value"][0]["id"])
+    token_answer = await call(server.port, "POST", "/api/v1/auth/token", headers=kind, body=form)
+    lead_list = await call(server.records_port, "POST", "/api/lead/list", token=alice, body=b'{"limit":1}')
+    tokens = {"alice": alice, "agent": agent, "publisher": json.loads(token_answer.body)["access_token"]}
+    return AttackedServices(server, tokens, json.loads(lead_list.body)["value"][0]["id"])
 
 
-def _turns(seed: int, variants: int, service: str) -> Iterator[WorstCaseRequest]:
+def _loop_turns(seed: int, variants: int, service: str) -> Iterator[WorstCaseRequest]:
     return (case for case in worst_cases.endless(seed, variants) if case.service == service)
 
 
@@ -158,7 +158,7 @@ class AttackCounter:
         self.slowest_s: dict[str, float] = defaultdict(float)
         self.sent: Counter[str] = Counter()
         self._count = count
-        self._turns = {service: _turns(seed, variants, service) for service in ("store", "records")}
+        self._turns = {service: _loop_turns(seed, variants, service) for service in ("store", "records")}
 
     async def run(self) -> None:
         """Send all requests; each attacker waits for the answer before the next request."""
@@ -191,7 +191,7 @@ def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is
         asyncio.run(attack.run())
 
     assert set(attack.statuses) == {kind.kind for kind in kinds}
-    assert not [kind for kind, found in attack.statuses.items() if set(found) & FAULTS], attack.statuses
+    assert not [kind for kind, statuses in attack.statuses.items() if set(statuses) & FAULTS], attack.statuses
     assert not store.wrong
     assert not records.wrong
     assert "a worker" not in site.server.log.read_text()
@@ -216,14 +216,14 @@ def test_a_stop_at_any_moment_of_it_ends_both_in_time(data: Path, is_full: bool,
         with served(data, service="both", settings=SETTINGS) as server:
             site = asyncio.run(_site(server))
             everyone = [site.parent(), *children(site.parent())]
-            took_s.append(asyncio.run(_stopped(site, everyone, rng)))
+            took_s.append(asyncio.run(_stop_seconds(site, everyone, rng)))
 
     figures |= {"stops": len(took_s), "grace_s": GRACE_S, "stopped_within_max_s": round(max(took_s), 2)}
     if is_full:
         assert max(took_s) < GRACE_S + CLOSING_S, figures
 
 
-async def _stopped(site: AttackedServices, everyone: list[int], rng: random.Random) -> float:
+async def _stop_seconds(site: AttackedServices, everyone: list[int], rng: random.Random) -> float:
     """Stop in the middle of the attack, and return how long it took until all processes had ended."""
     attack = AttackCounter(site, rng.randrange(1 << 30), FULL, variants=1)
     attacking = asyncio.create_task(attack.run())

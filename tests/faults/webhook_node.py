@@ -28,9 +28,9 @@ async def make(database: Database, *, is_kept: bool) -> None:
         RollBack: the change is rolled back on purpose.
     """
     async with database.transaction() as transaction:
-        thing = ids.new_uuid()
-        await transaction.run(ADD, thing)
-        await outbox.emit(transaction, "north", "thing.made", thing)
+        thing_id = ids.new_uuid()
+        await transaction.run(ADD, thing_id)
+        await outbox.emit(transaction, "north", "thing.made", thing_id)
         if not is_kept:
             raise RollBack
 

@@ -57,14 +57,14 @@ async def read_answer(reader: asyncio.StreamReader) -> WireResponse:
         OSError, EOFError: it is incomplete.
     """
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    first, *rest = head.rstrip().split("\r\n")
-    pairs = (line.partition(":") for line in rest)
+    status_line, *header_lines = head.rstrip().split("\r\n")
+    pairs = (line.partition(":") for line in header_lines)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     if headers.get("transfer-encoding") == "chunked":
         body = b"".join([piece async for piece in chunks(reader)])
     else:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return WireResponse(int(first.split()[1]), headers, body)
+    return WireResponse(int(status_line.split()[1]), headers, body)
 
 
 async def chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:

@@ -68,10 +68,25 @@ def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
 
 def words(rng: random.Random, length: int) -> str:
     """Words of a question or a search."""
-    known = ("games", "and", "or", "not", "free", "tools", "for", "linux", "under", "5", "mb", "by", "newest", "ümlaut")
+    known_words = (
+        "games",
+        "and",
+        "or",
+        "not",
+        "free",
+        "tools",
+        "for",
+        "linux",
+        "under",
+        "5",
+        "mb",
+        "by",
+        "newest",
+        "ümlaut",
+    )
     text = ""
     while len(text) < length:
-        text += rng.choice(known) + " "
+        text += rng.choice(known_words) + " "
     return text[:length].strip()
 
 
@@ -90,8 +105,8 @@ def _post(kind: str, service: str, path: str, caller: str, value: object) -> Wor
 
 
 def _get(kind: str, path: str, caller: str = "", **headers: str) -> WorstCaseRequest:
-    shown = {name.replace("_", "-"): value for name, value in headers.items()}
-    return WorstCaseRequest(kind, "store", "GET", path, caller, headers=shown)
+    shown_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return WorstCaseRequest(kind, "store", "GET", path, caller, headers=shown_headers)
 
 
 @store
@@ -120,8 +135,10 @@ def path(rng: random.Random) -> WorstCaseRequest:
 
 @store
 def headers(rng: random.Random) -> WorstCaseRequest:
-    more = {f"X_{number}": "v" * 200 for number in range(90)}
-    return _get("headers", "/api/v1/products?limit=100", **more, Cookie="; ".join(["c=v"] * rng.randrange(1000, 3000)))
+    extra_headers = {f"X_{number}": "v" * 200 for number in range(90)}
+    return _get(
+        "headers", "/api/v1/products?limit=100", **extra_headers, Cookie="; ".join(["c=v"] * rng.randrange(1000, 3000))
+    )
 
 
 @store
@@ -255,7 +272,7 @@ def token_like_text(rng: random.Random) -> WorstCaseRequest:
 
 
 @records
-def marked_text(rng: random.Random) -> WorstCaseRequest:
+def text_with_marks(rng: random.Random) -> WorstCaseRequest:
     value = {"title": combining_marks(500), "notes": combining_marks(rng.randrange(100_000, 900_000))}
     return _post("marked_text", "records", "/api/lead/create", rng.choice(("alice", "agent")), value)
 
@@ -313,7 +330,7 @@ def deep_body(rng: random.Random) -> WorstCaseRequest:
 
 
 @records
-def escaped_text(rng: random.Random) -> WorstCaseRequest:
+def text_of_escapes(rng: random.Random) -> WorstCaseRequest:
     piece = rng.choice((b"\\u00e9", b"\\\\", b":,", b'\\"'))
     body = b'{"title":"' + piece * ((RECORDS_BYTES - ROOM) // len(piece)) + b'"}'
     return WorstCaseRequest("escaped_text", "records", "POST", "/api/lead/create", "alice", body)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 def open_files_below(folder: Path) -> list[str]:
     """Return the files of the folder that are open or mapped."""
-    found = {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
+    paths = {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
     for descriptor in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):
-            found.add(f"{os.readlink(f'/proc/self/fd/{descriptor}')} ({descriptor})")
-    return [path for path in found if path.startswith(str(folder))]
+            paths.add(f"{os.readlink(f'/proc/self/fd/{descriptor}')} ({descriptor})")
+    return [path for path in paths if path.startswith(str(folder))]

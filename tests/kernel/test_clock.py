@@ -6,12 +6,12 @@ from countersign.kernel import clock, ids
 
 
 def test_blocks_that_overlap_leave_the_clock_to_the_machine() -> None:
-    first, second = ExitStack(), ExitStack()
-    first.enter_context(clock.fixed(clock.Instant(1)))
-    second.enter_context(clock.fixed(clock.Instant(2)))
-    first.close()
+    first_block, second_block = ExitStack(), ExitStack()
+    first_block.enter_context(clock.fixed(clock.Instant(1)))
+    second_block.enter_context(clock.fixed(clock.Instant(2)))
+    first_block.close()
     during = clock.now()
-    second.close()
+    second_block.close()
 
     assert (during, clock.now() > 2) == (2, True)
 
@@ -26,13 +26,13 @@ def test_the_inner_block_gives_the_clock_back_to_the_outer() -> None:
 
 
 def test_blocks_that_overlap_leave_chance_to_the_machine() -> None:
-    found: list[bytes] = []
+    random_values: list[bytes] = []
     for _ in range(2):
-        first, second = ExitStack(), ExitStack()
-        first.enter_context(ids.seeded("first"))
-        second.enter_context(ids.seeded("second"))
-        first.close()
-        second.close()
-        found.append(ids.random_bytes(16))
+        first_block, second_block = ExitStack(), ExitStack()
+        first_block.enter_context(ids.seeded("first"))
+        second_block.enter_context(ids.seeded("second"))
+        first_block.close()
+        second_block.close()
+        random_values.append(ids.random_bytes(16))
 
-    assert found[0] != found[1]
+    assert random_values[0] != random_values[1]

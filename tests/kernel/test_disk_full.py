@@ -52,11 +52,11 @@ def test_the_systems_errors_are_recognised_also_as_the_cause_of_another(number: 
 
 
 def test_the_errors_of_both_databases_are_recognised() -> None:
-    found = [sqlite_connection.refusal(apsw.exception_for(13)), postgres.refusal(asyncpg.DiskFullError("full"))]
+    refusals = [sqlite_connection.refusal(apsw.exception_for(13)), postgres.refusal(asyncpg.DiskFullError("full"))]
 
     assert is_disk_full(asyncpg.DiskFullError("full"))
     assert not is_disk_full(asyncpg.OutOfMemoryError("memory"))
-    for error in found:
+    for error in refusals:
         assert isinstance(error, StorageFull)
         assert error.detail.startswith("The disk is full: ")
 
@@ -76,19 +76,19 @@ def test_sqlite_on_a_full_volume_is_named_though_it_reports_another_error(full: 
     with closing(apsw.Connection(str(full / "store.sqlite"))) as connection:
         with pytest.raises(apsw.Error) as failure:
             connection.execute("PRAGMA journal_mode = wal; SELECT * FROM t").fetchall()
-        found = sqlite_connection.refusal(failure.value, connection)
+        refusal = sqlite_connection.refusal(failure.value, connection)
 
     assert not isinstance(failure.value, apsw.FullError), "else this test shows nothing"
 
-    assert isinstance(found, StorageFull)
+    assert isinstance(refusal, StorageFull)
     assert is_volume_full(full / "not" / "there" / "yet")
 
 
 def test_a_failing_disk_with_space_is_not_called_full(tmp_path: Path) -> None:
-    found = sqlite_connection.refusal(apsw.exception_for(10), file=str(tmp_path / "store.sqlite"))
+    refusal = sqlite_connection.refusal(apsw.exception_for(10), file=str(tmp_path / "store.sqlite"))
 
-    assert isinstance(found, Refused)
-    assert not is_disk_full(found)
+    assert isinstance(refusal, Refused)
+    assert not is_disk_full(refusal)
     assert not is_volume_full(tmp_path)
 
 
@@ -105,20 +105,20 @@ def test_a_log_on_a_full_disk_ends_nothing() -> None:
         file.close()
 
 
-def test_the_words_name_the_place_and_the_remedy() -> None:
-    refused = disk_full("the outbox folder")
+def test_the_message_names_the_place_and_the_remedy() -> None:
+    refusal = disk_full("the outbox folder")
 
-    assert refused.detail == "The disk is full: no space is left for the outbox folder."
-    assert refused.remedy == StorageFull.resolution
+    assert refusal.detail == "The disk is full: no space is left for the outbox folder."
+    assert refusal.remedy == StorageFull.resolution
 
 
 def test_no_other_module_looks_for_the_errors_of_a_full_disk() -> None:
-    found: list[str] = []
+    paths: list[str] = []
     for source in sources():
         if source.path.endswith("/kernel/errors.py"):
             continue
         names = {node.attr for node in source.nodes if isinstance(node, ast.Attribute)}
         texts = {str(node.value) for node in source.nodes if isinstance(node, ast.Constant)}
-        found += [source.path] if NAMES & (names | texts) else []
+        paths += [source.path] if NAMES & (names | texts) else []
 
-    assert found == [], "use countersign.kernel.errors"
+    assert paths == [], "use countersign.kernel.errors"

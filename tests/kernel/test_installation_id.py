@@ -109,24 +109,24 @@ class InterleavedStorage:
         return self._left < 0
 
 
-@pytest.mark.parametrize("other", [EARLY, LATE])
+@pytest.mark.parametrize("other_time", [EARLY, LATE])
 @pytest.mark.parametrize("step", range(4))
 async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_sets_the_marker_back(
-    nodes: SharedStorage, step: int, other: Instant
+    nodes: SharedStorage, step: int, other_time: Instant
 ) -> None:
-    seen: list[tuple[int, int]] = []
+    times_seen: list[tuple[int, int]] = []
 
     async def event() -> None:
-        await nodes.advance(other)
-        seen.append(await nodes.times())
+        await nodes.advance(other_time)
+        times_seen.append(await nodes.times())
 
-    both: Any = InterleavedStorage(nodes, event, step)
+    interleaved: Any = InterleavedStorage(nodes, event, step)
     # The clock of `advance` in the function takes precedence.
     with clock.fixed(Instant((EARLY + LATE) // 2)):
-        await installation_id.advance(both, both, NAME)
+        await installation_id.advance(interleaved, interleaved, NAME)
 
-    assert both.was_interrupted
-    ((_, marker_before),) = seen
+    assert interleaved.was_interrupted
+    ((_, marker_before),) = times_seen
     row, marker = await nodes.times()
     assert row == marker >= marker_before
     await nodes.advance(LATE)
@@ -136,11 +136,11 @@ async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_s
 async def test_a_look_at_the_times_while_another_node_advances_finds_no_outdated_database(
     nodes: SharedStorage, step: int
 ) -> None:
-    both: Any = InterleavedStorage(nodes, lambda: nodes.advance(LATE), step)
+    interleaved: Any = InterleavedStorage(nodes, lambda: nodes.advance(LATE), step)
 
-    await installation_id.require_latest(both, both, NAME)
+    await installation_id.require_latest(interleaved, interleaved, NAME)
 
-    assert both.was_interrupted
+    assert interleaved.was_interrupted
 
 
 async def test_nodes_that_advance_at_once_all_succeed(nodes: SharedStorage) -> None:
@@ -180,9 +180,9 @@ async def test_services_that_settle_at_once_are_all_named_in_the_directory(
         write(*arguments)
 
     monkeypatch.setattr(installation_id, "write_directory", write_after_the_other_has_read)
-    found = InstallationState(own=None, blobs=None, are_blobs_read=True, sibling=None, database=OWN)
+    state = InstallationState(own=None, blobs=None, are_blobs_read=True, sibling=None, database=OWN)
     each = [places_of(tmp_path, schema, nodes.database) for schema in services]
 
-    await asyncio.gather(*(installation_id.register(places, found) for places in each))
+    await asyncio.gather(*(installation_id.register(places, state) for places in each))
 
     assert installation_id.directory_id(tmp_path) == DirectoryId(OWN, is_settled=True, services=services)

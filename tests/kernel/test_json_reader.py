@@ -37,13 +37,13 @@ def test_json_with_unique_keys_is_read_unchanged(value: object) -> None:
 
 
 @given(st.dictionaries(TEXT, VALUES, min_size=1, max_size=3), st.data())
-def test_a_key_given_twice_is_refused_wherever_it_is(value: dict[str, Any], data: st.DataObject) -> None:
+def test_a_repeated_key_is_refused_at_any_depth(value: dict[str, Any], data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(value)))
-    twice = f'{json.dumps(value)[:-1]}, {json.dumps(key)}: {json.dumps(data.draw(VALUES))}}}'
-    for whole in (twice, f'{{"outer": [1, {twice}]}}'):
+    doubled_json = f'{json.dumps(value)[:-1]}, {json.dumps(key)}: {json.dumps(data.draw(VALUES))}}}'
+    for json_text in (doubled_json, f'{{"outer": [1, {doubled_json}]}}'):
         for checks_texts in (True, False):
             with pytest.raises(DuplicateKey):
-                json_reader.read(whole.encode(), checks_texts=checks_texts)
+                json_reader.read(json_text.encode(), checks_texts=checks_texts)
 
 
 @pytest.mark.parametrize("text", TWICE, ids=lambda text: text[:20])

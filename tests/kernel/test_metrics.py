@@ -14,11 +14,11 @@ LINE = re.compile(r'[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*\})? (?:[
 @pytest.fixture(autouse=True)
 def no_families() -> Iterator[None]:
     """Only the families that the test declares."""
-    kept = dict(FAMILIES)
+    original_families = dict(FAMILIES)
     FAMILIES.clear()
     yield
     FAMILIES.clear()
-    FAMILIES.update(kept)
+    FAMILIES.update(original_families)
 
 
 def page(*samples: Sample) -> list[str]:
@@ -61,8 +61,8 @@ def test_a_bucket_counts_every_request_up_to_its_bound() -> None:
 
 
 def test_every_label_value_stays_inside_its_quotes() -> None:
-    odd = metrics.gauge("odd", "Odd.", "what")
-    odd.of('a"} 1\nforged{x="\\').value = 1
+    odd_gauge = metrics.gauge("odd", "Odd.", "what")
+    odd_gauge.of('a"} 1\nforged{x="\\').value = 1
 
     (line,) = page()[2:]
 

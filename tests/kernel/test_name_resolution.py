@@ -20,10 +20,10 @@ class SilentResolver:
         self.answering = Event()
         self._real = socket.getaddrinfo
 
-    def __call__(self, host: str, *given: Any, **named: Any) -> Any:
+    def __call__(self, host: str, *arguments: Any, **options: Any) -> Any:
         self.asked[host] += 1
         if not host.endswith(".silent"):
-            return self._real(host, *given, **named)
+            return self._real(host, *arguments, **options)
         self.answering.wait(60)
         raise socket.gaierror(socket.EAI_AGAIN, "no answer")
 
@@ -59,7 +59,7 @@ async def test_silent_names_delay_no_other_lookup(silent_resolver: SilentResolve
     assert all(isinstance(outcome, OSError) for outcome in await asyncio.gather(*silent, return_exceptions=True))
 
 
-async def test_more_names_than_may_be_under_way_are_refused_at_once(silent_resolver: SilentResolver) -> None:
+async def test_lookups_beyond_the_limit_are_refused_at_once(silent_resolver: SilentResolver) -> None:
     silent = await start_lookups(
         silent_resolver, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)]
     )
@@ -75,14 +75,14 @@ async def test_more_names_than_may_be_under_way_are_refused_at_once(silent_resol
 async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_name(
     silent_resolver: SilentResolver,
 ) -> None:
-    (first,) = await start_lookups(silent_resolver, ["a.silent"])
-    first.cancel()
-    second = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
-    done, _ = await asyncio.wait([second], timeout=0.1)
-    assert not done
+    (first_lookup,) = await start_lookups(silent_resolver, ["a.silent"])
+    first_lookup.cancel()
+    second_lookup = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
+    finished, _ = await asyncio.wait([second_lookup], timeout=0.1)
+    assert not finished
     silent_resolver.answering.set()
 
     with pytest.raises(socket.gaierror):
-        await second
-    assert first.cancelled()
+        await second_lookup
+    assert first_lookup.cancelled()
     assert silent_resolver.asked["a.silent"] == 1

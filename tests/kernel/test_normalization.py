@@ -20,11 +20,11 @@ def test_ordinary_text_has_the_form_of_unicode(form: str, text: str) -> None:
 def test_a_longer_run_of_marks_is_broken_up_and_keeps_every_mark() -> None:
     text = "a" + (RING + CEDILLA) * 100
 
-    found = normalized("NFD", text)
+    decomposed = normalized("NFD", text)
 
-    assert found.count(RING) == found.count(CEDILLA) == 100
-    assert max(len(run) for run in found.split("\N{COMBINING GRAPHEME JOINER}")) <= MAX_MARKS + 1
-    assert normalized("NFD", found) == found
+    assert decomposed.count(RING) == decomposed.count(CEDILLA) == 100
+    assert max(len(run) for run in decomposed.split("\N{COMBINING GRAPHEME JOINER}")) <= MAX_MARKS + 1
+    assert normalized("NFD", decomposed) == decomposed
 
 
 def test_the_pattern_for_long_runs_matches_every_character_that_decomposes_to_a_mark() -> None:

@@ -11,21 +11,21 @@ from countersign.kernel.database.open import open_database
 
 async def test_a_failing_round_is_followed_by_the_next() -> None:
     rounds = asyncio.Semaphore(0)
-    done: list[int] = []
+    rounds_begun: list[int] = []
 
     async def work() -> None:
-        done.append(len(done))
+        rounds_begun.append(len(rounds_begun))
         rounds.release()
-        if len(done) == 1:
+        if len(rounds_begun) == 1:
             raise RuntimeError("the first round fails")
 
     async with periodic(work, every_s=0), asyncio.timeout(60):
         for _ in range(3):
             await rounds.acquire()
 
-    ended = len(done)
+    ended_count = len(rounds_begun)
     await asyncio.sleep(0.01)
-    assert len(done) == ended >= 3
+    assert len(rounds_begun) == ended_count >= 3
 
 
 async def test_many_rounds_on_a_full_disk_are_one_line_of_the_log(tmp_path: Path) -> None:

@@ -56,18 +56,20 @@ class FixedServer:
 
 
 @asynccontextmanager
-async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[FixedServer]:
+async def serve_response(
+    answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[FixedServer]:
     """Run such a server on a free port."""
-    made = FixedServer(answer, pause_s)
-    server = await asyncio.start_server(made.take, "127.0.0.1", 0, ssl=tls)
-    made.port = server.sockets[0].getsockname()[1]
+    fixed_server = FixedServer(answer, pause_s)
+    server = await asyncio.start_server(fixed_server.take, "127.0.0.1", 0, ssl=tls)
+    fixed_server.port = server.sockets[0].getsockname()[1]
     async with server:
-        yield made
+        yield fixed_server
 
 
-async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
+async def fetch_response(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
     """Return the result of fetching this response."""
-    async with far(answer, pause_s) as server:
+    async with serve_response(answer, pause_s) as server:
         return await safe_http_client.get_json(server.url(), allows_private=True)
 
 
@@ -84,16 +86,16 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     looked up."""
 
     def set_to(*answers: list[str]) -> list[str]:
-        asked: list[str] = []
+        looked_up: list[str] = []
 
-        def look_up(host: str, port: int, *rest: object, **more: object) -> list[object]:
-            found = answers[min(len(asked), len(answers) - 1)]
-            asked.append(host)
+        def look_up(host: str, port: int, *lookup_arguments: object, **options: object) -> list[object]:
+            ips = answers[min(len(looked_up), len(answers) - 1)]
+            looked_up.append(host)
             families = {True: socket.AF_INET6, False: socket.AF_INET}
-            return [(families[":" in ip], socket.SOCK_STREAM, 6, "", (ip, port)) for ip in found]
+            return [(families[":" in ip], socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ips]
 
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
-        return asked
+        return looked_up
 
     return set_to
 
@@ -101,14 +103,14 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """Record the addresses to which connections are started, without connecting."""
-    begun: list[tuple[object, ...]] = []
+    connections_begun: list[tuple[object, ...]] = []
 
     async def begin(host: str, port: int, *, ssl: object, server_hostname: str | None) -> None:
-        begun.append((host, port, ssl is not None, server_hostname))
+        connections_begun.append((host, port, ssl is not None, server_hostname))
         raise ConnectionRefusedError
 
     monkeypatch.setattr(asyncio, "open_connection", begin)
-    return begun
+    return connections_begun
 
 
 @pytest.mark.parametrize(
@@ -118,27 +120,27 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     ids=["length", "chunked", "closed", "more-than-announced"],
 )  # fmt: skip
 async def test_a_document_is_read_with_every_kind_of_end_marker(head: bytes) -> None:
-    assert await fetched(OK + head) == (b"{}", None)
+    assert await fetch_response(OK + head) == (b"{}", None)
 
 
 @pytest.mark.parametrize(
-    ("said", "kept_s"),
+    ("directive", "kept_s"),
     [("max-age=900", 900), ("public, MAX-AGE=60, must-revalidate", 60), ('max-age="7"', 7), ("no-store", 0),
      ("no-cache, max-age=9", 0), ("s-maxage=5", None), ("max-age=-1", None), ("max-age=" + "9" * 50, 999_999_999)],
 )  # fmt: skip
-async def test_the_max_age_of_a_document_is_returned(said: str, kept_s: int | None) -> None:
-    answer = await fetched(OK + f"Content-Length: 2\r\nCache-Control: {said}\r\n\r\n{{}}".encode())
+async def test_the_max_age_of_a_document_is_returned(directive: str, kept_s: int | None) -> None:
+    answer = await fetch_response(OK + f"Content-Length: 2\r\nCache-Control: {directive}\r\n\r\n{{}}".encode())
 
     assert answer.max_age_s == kept_s
 
 
-async def test_the_request_names_its_host_and_carries_nothing_else_of_ours(
+async def test_the_request_names_its_host_and_has_no_other_information_about_us(
     resolve: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve(["127.0.0.1"])
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    async with far(OK + b"Content-Length: 2\r\nSet-Cookie: a=b\r\n\r\n{}") as server:
+    async with serve_response(OK + b"Content-Length: 2\r\nSet-Cookie: a=b\r\n\r\n{}") as server:
         for _ in range(2):
             await safe_http_client.get_json(server.url("keys.example"), allows_private=True)
 
@@ -172,15 +174,15 @@ async def test_t9_an_address_that_is_not_public_is_never_connected_to(
 async def test_t9_a_public_address_is_connected_to_by_the_number_that_was_checked(
     ip: str, resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
 ) -> None:
-    asked = resolve([ip], ["127.0.0.1"])
+    looked_up = resolve([ip], ["127.0.0.1"])
 
     await unreachable("https://keys.example/jwks.json")
 
-    assert asked == ["keys.example"]
+    assert looked_up == ["keys.example"]
     assert connections == [(ip, 443, True, "keys.example")]
 
 
-async def test_t9_one_private_address_among_public_ones_is_enough_to_refuse(
+async def test_t9_one_private_address_among_public_addresses_is_refused(
     resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
 ) -> None:
     resolve(["1.1.1.1", "10.0.0.1"])
@@ -203,28 +205,28 @@ async def test_t9_nothing_is_left_at_a_private_address(
 async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
     resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
 ) -> None:
-    asked = resolve(["1.1.1.1"], ["127.0.0.1"])
+    looked_up = resolve(["1.1.1.1"], ["127.0.0.1"])
 
     with pytest.raises(Unreachable):
         await safe_http_client.post("https://hooks.example/", b"{}", {}, allows_private=False)
 
-    assert asked == ["hooks.example"]
+    assert looked_up == ["hooks.example"]
     assert connections == [("1.1.1.1", 443, True, "hooks.example")]
 
 
-async def test_t9_a_name_that_changes_its_mind_is_asked_once(resolve: Callable[..., list[str]]) -> None:
-    asked = resolve(["127.0.0.1"], ["127.0.0.2"])
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
+async def test_t9_a_name_whose_address_changes_is_resolved_once(resolve: Callable[..., list[str]]) -> None:
+    looked_up = resolve(["127.0.0.1"], ["127.0.0.2"])
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}") as server:
         await safe_http_client.get_json(server.url("keys.example"), allows_private=True)
 
-    assert asked == ["keys.example"]
+    assert looked_up == ["keys.example"]
 
 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "017700000001", "127.1", "[::ffff:127.0.0.1]"]
 )
 async def test_t9_our_own_machine_is_not_reached_by_any_spelling(host: str) -> None:
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}") as server:
         await unreachable(server.url(host, "https"))
         await unreachable(server.url(host))
 
@@ -247,13 +249,13 @@ def test_t9_an_address_of_another_form_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 204, 206, 404, 500, 103])
 async def test_t9_redirects_and_other_statuses_are_not_followed(status: int) -> None:
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as elsewhere:
-        rest = "" if status in (103, 204, 304) else "Content-Length: 2\r\n\r\n{}"
-        answer = f"HTTP/1.1 {status} X\r\nLocation: {elsewhere.url()}\r\n{rest or chr(13) + chr(10)}".encode()
-        async with far(answer) as server:
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}") as other_server:
+        ending = "" if status in (103, 204, 304) else "Content-Length: 2\r\n\r\n{}"
+        answer = f"HTTP/1.1 {status} X\r\nLocation: {other_server.url()}\r\n{ending or chr(13) + chr(10)}".encode()
+        async with serve_response(answer) as server:
             assert str(status) in await unreachable(server.url(), private=True)
 
-    assert elsewhere.heads == []
+    assert other_server.heads == []
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,7 @@ async def test_t9_redirects_and_other_statuses_are_not_followed(status: int) -> 
     ids=["announced", "never-ending", "until-closed", "chunked", "headers"],
 )  # fmt: skip
 async def test_t9_an_answer_over_64_kib_is_refused(answer: bytes) -> None:
-    async with far(answer) as server:
+    async with serve_response(answer) as server:
         assert "more than 65536 bytes" in await unreachable(server.url(), private=True)
 
 
@@ -279,7 +281,7 @@ async def test_t9_an_answer_over_64_kib_is_refused(answer: bytes) -> None:
     ids=range(14),
 )  # fmt: skip
 async def test_an_answer_that_is_cut_off_or_no_http_is_none(answer: bytes) -> None:
-    async with far(answer) as server:
+    async with serve_response(answer) as server:
         assert await unreachable(server.url(), private=True)
 
 
@@ -289,7 +291,7 @@ async def test_t9_an_answer_that_trickles_ends_with_the_whole_time(
 ) -> None:
     monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
     # The whole answer takes at least 45 seconds.
-    async with far(answer, pause_s=0.05) as server:
+    async with serve_response(answer, pause_s=0.05) as server:
         began_s = time.monotonic()
 
         assert "within 0.3 s" in await unreachable(server.url(), private=True)
@@ -325,7 +327,7 @@ def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
-    signed = (
+    signed_certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
@@ -337,7 +339,7 @@ def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
         .sign(key, hashes.SHA256())
     )
     file, secret = folder / "cert.pem", folder / "key.pem"
-    file.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    file.write_bytes(signed_certificate.public_bytes(serialization.Encoding.PEM))
     form = serialization.PrivateFormat.PKCS8
     secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -350,15 +352,15 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
 ) -> None:
     tls, trusted = certificate(tmp_path, "keys.example")
     resolve(["127.0.0.1"])
-    async with far(OK + b"Content-Length: 2\r\n\r\n{}", tls=tls) as server:
+    async with serve_response(OK + b"Content-Length: 2\r\n\r\n{}", tls=tls) as server:
         stranger = await unreachable(server.url("keys.example", "https"), private=True)
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
         proven = await safe_http_client.get_json(server.url("keys.example", "https"), allows_private=True)
-        other = await unreachable(server.url("other.example", "https"), private=True)
+        other_message = await unreachable(server.url("other.example", "https"), private=True)
 
     assert "CERTIFICATE_VERIFY_FAILED" in stranger
     assert proven.body == b"{}"
-    assert "Hostname mismatch" in other
+    assert "Hostname mismatch" in other_message
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -366,6 +368,6 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
 def test_any_response_is_read_as_a_document_or_as_unreachable(answer: bytes, has_head: bool) -> None:
     async def ask() -> None:
         with suppress(Unreachable):
-            assert (await fetched((OK + b"\r\n" if has_head else b"HTTP/1.1 ") + answer)).body in answer
+            assert (await fetch_response((OK + b"\r\n" if has_head else b"HTTP/1.1 ") + answer)).body in answer
 
     asyncio.run(ask())

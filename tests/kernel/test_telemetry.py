@@ -62,15 +62,15 @@ def secret_texts(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @contextmanager
-def logged() -> Iterator[io.StringIO]:
+def capture_log() -> Iterator[io.StringIO]:
     """Return what the block logs."""
-    written = io.StringIO()
-    with redirect_stderr(written):
+    log_text = io.StringIO()
+    with redirect_stderr(log_text):
         telemetry.configure("debug")
-        yield written
+        yield log_text
 
 
-def wrapped(text: str, shape: int) -> Any:
+def wrap(text: str, shape: int) -> Any:
     """Return the text inside a nested structure."""
     shapes: list[Any] = [
         text,
@@ -86,71 +86,73 @@ def wrapped(text: str, shape: int) -> Any:
 
 
 @given(secret_texts(), WORDS, WORDS, st.integers(0, 7))
-def test_a_credential_in_a_text_never_comes_out(secret: tuple[str, str], before: str, after: str, shape: int) -> None:
+def test_a_credential_in_a_text_never_comes_out(
+    secret: tuple[str, str], text_before: str, text_after: str, shape: int
+) -> None:
     text, marker = secret
-    assume(marker not in before + after)
+    assume(marker not in text_before + text_after)
 
-    with logged() as written:
+    with capture_log() as log_text:
         log = telemetry.logger("test")
-        log.info(f"{before} {text} {after}")
-        log.warning("event", detail=wrapped(f"{before} {text} {after}", shape))
+        log.info(f"{text_before} {text} {text_after}")
+        log.warning("event", detail=wrap(f"{text_before} {text} {text_after}", shape))
 
-    assert marker not in written.getvalue()
-    assert len(written.getvalue().splitlines()) == 2
+    assert marker not in log_text.getvalue()
+    assert len(log_text.getvalue().splitlines()) == 2
 
 
 @given(st.sampled_from(PREFIXES), st.text("abcXYZ019_%="))
-def test_a_credential_that_is_glued_to_a_word_never_comes_out(prefix: str, before: str) -> None:
+def test_a_credential_directly_after_a_word_is_never_logged(prefix: str, text_before: str) -> None:
     opaque = secrets.new_secret(prefix)
 
-    with logged() as written:
-        telemetry.logger("test").info(f"{before}{opaque} {before}{jwt(opaque)}")
+    with capture_log() as log_text:
+        telemetry.logger("test").info(f"{text_before}{opaque} {text_before}{jwt(opaque)}")
 
-    assert opaque[-40:] not in written.getvalue()
+    assert opaque[-40:] not in log_text.getvalue()
 
 
 @given(secret_texts(), st.integers(0, 7))
 def test_a_credential_in_an_exception_never_comes_out(secret: tuple[str, str], shape: int) -> None:
     text, marker = secret
 
-    with logged() as written:
+    with capture_log() as log_text:
         try:
-            raise LookupError(wrapped(text, shape))
+            raise LookupError(wrap(text, shape))
         except LookupError as error:
             telemetry.logger("test").error("failed", exc_info=error)
 
-    assert marker not in written.getvalue()
-    assert "LookupError" in json.loads(written.getvalue())["exception"]
+    assert marker not in log_text.getvalue()
+    assert "LookupError" in json.loads(log_text.getvalue())["exception"]
 
 
 @given(st.sampled_from(SECRET_NAMES), MARKER, st.integers(0, 7))
 def test_nothing_that_is_called_a_secret_comes_out(name: str, marker: str, shape: int) -> None:
-    with logged() as written:
+    with capture_log() as log_text:
         log = telemetry.logger("test")
-        log.info("event", **{name: wrapped(marker, shape)})
-        log.info("event", request={"members": [{name: wrapped(marker, shape)}]})
+        log.info("event", **{name: wrap(marker, shape)})
+        log.info("event", request={"members": [{name: wrap(marker, shape)}]})
 
-    assert marker not in written.getvalue()
+    assert marker not in log_text.getvalue()
 
 
 @given(WORDS.filter(lambda text: "://" not in text and "_" not in text), st.integers(), st.booleans(), st.none())
-def test_values_that_are_not_secret_are_logged_unchanged(text: str, number: int, flag: bool, nothing: None) -> None:
-    members = {"text": text, "number": number, "flag": flag, "nothing": nothing}
+def test_values_that_are_not_secret_are_logged_unchanged(text: str, number: int, flag: bool, none_value: None) -> None:
+    members = {"text": text, "number": number, "flag": flag, "nothing": none_value}
 
-    with logged() as written:
+    with capture_log() as log_text:
         telemetry.logger("test").info("event", **members)
 
-    line = json.loads(written.getvalue())
+    line = json.loads(log_text.getvalue())
     assert {name: line[name] for name in members} == members
     assert (line["event"], line["level"], line["part"]) == ("event", "info", "test")
     assert line["time"].endswith("Z")
 
 
 def test_an_access_line_names_the_template_and_nothing_of_the_address() -> None:
-    with logged() as written:
+    with capture_log() as log_text:
         telemetry.access("PUT", "/artifacts/uploads/{token}", 201, 1.23456)
 
-    line = json.loads(written.getvalue())
+    line = json.loads(log_text.getvalue())
     assert (line["route"], line["status"], line["elapsed_ms"]) == ("/artifacts/uploads/{token}", 201, 1.235)
 
 
@@ -163,32 +165,32 @@ class LoggedRequest(NamedTuple):
 
 @pytest.mark.parametrize("principal", ["person:1", ""])
 def test_a_line_written_while_a_request_is_answered_shows_whose_it_is(principal: str) -> None:
-    before = telemetry.REQUEST.set(LoggedRequest("00ff", principal))
+    reset_token = telemetry.REQUEST.set(LoggedRequest("00ff", principal))
     try:
-        with logged() as written:
+        with capture_log() as log_text:
             telemetry.logger("test").warning("event")
     finally:
-        telemetry.REQUEST.reset(before)
+        telemetry.REQUEST.reset(reset_token)
 
-    line = json.loads(written.getvalue())
+    line = json.loads(log_text.getvalue())
     assert (line["request_id"], line.get("principal", "")) == ("00ff", principal)
 
 
 def test_a_line_outside_of_requests_names_none() -> None:
-    with logged() as written:
+    with capture_log() as log_text:
         telemetry.logger("test").warning("event")
 
-    assert not {"request_id", "principal"} & json.loads(written.getvalue()).keys()
+    assert not {"request_id", "principal"} & json.loads(log_text.getvalue()).keys()
 
 
 def test_events_below_the_log_level_are_not_written() -> None:
-    written = io.StringIO()
-    with redirect_stderr(written):
+    log_text = io.StringIO()
+    with redirect_stderr(log_text):
         telemetry.configure("warning")
         telemetry.logger("test").info("event")
         telemetry.logger("test").warning("event")
 
-    assert len(written.getvalue().splitlines()) == 1
+    assert len(log_text.getvalue().splitlines()) == 1
 
 
 def test_a_level_that_does_not_exist_is_refused() -> None:
@@ -207,13 +209,13 @@ class FakeTerminal(io.StringIO):
 @given(secret_texts())
 def test_a_line_on_a_terminal_is_for_a_person_and_has_no_secret(secret: tuple[str, str]) -> None:
     text, marker = secret
-    written = FakeTerminal()
+    terminal = FakeTerminal()
 
-    with redirect_stderr(written):
+    with redirect_stderr(terminal):
         telemetry.configure()
         telemetry.logger("serve").info("ready", port=8480, detail=f"\x1b[2J {text}")
 
-    assert written.getvalue()[8:].startswith(' info    serve: ready port=8480 detail="')
-    assert marker not in written.getvalue()
-    assert "\x1b" not in written.getvalue()
-    assert len(written.getvalue().splitlines()) == 1
+    assert terminal.getvalue()[8:].startswith(' info    serve: ready port=8480 detail="')
+    assert marker not in terminal.getvalue()
+    assert "\x1b" not in terminal.getvalue()
+    assert len(terminal.getvalue().splitlines()) == 1

@@ -37,7 +37,7 @@ def test_a_credit_has_the_tax_of_its_charge(net_minor: int, tax_bp: int) -> None
 def test_the_open_amount_is_the_total_less_the_payments() -> None:
     assert net_of(-3, 250) == -750
     assert total(10_000, 1900) == 11_900
-    assert [still_open(11_900, paid, "posted") for paid in (11_900, 12_000)] == [0, -100]
+    assert [still_open(11_900, paid_minor, "posted") for paid_minor in (11_900, 12_000)] == [0, -100]
 
 
 def test_nothing_is_open_of_a_cancelled_invoice() -> None:

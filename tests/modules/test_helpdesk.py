@@ -7,7 +7,7 @@ from countersign.modules.helpdesk.ticket import RESPOND_DAYS, SOLVE_DAYS, Ticket
 
 
 @pytest.mark.parametrize(
-    ("opened", "priority", "respond", "solve"),
+    ("opened_on", "priority", "respond", "solve"),
     [
         ("2026-11-21", "urgent", "2026-11-21", "2026-11-22"),
         ("2026-11-21", "high", "2026-11-22", "2026-11-26"),
@@ -17,8 +17,8 @@ from countersign.modules.helpdesk.ticket import RESPOND_DAYS, SOLVE_DAYS, Ticket
         ("2026-02-28", "high", "2026-03-01", "2026-03-05"),
     ],
 )
-def test_days_are_counted_on_the_calendar(opened: str, priority: str, respond: str, solve: str) -> None:
-    assert (respond_by(opened, priority), solve_by(opened, priority)) == (respond, solve)
+def test_days_are_counted_on_the_calendar(opened_on: str, priority: str, respond: str, solve: str) -> None:
+    assert (respond_by(opened_on, priority), solve_by(opened_on, priority)) == (respond, solve)
 
 
 def test_every_priority_has_its_days() -> None:

@@ -55,19 +55,24 @@ class SigningKey:
 
     def jwk(self) -> Members:
         """The public key for the key set."""
-        shown: Members = {"kid": self.kid, "alg": self.algorithm, "use": "sig"}
+        public_members: Members = {"kid": self.kid, "alg": self.algorithm, "use": "sig"}
         match self.private:
             case ec.EllipticCurvePrivateKey():
                 numbers = self.private.public_key().public_numbers()
                 size = (self.private.curve.key_size + 7) // 8
-                where = {"x": b64(numbers.x.to_bytes(size)), "y": b64(numbers.y.to_bytes(size))}
-                return {**shown, "kty": "EC", "crv": f"P-{self.private.curve.key_size}", **where}
+                coordinates = {"x": b64(numbers.x.to_bytes(size)), "y": b64(numbers.y.to_bytes(size))}
+                return {**public_members, "kty": "EC", "crv": f"P-{self.private.curve.key_size}", **coordinates}
             case rsa.RSAPrivateKey():
                 public = self.private.public_key().public_numbers()
                 modulus = public.n.to_bytes((public.n.bit_length() + 7) // 8)
-                return {**shown, "kty": "RSA", "n": b64(modulus), "e": b64(public.e.to_bytes(3))}
+                return {**public_members, "kty": "RSA", "n": b64(modulus), "e": b64(public.e.to_bytes(3))}
             case ed25519.Ed25519PrivateKey():
-                return {**shown, "kty": "OKP", "crv": "Ed25519", "x": b64(self.private.public_key().public_bytes_raw())}
+                return {
+                    **public_members,
+                    "kty": "OKP",
+                    "crv": "Ed25519",
+                    "x": b64(self.private.public_key().public_bytes_raw()),
+                }
 
 
 def b64(data: bytes) -> str:
@@ -97,7 +102,10 @@ def new_key(algorithm: str) -> SigningKey:
 
 def compact(header: Members | bytes, payload: Members | bytes, sign: Callable[[bytes], bytes]) -> str:
     """A compact JWS of exactly these parts."""
-    parts = [part if isinstance(part, bytes) else json.dumps(part).encode() for part in (header, payload)]
+    parts = [
+        token_part if isinstance(token_part, bytes) else json.dumps(token_part).encode()
+        for token_part in (header, payload)
+    ]
     message = ".".join(map(b64, parts))
     return f"{message}.{b64(sign(message.encode()))}"
 
@@ -134,15 +142,15 @@ class IdentityProvider:
 
     async def trust(self, store: Store, **members: Any) -> None:
         """Make the store trust this provider, with every algorithm unless `algorithms` names others."""
-        given = {"name": NAME, "jwks_uri": self.jwks_uri, "algorithms": tuple(self.keys), **members}
+        issuer_fields = {"name": NAME, "jwks_uri": self.jwks_uri, "algorithms": tuple(self.keys), **members}
         async with store.database.transaction() as transaction:
-            await trusted_issuers.add(transaction, store, self.issuer, **given)
+            await trusted_issuers.add(transaction, store, self.issuer, **issuer_fields)
 
     def signed(self, payload: Members | bytes, header: Members | None = None, algorithm: str = "ES256") -> str:
         """A signed token with any payload; given header members replace the usual ones, None removes one."""
         key = self.keys[algorithm]
-        whole = {"alg": algorithm, "kid": key.kid, "typ": ID_JAG, **(header or {})}
-        return compact({name: value for name, value in whole.items() if value is not None}, payload, key.sign)
+        all_headers = {"alg": algorithm, "kid": key.kid, "typ": ID_JAG, **(header or {})}
+        return compact({name: value for name, value in all_headers.items() if value is not None}, payload, key.sign)
 
     def claims(self, audience: str, now_s: int | None = None, **claims: Any) -> Members:
         """The claims of a valid ID-JAG: for ann@example.com, who signed in a minute ago. Given claims replace them;
@@ -176,8 +184,8 @@ class IdentityProvider:
             "sub": subject,
             "events": {REVOKED: {}},
         }
-        shown = {name: value for name, value in (usual | claims).items() if value is not None}
-        return self.signed(shown, {"typ": SECEVENT})
+        event_claims = {name: value for name, value in (usual | claims).items() if value is not None}
+        return self.signed(event_claims, {"typ": SECEVENT})
 
     def push(self, root_url: str, token: str) -> httpx.Response:
         """Deliver an event to a running service (RFC 8935 §2)."""

@@ -38,10 +38,10 @@ def environment() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def node() -> Node:
     """Node with the locked packages of the MCP clients; the test is skipped when they are not available."""
-    return prepared(PROJECT)
+    return prepare_node(PROJECT)
 
 
-def prepared(project: Path) -> Node:
+def prepare_node(project: Path) -> Node:
     """Node with a project's locked packages, kept in the cache folder between runs; the test is skipped when they are
     not available."""
     path = environment()["PATH"]

@@ -33,36 +33,36 @@ class PersonBrowser:
     http: httpx.Client
     pages: list[str] = field(default_factory=list[str])
 
-    def allowed(self, address: str) -> str:
-        """Open an address that another program named, sign in if needed and consent, and return the address outside the
-        store where the person ends."""
+    def authorize(self, address: str) -> str:
+        """Open the address, sign in if needed, and consent. Return the redirect address of the client to which the
+        browser is sent at the end."""
         # The request comes from another site, so it lacks the session's cookie, which is SameSite=Strict.
         answer = httpx.get(address, headers={"Sec-Fetch-Site": "cross-site"})
         for _ in range(MOST_PAGES):
-            onward = _onward(answer)
-            if onward is None:
-                answer = self._submitted(answer)
-            elif onward.startswith(BACK):
-                return onward
+            redirect_url = _redirect_url(answer)
+            if redirect_url is None:
+                answer = self._submit(answer)
+            elif redirect_url.startswith(BACK):
+                return redirect_url
             else:
-                answer = self.http.get(onward, headers={"Sec-Fetch-Site": "same-origin"})
+                answer = self.http.get(redirect_url, headers={"Sec-Fetch-Site": "same-origin"})
         raise AssertionError(f"never sent back; the last page was {answer.url}: {answer.text}")
 
-    def _submitted(self, page: httpx.Response) -> httpx.Response:
+    def _submit(self, page: httpx.Response) -> httpx.Response:
         """Submit a page's form: the password form, or the consent form."""
         action = re.search(r'<form method="post"(?: action="([^"]+)")?', page.text)
         assert action is not None, page.text
-        hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
+        hidden_inputs = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
         is_sign_in = 'type="password"' in page.text
-        typed = {"email": self.email, "password": PASSWORD} if is_sign_in else {"decision": "allow"}
+        typed_fields = {"email": self.email, "password": PASSWORD} if is_sign_in else {"decision": "allow"}
         self.pages.append("sign-in" if is_sign_in else "consent")
-        form = {**{name: unescape(value) for name, value in hidden}, **typed}
+        form = {**{name: unescape(value) for name, value in hidden_inputs}, **typed_fields}
         origin = f"{page.url.scheme}://{page.url.netloc.decode()}"
         return self.http.post(urljoin(str(page.url), unescape(action[1] or "")), data=form, headers={"Origin": origin})
 
 
-def _onward(answer: httpx.Response) -> str | None:
-    """The address that an answer redirects to."""
+def _redirect_url(answer: httpx.Response) -> str | None:
+    """Return the address to which an answer redirects, or None."""
     if answer.is_redirect:
         return urljoin(str(answer.url), answer.headers["location"])
     assert answer.status_code == 200, answer.text
@@ -86,7 +86,7 @@ class RunningStore:
         """The API's address."""
         return f"{self.root}/api/v1"
 
-    def known_to_client(self, **more: str) -> dict[str, str]:
+    def known_to_client(self, **extra: str) -> dict[str, str]:
         """What a client knows before it starts."""
         return {
             "root": self.root,
@@ -97,7 +97,7 @@ class RunningStore:
             "client_id": self.client_id,
             "client_secret": self.client_secret,
             "redirect_uri": BACK,
-            **more,
+            **extra,
         }
 
     @contextmanager
@@ -120,10 +120,10 @@ def open_shop(data: Path) -> Iterator[RunningStore]:
         command_output(data, "org", "create", "north", "--name", "North")
         trusted = ("--jwks-uri", provider.jwks_uri, "--name", identity_provider.NAME)
         command_output(data, "issuers", "add", provider.issuer, *trusted)
-        made = command_output(
+        created_client = command_output(
             data, "client", "create", "north", "--name", "App", "--scope", SCOPES, "--redirect-uri", BACK
         )
-        yield RunningStore(running.url, data, made["client_id"], made["client_secret"], provider)
+        yield RunningStore(running.url, data, created_client["client_id"], created_client["client_secret"], provider)
 
 
 def command_output(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:

@@ -15,22 +15,22 @@ HANDSHAKE = "2025-11-25"
 NEWEST = "newest"
 
 
-def check(peer: RunningService, done: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
+def check(peer: RunningService, process: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
     """Compare the client's results with the service."""
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    results: dict[str, Any] = json.loads(process.stdout)
     if revision is not None:
-        assert seen["revision"] == (peer.newest if revision == NEWEST else revision)
-    assert sorted(seen["tools"]) == sorted(peer.tools)
-    assert seen["got"]["status"] == "ok"
-    assert seen["got"]["value"]["id"] == peer.lead
-    assert seen["got"]["value"]["contact_email"].startswith("EMAIL_")
-    assert seen["refused"] == [True, "no such record"]
-    assert not seen["proposed"][0]
-    assert seen["proposed"][1]["status"] == "approval_required"
-    assert len(seen["proposed"][1]["plan_id"]) == 24
-    assert seen["unknown"][0] == -32602
-    assert "Unknown tool: lead__fly" in seen["unknown"][1]
+        assert results["revision"] == (peer.newest if revision == NEWEST else revision)
+    assert sorted(results["tools"]) == sorted(peer.tools)
+    assert results["got"]["status"] == "ok"
+    assert results["got"]["value"]["id"] == peer.lead
+    assert results["got"]["value"]["contact_email"].startswith("EMAIL_")
+    assert results["refused"] == [True, "no such record"]
+    assert not results["proposed"][0]
+    assert results["proposed"][1]["status"] == "approval_required"
+    assert len(results["proposed"][1]["plan_id"]) == 24
+    assert results["unknown"][0] == -32602
+    assert "Unknown tool: lead__fly" in results["unknown"][1]
 
 
 @pytest.mark.parametrize(
@@ -64,25 +64,28 @@ def test_a_client_in_javascript_works(
     check(peer, node.run(script, peer.url, peer.token, peer.lead, mode), revision)
 
 
-def inspected(peer: RunningService, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run_inspector(peer: RunningService, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The output of the Inspector's command line."""
-    own = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
-    return node.run("node_modules/.bin/mcp-inspector", *own, *arguments)
+    inspector_options = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
+    return node.run("node_modules/.bin/mcp-inspector", *inspector_options, *arguments)
 
 
 def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: RunningService, node: Node) -> None:
-    done = inspected(peer, node, "--method", "tools/list", "--strict")
+    process = run_inspector(peer, node, "--method", "tools/list", "--strict")
 
-    assert done.returncode == 0, done.stderr
-    assert sorted(tool["name"] for tool in json.loads(done.stdout)["tools"]) == sorted(peer.tools)
-    assert "Warning" not in done.stderr
-    assert "Error" not in done.stderr
+    assert process.returncode == 0, process.stderr
+    assert sorted(tool["name"] for tool in json.loads(process.stdout)["tools"]) == sorted(peer.tools)
+    assert "Warning" not in process.stderr
+    assert "Error" not in process.stderr
 
 
 def test_the_inspector_calls_a_tool(peer: RunningService, node: Node) -> None:
     calling = ("--method", "tools/call", "--tool-name", "lead__get", "--tool-arg")
 
-    good, refused = inspected(peer, node, *calling, f"id={peer.lead}"), inspected(peer, node, *calling, "id=x")
+    good_call, refused_call = (
+        run_inspector(peer, node, *calling, f"id={peer.lead}"),
+        run_inspector(peer, node, *calling, "id=x"),
+    )
 
-    assert json.loads(good.stdout)["structuredContent"]["value"]["id"] == peer.lead
-    assert json.loads(refused.stdout)["content"][0]["text"] == "no such record"
+    assert json.loads(good_call.stdout)["structuredContent"]["value"]["id"] == peer.lead
+    assert json.loads(refused_call.stdout)["content"][0]["text"] == "no such record"

@@ -19,14 +19,16 @@ PASSED = "Baseline check passed"
 
 
 @contextmanager
-def started(log: Path, *arguments: str) -> Iterator[str]:
+def start_server(log: Path, *arguments: str) -> Iterator[str]:
     """The address of one of the suite's servers."""
     port = free_port()
-    kind, *rest = arguments
+    kind, *script_arguments = arguments
     script = str(PROJECT / "conformance_server.py")
     path = f"PYTHONPATH={SOURCE}:{SOURCE.parent}"
     with run_until_ready(
-        ["env", path, sys.executable, script, kind, str(port), *rest], is_ready=lambda: answers(port), log=log
+        ["env", path, sys.executable, script, kind, str(port), *script_arguments],
+        is_ready=lambda: answers(port),
+        log=log,
     ):
         yield f"http://127.0.0.1:{port}/mcp"
 
@@ -34,7 +36,7 @@ def started(log: Path, *arguments: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The protocol with tools that the suite calls by name."""
-    with started(tmp_path_factory.mktemp("tools") / "log", "tools") as url:
+    with start_server(tmp_path_factory.mktemp("tools") / "log", "tools") as url:
         yield url
 
 
@@ -44,34 +46,36 @@ def records(tmp_path_factory: pytest.TempPathFactory, sqlite_office: SeededOffic
     folder = tmp_path_factory.mktemp("records")
     data = folder / "data"
     shutil.copytree(sqlite_office.place, data)
-    with started(folder / "log", "records", str(data), sqlite_office.tokens["alice"]) as url:
+    with start_server(folder / "log", "records", str(data), sqlite_office.tokens["alice"]) as url:
         yield url
 
 
 def test_the_suite_passes(node: Node, tools: str) -> None:
-    done = node.run(*STABLE, "--url", tools, "--suite", "all", "--expected-failures", "conformance.yaml", timeout_s=300)
+    process = node.run(
+        *STABLE, "--url", tools, "--suite", "all", "--expected-failures", "conformance.yaml", timeout_s=300
+    )
 
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert PASSED in done.stdout
+    assert process.returncode == 0, process.stdout[-3000:]
+    assert PASSED in process.stdout
 
 
 def test_the_suite_of_revision_2026_07_28_passes(node: Node, tools: str) -> None:
     baseline = ("--expected-failures", "conformance-2026.yaml")
-    done = node.run(*OF_2026, "--url", tools, "--requirements", "2026-07-28", *baseline, timeout_s=300)
+    process = node.run(*OF_2026, "--url", tools, "--requirements", "2026-07-28", *baseline, timeout_s=300)
 
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert PASSED in done.stdout
+    assert process.returncode == 0, process.stdout[-3000:]
+    assert PASSED in process.stdout
 
 
 @pytest.mark.parametrize("scenario", ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"])
 def test_the_records_service_passes_what_needs_no_tools_of_the_suite(node: Node, records: str, scenario: str) -> None:
-    done = node.run(*STABLE, "--url", records, "--scenario", scenario)
+    process = node.run(*STABLE, "--url", records, "--scenario", scenario)
 
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert process.returncode == 0, process.stdout[-3000:]
 
 
 @pytest.mark.parametrize("scenario", ["http-header-validation", "tools-list", "dns-rebinding-protection"])
 def test_the_records_service_passes_what_2026_07_28_asks_of_any(node: Node, records: str, scenario: str) -> None:
-    done = node.run(*OF_2026, "--url", records, "--scenario", scenario, "--spec-version", "2026-07-28")
+    process = node.run(*OF_2026, "--url", records, "--scenario", scenario, "--spec-version", "2026-07-28")
 
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert process.returncode == 0, process.stdout[-3000:]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.peers import shop as shops
-from tests.peers.node import Node, environment, prepared
+from tests.peers.node import Node, environment, prepare_node
 from tests.peers.shop import PersonBrowser, RunningStore
 
 PROJECT = Path(__file__).parent / "oauth_clients"
@@ -38,30 +38,30 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStore]:
 @pytest.fixture
 def person(shop: RunningStore) -> Iterator[PersonBrowser]:
     """A person without any consent so far."""
-    with shop.person() as opened:
-        yield opened
+    with shop.person() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")
 def oauth_node() -> Node:
     """Node with the locked packages of the OAuth clients; the test is skipped when they are not available."""
-    return prepared(PROJECT)
+    return prepare_node(PROJECT)
 
 
 def seen_by(
     command: list[str | Path],
-    known: dict[str, str],
+    client_settings: dict[str, str],
     person: PersonBrowser | None = None,
     *,
     folder: Path = PROJECT,
-    **more: str,
+    **extra: str,
 ) -> Any:
     """The client's results; each time it sends its person to the store, they consent. `more` is added to its
     environment."""
     with subprocess.Popen(
-        [*command, json.dumps(known)],
+        [*command, json.dumps(client_settings)],
         cwd=folder,
-        env={**environment(), **more},
+        env={**environment(), **extra},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -71,13 +71,13 @@ def seen_by(
         watch = Timer(TIMEOUT_S, client.kill)
         watch.start()
         try:
-            said = client_results(client, person)
+            results = client_results(client, person)
             _, errors = client.communicate()
         finally:
             watch.cancel()
             client.kill()
-    assert said is not None, errors or f"nothing was seen within {TIMEOUT_S} s"
-    return said
+    assert results is not None, errors or f"nothing was seen within {TIMEOUT_S} s"
+    return results
 
 
 def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None) -> Any:
@@ -89,91 +89,95 @@ def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None
         if "seen" in content:
             return content["seen"]
         assert person is not None, "nobody is there to allow anything"
-        client.stdin.write(person.allowed(content["open"]) + "\n")
+        client.stdin.write(person.authorize(content["open"]) + "\n")
         client.stdin.flush()
     return None
 
 
-def in_python(script: str, known: dict[str, str], person: PersonBrowser | None = None, **more: str) -> Any:
+def in_python(script: str, client_settings: dict[str, str], person: PersonBrowser | None = None, **extra: str) -> Any:
     """The results of a client in Python."""
-    return seen_by([sys.executable, PROJECT / script], known, person, **more)
+    return seen_by([sys.executable, PROJECT / script], client_settings, person, **extra)
 
 
-def check(shop: RunningStore, person: PersonBrowser, seen: dict[str, Any]) -> None:
+def check(shop: RunningStore, person: PersonBrowser, results: dict[str, Any]) -> None:
     """Compare the client's results with the store: three tokens, each of which gave access to the library until it was
     revoked, one of them with a person's consent."""
     assert person.pages == ["sign-in", "consent"]
-    assert seen["issuer"] == shop.root
+    assert results["issuer"] == shop.root
     for name in (*WAYS, "code"):
-        token = seen[name]
+        token = results[name]
         assert token["token_type"].lower() == "bearer"
         assert token["expires_in"] == 86_400
         assert token["scope"] == "read:library"
-        assert seen[f"{name}_ended"] == [200, 200, 401], name
+        assert results[f"{name}_ended"] == [200, 200, 401], name
         assert shop.library(token["access_token"]) == 401
 
 
 @pytest.mark.parametrize("script", ["authlib_requests.py", "authlib_httpx.py"])
-def test_authlib_gets_in_and_out(shop: RunningStore, person: PersonBrowser, script: str) -> None:
-    seen = in_python(script, shop.known_to_client(), person)
+def test_authlib_gets_and_revokes_a_token(shop: RunningStore, person: PersonBrowser, script: str) -> None:
+    results = in_python(script, shop.known_to_client(), person)
 
-    check(shop, person, seen)
-    assert seen["iss"] == [shop.root]
+    check(shop, person, results)
+    assert results["iss"] == [shop.root]
 
 
-def test_requests_oauthlib_gets_in(shop: RunningStore, person: PersonBrowser) -> None:
+def test_requests_oauthlib_gets_a_token(shop: RunningStore, person: PersonBrowser) -> None:
     # Its documented switch for addresses without TLS.
-    seen = in_python("requests_oauthlib_client.py", shop.known_to_client(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
+    results = in_python("requests_oauthlib_client.py", shop.known_to_client(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
 
     for name in (*WAYS, "code"):
-        assert seen[name]["expires_in"] == 86_400
-        assert seen[f"{name}_status"] == 200
+        assert results[name]["expires_in"] == 86_400
+        assert results[f"{name}_status"] == 200
 
 
-def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(
+def test_oauth4webapi_gets_verifies_and_revokes_a_token(
     shop: RunningStore, person: PersonBrowser, oauth_node: Node
 ) -> None:
-    seen = seen_by([oauth_node.program, "oauth4webapi.mjs"], shop.known_to_client(), person, folder=oauth_node.folder)
+    results = seen_by(
+        [oauth_node.program, "oauth4webapi.mjs"], shop.known_to_client(), person, folder=oauth_node.folder
+    )
 
-    check(shop, person, seen)
+    check(shop, person, results)
     for name in (*WAYS, "code"):
-        claims = seen[f"{name}_claims"]
+        claims = results[f"{name}_claims"]
         assert (claims["iss"], claims["aud"], claims["client_id"]) == (shop.root, shop.root, shop.client_id)
         assert (claims["sub"] == shop.client_id) == (name != "code")
 
 
-def test_openid_client_gets_in_and_out(shop: RunningStore, person: PersonBrowser, oauth_node: Node) -> None:
-    seen = seen_by([oauth_node.program, "openid_client.mjs"], shop.known_to_client(), person, folder=oauth_node.folder)
+def test_openid_client_gets_and_revokes_a_token(shop: RunningStore, person: PersonBrowser, oauth_node: Node) -> None:
+    results = seen_by(
+        [oauth_node.program, "openid_client.mjs"], shop.known_to_client(), person, folder=oauth_node.folder
+    )
 
-    check(shop, person, seen)
-    assert seen["supportsPKCE"] is True
+    check(shop, person, results)
+    assert results["supportsPKCE"] is True
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("auth_method", WAYS)
 @pytest.mark.parametrize("grant", ["credentials", "code"])
-def test_the_mcp_sdk_finds_its_way_from_a_refusal(
-    shop: RunningStore, person: PersonBrowser, grant: str, way: str
+def test_the_mcp_sdk_gets_a_token_after_a_refusal(
+    shop: RunningStore, person: PersonBrowser, grant: str, auth_method: str
 ) -> None:
-    known = shop.known_to_client(grant=grant, way=way, revoke=f"{shop.root}/auth/revoke")
+    client_settings = shop.known_to_client(grant=grant, way=auth_method, revoke=f"{shop.root}/auth/revoke")
 
-    seen = in_python("mcp_provider.py", known, person)
+    results = in_python("mcp_provider.py", client_settings, person)
 
-    assert seen["requests"] == [*FROM_A_REFUSAL, "POST /auth/revoke", *FROM_A_REFUSAL]
-    assert (seen["status"], seen["after"]) == (200, 200)
+    assert results["requests"] == [*FROM_A_REFUSAL, "POST /auth/revoke", *FROM_A_REFUSAL]
+    assert (results["status"], results["after"]) == (200, 200)
     assert person.pages == (["sign-in", "consent"] if grant == "code" else [])
-    assert seen["token"]["scope"] == "read:library"
+    assert results["token"]["scope"] == "read:library"
 
 
-@pytest.mark.parametrize("way", ["none", *WAYS])
-def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(
-    shop: RunningStore, person: PersonBrowser, way: str
+@pytest.mark.parametrize("auth_method", ["none", *WAYS])
+def test_the_mcp_sdk_registers_itself_and_gets_a_token_after_a_refusal(
+    shop: RunningStore, person: PersonBrowser, auth_method: str
 ) -> None:
-    known = shop.known_to_client(grant="registration", way=way, client_id="", client_secret="")
+    client_settings = shop.known_to_client(grant="registration", way=auth_method, client_id="", client_secret="")
 
-    seen = in_python("mcp_provider.py", known, person)
+    results = in_python("mcp_provider.py", client_settings, person)
 
-    assert seen["requests"] == [*FROM_A_REFUSAL[:3], "POST /auth/clients", *FROM_A_REFUSAL[3:]]
-    assert seen["status"] == 200
+    assert results["requests"] == [*FROM_A_REFUSAL[:3], "POST /auth/clients", *FROM_A_REFUSAL[3:]]
+    assert results["status"] == 200
     assert person.pages == ["sign-in", "consent"]
 
 
@@ -186,29 +190,31 @@ def new_assertion(shop: RunningStore) -> tuple[str, str]:
     return subject, assertion
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore, way: str) -> None:
+@pytest.mark.parametrize("auth_method", WAYS)
+def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore, auth_method: str) -> None:
     subject, assertion = new_assertion(shop)
 
-    seen = in_python("mcp_provider.py", shop.known_to_client(grant="assertion", way=way, assertion=assertion))
+    results = in_python(
+        "mcp_provider.py", shop.known_to_client(grant="assertion", way=auth_method, assertion=assertion)
+    )
 
-    token = seen["token"]["access_token"]
-    assert seen["status"] == 200
-    assert seen["token"]["scope"] == "read:library"
+    token = results["token"]["access_token"]
+    assert results["status"] == 200
+    assert results["token"]["scope"] == "read:library"
     assert shop.library(token) == 200
-    told = shop.provider.push(shop.root, shop.provider.event(shop.root, subject))
-    assert (told.status_code, told.content) == (202, b"")
+    event_answer = shop.provider.push(shop.root, shop.provider.event(shop.root, subject))
+    assert (event_answer.status_code, event_answer.content) == (202, b"")
     assert shop.library(token) == 401
 
 
 def test_authlib_presents_an_assertion_and_an_event_ends_its_token(shop: RunningStore) -> None:
     subject, assertion = new_assertion(shop)
-    other, kept = new_assertion(shop)
+    other_assertion, kept_assertion = new_assertion(shop)
 
-    seen = in_python("authlib_assertion.py", shop.known_to_client(assertion=assertion))
-    untouched = in_python("authlib_assertion.py", shop.known_to_client(assertion=kept))
+    results = in_python("authlib_assertion.py", shop.known_to_client(assertion=assertion))
+    untouched = in_python("authlib_assertion.py", shop.known_to_client(assertion=kept_assertion))
 
-    assert seen["status"] == 200
+    assert results["status"] == 200
     assert shop.provider.push(shop.root, shop.provider.event(shop.root, subject)).status_code == 202
-    assert shop.library(seen["token"]["access_token"]) == 401
-    assert shop.library(untouched["token"]["access_token"]) == 200, other
+    assert shop.library(results["token"]["access_token"]) == 401
+    assert shop.library(untouched["token"]["access_token"]) == 200, other_assertion

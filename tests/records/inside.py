@@ -93,15 +93,15 @@ class InProcessService:
 
     async def person(self, *grants: Grant, user_id: str = "b" * 24) -> Caller:
         """Return a person with these grants. If fields are masked, the person has a token domain."""
-        standing = Rights(user_id, "person", frozenset({"tester"}), frozenset(), grants)
-        return self._caller(standing, None, None, await self.domain(user_id, ""))
+        rights = Rights(user_id, "person", frozenset({"tester"}), frozenset(), grants)
+        return self._caller(rights, None, None, await self.domain(user_id, ""))
 
     async def agent(self, label: str, *grants: Grant, user_id: str = "b" * 24) -> Caller:
         """Return an agent of a person with these grants, or of an administrator without grants, as authentication would
         return it now."""
         roles = frozenset({"tester"} if grants else {ADMINISTRATOR})
-        standing = Rights(user_id, "person", roles, frozenset(), grants)
-        return self._caller(standing, ScopeLimit(("*",)), label, await self.domain(user_id, label))
+        rights = Rights(user_id, "person", roles, frozenset(), grants)
+        return self._caller(rights, ScopeLimit(("*",)), label, await self.domain(user_id, label))
 
     async def issue_agent_token(self, person: Caller, label: str = "scout") -> str:
         """Issue a bearer token for an agent of a member, and return the id of its record."""
@@ -111,29 +111,29 @@ class InProcessService:
 
     async def caller_of(self, token_id: str) -> Caller:
         """Return the agent that calls with this token."""
-        found = await self.service.callers.agent(self.service.records.database, token_id)
-        assert found is not None
-        return found
+        caller = await self.service.callers.agent(self.service.records.database, token_id)
+        assert caller is not None
+        return caller
 
     async def domain(self, user_id: str, label: str) -> Domain:
         """Return the open token domain, and open it if needed."""
         records = self.service.records
         async with records.database.transaction() as transaction:
             await agent_tokens.open_domain(transaction, user_id, label)
-            found = await agent_tokens.find_domain(transaction, records.secret, user_id, label)
-        assert found is not None
-        return found
+            domain = await agent_tokens.find_domain(transaction, records.secret, user_id, label)
+        assert domain is not None
+        return domain
 
-    def _caller(self, standing: Rights, cut: ScopeLimit | None, agent: str | None, domain: Domain | None) -> Caller:
+    def _caller(self, rights: Rights, cut: ScopeLimit | None, agent: str | None, domain: Domain | None) -> Caller:
         names = command.names_of(self.service.records.registry, builtin_commands.SENTENCES)
-        view = visibility.view_of(self.service.records.registry, names, standing, cut)
+        view = visibility.view_of(self.service.records.registry, names, rights, cut)
         return Caller(
             kind="person" if cut is None else "agent",
-            user_id=standing.user_id,
-            username=standing.username,
+            user_id=rights.user_id,
+            username=rights.username,
             credential_id="c" * 24,
             view=view,
-            roles=standing.roles,
+            roles=rights.roles,
             domain=domain if view.is_masked else None,
             agent=agent,
             scopes=() if cut is None else cut.scopes,
@@ -146,9 +146,9 @@ class InProcessService:
     async def value(self, caller: Caller, model: str, name: str, /, **body: object) -> Any:
         """Run a command and return its value as decoded JSON."""
         view = require_command(caller, model, name)
-        done = await self.service.dispatch.run(caller, view, name, body, "request")
-        assert not isinstance(done.value, Proposal), done
-        return msgspec.json.decode(msgspec.json.encode(done.value))
+        outcome = await self.service.dispatch.run(caller, view, name, body, "request")
+        assert not isinstance(outcome.value, Proposal), outcome
+        return msgspec.json.decode(msgspec.json.encode(outcome.value))
 
     async def rows(self, statement: str, *values: int | str | None) -> list[tuple[Any, ...]]:
         """Return the rows of a table, independent of any caller."""

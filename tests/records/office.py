@@ -21,9 +21,9 @@ def settings(data: str, database_url: str = "") -> Settings:
     return Settings(data=data, database_url=url, database_pool=5, master_key=MASTER_KEY, reserve_mib=0)
 
 
-async def furnish(wanted: Settings) -> dict[str, str]:
+async def furnish(office_settings: Settings) -> dict[str, str]:
     """Fill an empty database with the demonstration data, and return a session token for each person."""
-    async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
+    async with app.opened(office_settings, ROOT_URL, is_loopback=True) as service:
         assert await demo.seed(service.engine)
         return {name: await sessions.sign_in(service.records, name, demo.PASSWORD) for name in PEOPLE}
 

@@ -30,15 +30,15 @@ async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(rooms:
 
 async def _day(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.*", label="mailbot")
-    leads = await _listed(office, agent)
-    first, second = _of_one_contact(leads)
+    leads = await _listed_leads(office, agent)
+    first_lead, second_lead = _of_one_contact(leads)
 
-    await _worked(office, agent, first)
-    plan_id = await _proposed(office, agent, second)
-    await _approved(office, plan_id, second)
+    await _work_lead(office, agent, first_lead)
+    plan_id = await _propose_deletion(office, agent, second_lead)
+    await _approve_deletion(office, plan_id, second_lead)
 
 
-async def _listed(office: Office, agent: str) -> list[dict[str, Any]]:
+async def _listed_leads(office: Office, agent: str) -> list[dict[str, Any]]:
     answer = await office.call(agent, "lead.list", {"order": [{"field": "title"}]})
     leads = answer.json()["value"]
     assert answer.json()["denied"] == ["lead.owner"], "its scopes name no command that reads users"
@@ -59,12 +59,12 @@ def _of_one_contact(leads: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return next(group for group in by_contact.values() if len(group) > 1)[:2]
 
 
-async def _worked(office: Office, agent: str, lead: dict[str, Any]) -> None:
+async def _work_lead(office: Office, agent: str, lead: dict[str, Any]) -> None:
     assert (await office.value(agent, "lead.qualify", id=lead["id"]))["stage"] == "qualified"
 
     token = lead["contact_email"]
-    written = await office.value(agent, "lead.update", id=lead["id"], notes=f"Write to {token} on Monday.")
-    assert written["notes"].startswith("NOTES_")
+    updated_lead = await office.value(agent, "lead.update", id=lead["id"], notes=f"Write to {token} on Monday.")
+    assert updated_lead["notes"].startswith("NOTES_")
     seen_lead = await office.value("alice", "lead.get", id=lead["id"])
     assert seen_lead["notes"] == f"Write to {seen_lead['contact_email']} on Monday."
 
@@ -73,23 +73,23 @@ async def _worked(office: Office, agent: str, lead: dict[str, Any]) -> None:
     assert (await office.value("alice", "lead.get", id=lead["id"]))["title"] == seen_lead["title"]
 
 
-async def _proposed(office: Office, agent: str, lead: dict[str, Any]) -> str:
+async def _propose_deletion(office: Office, agent: str, lead: dict[str, Any]) -> str:
     plan_id = await office.proposed(agent, "lead.delete", id=lead["id"], cascade=True)
     assert (await office.approve(agent, plan_id)).status_code == 404
     assert (await office.value("alice", "lead.get", id=lead["id"]))["id"] == lead["id"]
-    own = await office.call(agent, "plan.get", {"id": plan_id})
-    assert own.json()["value"]["state"] == "pending"
-    assert "@" not in own.text
+    own_plan = await office.call(agent, "plan.get", {"id": plan_id})
+    assert own_plan.json()["value"]["state"] == "pending"
+    assert "@" not in own_plan.text
     return plan_id
 
 
-async def _approved(office: Office, plan_id: str, lead: dict[str, Any]) -> None:
-    clear = await office.value("alice", "lead.get", id=lead["id"])
+async def _approve_deletion(office: Office, plan_id: str, lead: dict[str, Any]) -> None:
+    clear_lead = await office.value("alice", "lead.get", id=lead["id"])
     plan = await office.value("alice", "plan.get", id=plan_id)
     assert plan["state"] == "pending"
     assert plan["command"] == "lead.delete"
-    before = {change["field"]: change["before"] for change in plan["diff"]}
-    assert before["contact_email"] == clear["contact_email"]
+    values_before = {change["field"]: change["before"] for change in plan["diff"]}
+    assert values_before["contact_email"] == clear_lead["contact_email"]
 
     approval = await office.approve("alice", plan_id, digest=plan["digest"])
     assert approval.status_code == 200, approval.text

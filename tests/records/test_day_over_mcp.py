@@ -42,22 +42,22 @@ async def _day(office: Office, url: str, year: str) -> None:
     command = [sys.executable, str(AGENT), url, "--wait", "60"]
     process = await asyncio.create_subprocess_exec(*command, env=variables, stdout=-1, stderr=-1)
     async with asyncio.timeout(LIMIT_S):
-        plan = await _proposed(office, process)
-        before = await office.value("alice", "lead.get", id=plan["target"]["id"])
+        plan = await _wait_for_plan(office, process)
+        lead_before = await office.value("alice", "lead.get", id=plan["target"]["id"])
         approval = await office.approve("alice", plan["id"], digest=plan["digest"])
         assert approval.json()["value"]["state"] == "executed", approval.text
         output, errors = await process.communicate()
-    printed = output.decode()
+    printed_output = output.decode()
     assert process.returncode == 0, errors.decode()
 
-    assert f"revision {year}" in printed
-    assert "@" not in printed
-    assert "refused: token not allowed in lead.title" in printed
-    assert printed.rstrip().endswith(f"Plan {plan['id']} is executed.")
-    await _worked(office, printed, before)
+    assert f"revision {year}" in printed_output
+    assert "@" not in printed_output
+    assert "refused: token not allowed in lead.title" in printed_output
+    assert printed_output.rstrip().endswith(f"Plan {plan['id']} is executed.")
+    await _require_work(office, printed_output, lead_before)
 
 
-async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:
+async def _wait_for_plan(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:
     """Return the agent's plan as soon as it exists."""
     while process.returncode is None:
         plans = await office.value("alice", "plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
@@ -68,17 +68,20 @@ async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict
     raise AssertionError(f"the agent ended early: {errors.decode()}")
 
 
-async def _worked(office: Office, printed: str, deleted: dict[str, Any]) -> None:
+async def _require_work(office: Office, printed_output: str, deleted_lead: dict[str, Any]) -> None:
     """Require that the changes of the agent are in the records, in clear for people who see them in clear, and in the
     audit with the agent's name."""
-    worked = printed.partition("Worked lead ")[2][:24]
+    worked = printed_output.partition("Worked lead ")[2][:24]
     lead = await office.value("alice", "lead.get", id=worked)
     assert lead["stage"] == "qualified"
     assert lead["notes"] == f"Write to {lead['contact_email']} on Monday."
     assert "EMAIL" not in lead["title"]
-    assert lead["contact_email"] == deleted["contact_email"]
-    assert await office.refusal_of("alice", "lead.get", id=deleted["id"]) == "no such record"
+    assert lead["contact_email"] == deleted_lead["contact_email"]
+    assert await office.refusal_of("alice", "lead.get", id=deleted_lead["id"]) == "no such record"
 
-    about = [{"field": "record_id", "op": "eq", "value": worked}, {"field": "agent", "op": "eq", "value": "mailbot"}]
-    story = await office.value("root", "audit_entry.list", filter=about)
+    entry_filter = [
+        {"field": "record_id", "op": "eq", "value": worked},
+        {"field": "agent", "op": "eq", "value": "mailbot"},
+    ]
+    story = await office.value("root", "audit_entry.list", filter=entry_filter)
     assert sorted(entry["command"] for entry in story) == ["lead.qualify", "lead.update"]

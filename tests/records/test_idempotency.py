@@ -29,7 +29,7 @@ def new_key() -> str:
     return str(uuid.uuid4())
 
 
-async def keyed(
+async def run_with_key(
     office: Office, who: str, command: str, key: str, body: Mapping[str, object] | None = None
 ) -> httpx.Response:
     """Run a command with a key."""
@@ -42,15 +42,18 @@ async def run_twice(
 ) -> tuple[httpx.Response, httpx.Response]:
     """Run a command twice with one key. Only the second response must be marked as a replay."""
     key = new_key()
-    first, again = await keyed(office, who, command, key, body), await keyed(office, who, command, key, body)
-    assert "idempotency-replayed" not in first.headers, first.text
-    assert again.headers.get("idempotency-replayed") == "true", again.text
-    return first, again
+    first_answer, repeated_answer = (
+        await run_with_key(office, who, command, key, body),
+        await run_with_key(office, who, command, key, body),
+    )
+    assert "idempotency-replayed" not in first_answer.headers, first_answer.text
+    assert repeated_answer.headers.get("idempotency-replayed") == "true", repeated_answer.text
+    return first_answer, repeated_answer
 
 
-def has_same_bytes(first: httpx.Response, again: httpx.Response) -> bool:
+def has_same_bytes(first_answer: httpx.Response, repeated_answer: httpx.Response) -> bool:
     """Return whether both responses have the same status and bytes."""
-    return (first.status_code, first.content) == (again.status_code, again.content)
+    return (first_answer.status_code, first_answer.content) == (repeated_answer.status_code, repeated_answer.content)
 
 
 async def leads(office: Office, title: str = "A lead") -> int:
@@ -62,9 +65,9 @@ async def leads(office: Office, title: str = "A lead") -> int:
 
 
 async def test_a_repeated_create_makes_one_record_and_gets_the_first_answer(office: Office) -> None:
-    first, again = await run_twice(office, "alice", "lead.create", LEAD)
+    first_answer, repeated_answer = await run_twice(office, "alice", "lead.create", LEAD)
 
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
     assert await leads(office) == 1
 
 
@@ -82,8 +85,10 @@ async def test_every_kind_of_writing_command_is_done_once_for_a_person(office: O
     ]
 
     for who, command, body in calls:
-        first, again = await run_twice(office, who, command, body)
-        assert (first.status_code, has_same_bytes(first, again)) == (200, True), f"{command}: {first.text} {again.text}"
+        first_answer, repeated_answer = await run_twice(office, who, command, body)
+        assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True), (
+            f"{command}: {first_answer.text} {repeated_answer.text}"
+        )
 
     assert await leads(office, "One row") == 1
     history = await office.value("root", "lead.history", id=lead["id"])
@@ -92,46 +97,52 @@ async def test_every_kind_of_writing_command_is_done_once_for_a_person(office: O
 
 async def test_an_agents_answers_and_proposals_are_done_once(office: Office) -> None:
     agent = await office.agent("alice")
-    first, again = await run_twice(office, agent, "lead.create", LEAD)
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
-    lead = first.json()["value"]
+    first_answer, repeated_answer = await run_twice(office, agent, "lead.create", LEAD)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
+    lead = first_answer.json()["value"]
     body = {"id": lead["id"], "contact_email": lead["contact_email"], "title": "By an agent"}
-    first, again = await run_twice(office, agent, "lead.update", body)
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    first_answer, repeated_answer = await run_twice(office, agent, "lead.update", body)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
 
-    first, again = await run_twice(office, agent, "lead.delete", {"id": lead["id"]})
-    assert (first.status_code, has_same_bytes(first, again)) == (202, True)
-    first, again = await run_twice(office, agent, "plan.withdraw", {"id": first.json()["plan_id"]})
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    first_answer, repeated_answer = await run_twice(office, agent, "lead.delete", {"id": lead["id"]})
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (202, True)
+    first_answer, repeated_answer = await run_twice(
+        office, agent, "plan.withdraw", {"id": first_answer.json()["plan_id"]}
+    )
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
     steps = [{"command": "lead.create", "input": LEAD}]
-    first, again = await run_twice(office, agent, "plan.propose", {"steps": steps})
-    assert (first.status_code, has_same_bytes(first, again)) == (202, True)
-    first, again = await run_twice(office, "alice", "plan.reject", {"id": first.json()["plan_id"], "reason": "no"})
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
-    assert first.json()["value"]["state"] == "rejected"
+    first_answer, repeated_answer = await run_twice(office, agent, "plan.propose", {"steps": steps})
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (202, True)
+    first_answer, repeated_answer = await run_twice(
+        office, "alice", "plan.reject", {"id": first_answer.json()["plan_id"], "reason": "no"}
+    )
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
+    assert first_answer.json()["value"]["state"] == "rejected"
 
 
 async def test_a_withdrawn_proposal_is_not_made_again_by_a_repeat(office: Office) -> None:
     agent, key = await office.agent("alice"), new_key()
     lead = await office.first_record("lead", "alice")
-    first = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
-    await office.value(agent, "plan.withdraw", id=first.json()["plan_id"])
+    first_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
+    await office.value(agent, "plan.withdraw", id=first_answer.json()["plan_id"])
 
-    again = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    repeated_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
 
-    assert has_same_bytes(first, again)
+    assert has_same_bytes(first_answer, repeated_answer)
     pending = [{"field": "state", "op": "eq", "value": "pending"}]
     assert (await office.value(agent, "plan.search", filter=pending, limit=1))["total"] == 0
 
 
 async def test_a_key_is_a_uuid_bare_or_quoted(office: Office) -> None:
     key = new_key()
-    await keyed(office, "alice", "lead.create", key, LEAD)
+    await run_with_key(office, "alice", "lead.create", key, LEAD)
     for spelling in (f'"{key}"', key.upper()):
-        assert (await keyed(office, "alice", "lead.create", spelling, LEAD)).headers["idempotency-replayed"] == "true"
+        assert (await run_with_key(office, "alice", "lead.create", spelling, LEAD)).headers[
+            "idempotency-replayed"
+        ] == "true"
 
-    for wrong in ("", "x", key[:-1], f"{key}, {new_key()}", f"'{key}'"):
-        answer = await keyed(office, "alice", "lead.create", wrong, LEAD)
+    for wrong_key in ("", "x", key[:-1], f"{key}, {new_key()}", f"'{key}'"):
+        answer = await run_with_key(office, "alice", "lead.create", wrong_key, LEAD)
         assert (answer.status_code, answer.json()) == (
             400,
             {"error": "Idempotency-Key: must be one UUID, bare or in double quotes"},
@@ -141,12 +152,12 @@ async def test_a_key_is_a_uuid_bare_or_quoted(office: Office) -> None:
 
 async def test_a_key_with_another_input_is_refused_and_the_same_input_may_be_spelt_otherwise(office: Office) -> None:
     key = new_key()
-    await keyed(office, "alice", "lead.create", key, LEAD)
+    await run_with_key(office, "alice", "lead.create", key, LEAD)
 
-    other = await keyed(office, "alice", "lead.create", key, {**LEAD, "title": "Another"})
-    reordered = await keyed(office, "alice", "lead.create", key, dict(reversed(LEAD.items())))
+    other_answer = await run_with_key(office, "alice", "lead.create", key, {**LEAD, "title": "Another"})
+    reordered = await run_with_key(office, "alice", "lead.create", key, dict(reversed(LEAD.items())))
 
-    assert (other.status_code, other.json()) == (400, {"error": REUSED})
+    assert (other_answer.status_code, other_answer.json()) == (400, {"error": REUSED})
     assert (reordered.status_code, reordered.headers["idempotency-replayed"]) == (200, "true")
     assert (await leads(office), await leads(office, "Another")) == (1, 0)
 
@@ -155,10 +166,10 @@ async def test_a_key_belongs_to_its_caller_and_command(office: Office) -> None:
     key = new_key()
     agents = [await office.agent("alice", label=label) for label in ("one", "two")]
     for who in ("alice", "root", *agents):
-        assert "idempotency-replayed" not in (await keyed(office, who, "lead.create", key, LEAD)).headers
+        assert "idempotency-replayed" not in (await run_with_key(office, who, "lead.create", key, LEAD)).headers
     lead = await office.first_record("lead", title="A lead")
     for command in ("lead.update", "lead.qualify"):
-        answer = await keyed(office, "alice", command, key, {"id": lead["id"]})
+        answer = await run_with_key(office, "alice", command, key, {"id": lead["id"]})
         assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False), answer.text
 
     assert await leads(office) == 4
@@ -167,11 +178,11 @@ async def test_a_key_belongs_to_its_caller_and_command(office: Office) -> None:
 async def test_an_agents_key_outlives_its_bearer_token(office: Office) -> None:
     key, old = new_key(), await office.agent("alice", label="bot", name="old")
     new = await office.agent("alice", label="bot", name="new")
-    first = await keyed(office, old, "lead.create", key, LEAD)
+    first_answer = await run_with_key(office, old, "lead.create", key, LEAD)
 
-    again = await keyed(office, new, "lead.create", key, LEAD)
+    repeated_answer = await run_with_key(office, new, "lead.create", key, LEAD)
 
-    assert has_same_bytes(first, again)
+    assert has_same_bytes(first_answer, repeated_answer)
     assert await leads(office) == 1
 
 
@@ -179,11 +190,11 @@ async def test_a_command_that_reads_takes_no_key(office: Office) -> None:
     lead = await office.first_record("lead")
     for command, body in (("lead.get", {"id": lead["id"]}), ("lead.search", {"limit": 1}), ("plan.watch", {})):
         for key in ("not a key", new_key()):
-            for answer in [await keyed(office, "alice", command, key, body) for _ in range(2)]:
+            for answer in [await run_with_key(office, "alice", command, key, body) for _ in range(2)]:
                 assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False)
 
 
-async def test_the_description_names_the_key_where_it_is_taken(office: Office) -> None:
+async def test_the_description_names_the_idempotency_key_where_it_is_accepted(office: Office) -> None:
     paths = (await office.http.get("/api/openapi.json", headers=office.headers("alice"))).json()["paths"]
 
     keyed_paths = {path for path, each in paths.items() if "parameters" in each["post"]}
@@ -197,30 +208,30 @@ async def test_the_description_names_the_key_where_it_is_taken(office: Office) -
 async def test_a_refusal_is_repeated_though_the_input_would_be_accepted_by_now(office: Office) -> None:
     lead, key = await office.value("alice", "lead.create", **LEAD), new_key()
     await office.value("alice", "lead.qualify", id=lead["id"])
-    first = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
-    assert first.status_code == 400
+    first_answer = await run_with_key(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    assert first_answer.status_code == 400
     unknown = {**LEAD, "nothing": 1}
     assert has_same_bytes(*await run_twice(office, "alice", "lead.create", unknown))
 
-    again = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
-    other = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"], "revision": 1})
+    repeated_answer = await run_with_key(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    other_answer = await run_with_key(office, "alice", "lead.qualify", key, {"id": lead["id"], "revision": 1})
 
-    assert (again.status_code, again.headers["idempotency-replayed"]) == (400, "true")
-    assert again.content == first.content
-    assert (other.status_code, other.json()) == (400, {"error": REUSED})
+    assert (repeated_answer.status_code, repeated_answer.headers["idempotency-replayed"]) == (400, "true")
+    assert repeated_answer.content == first_answer.content
+    assert (other_answer.status_code, other_answer.json()) == (400, {"error": REUSED})
 
 
 async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("countersign.records.approvals.proposals.MAX_PENDING", 0)
     agent, key = await office.agent("alice"), new_key()
     lead = await office.first_record("lead", "alice")
-    refused = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
-    assert refused.status_code == 400
+    refused_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
+    assert refused_answer.status_code == 400
 
     monkeypatch.undo()
-    again = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    repeated_answer = await run_with_key(office, agent, "lead.delete", key, {"id": lead["id"]})
 
-    assert (again.status_code, "idempotency-replayed" in again.headers) == (202, False)
+    assert (repeated_answer.status_code, "idempotency-replayed" in repeated_answer.headers) == (202, False)
 
 
 async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
@@ -231,13 +242,13 @@ async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
 
     key = new_key()
     monkeypatch.setattr("countersign.records.idempotency.record_of", refuse)
-    refused = await keyed(office, "alice", "lead.create", key, LEAD)
-    assert (refused.status_code, refused.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
+    refused_answer = await run_with_key(office, "alice", "lead.create", key, LEAD)
+    assert (refused_answer.status_code, refused_answer.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
 
     monkeypatch.undo()
-    again = await keyed(office, "alice", "lead.create", key, LEAD)
+    repeated_answer = await run_with_key(office, "alice", "lead.create", key, LEAD)
 
-    assert (again.status_code, "idempotency-replayed" in again.headers) == (200, False)
+    assert (repeated_answer.status_code, "idempotency-replayed" in repeated_answer.headers) == (200, False)
     assert await leads(office) == 1
 
 
@@ -245,119 +256,133 @@ async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> N
     agent = await office.agent("alice")
     lead = await office.first_record("lead", "alice")
     body, keys = {"id": lead["id"], "contact_email": "EMAIL_1"}, [new_key() for _ in range(22)]
-    answers = [await keyed(office, agent, "lead.update", key, body) for key in keys]
+    answers = [await run_with_key(office, agent, "lead.update", key, body) for key in keys]
     assert [answer.status_code for answer in answers[-2:]] == [429, 429]
 
-    again = [await keyed(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
+    repeated_answers = [await run_with_key(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
 
-    assert [response.status_code for response in again] == [400, 429]
+    assert [response.status_code for response in repeated_answers] == [400, 429]
 
 
 async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Office) -> None:
     key = new_key()
 
-    answers = await asyncio.gather(*(keyed(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
+    answers = await asyncio.gather(*(run_with_key(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
 
     assert await leads(office) == 1
-    first = next(
+    first_answer = next(
         answer for answer in answers if answer.status_code == 200 and "idempotency-replayed" not in answer.headers
     )
     for answer in answers:
         if answer.status_code == 200:
-            assert answer.content == first.content
+            assert answer.content == first_answer.content
         else:
             assert (answer.status_code, answer.json()) == (400, {"error": IN_PROGRESS})
             assert answer.headers["retry-after"] == "1"
-    assert has_same_bytes(first, await keyed(office, "alice", "lead.create", key, LEAD))
+    assert has_same_bytes(first_answer, await run_with_key(office, "alice", "lead.create", key, LEAD))
 
 
 async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings) -> None:
     async with (
-        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as one,
+        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as first_node,
         app.opened(rooms.settings, ROOT_URL, is_loopback=True) as two,
-        httpx.AsyncClient(transport=httpx.ASGITransport(app.create(one)), base_url=ROOT_URL) as at_one,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app.create(first_node)), base_url=ROOT_URL) as at_one,
         httpx.AsyncClient(transport=httpx.ASGITransport(app.create(two)), base_url=ROOT_URL) as at_two,
     ):
-        nodes = [Office(at_one, rooms.tokens, one), Office(at_two, rooms.tokens, two)]
+        nodes = [Office(at_one, rooms.tokens, first_node), Office(at_two, rooms.tokens, two)]
         for number in range(5):
             key, body = new_key(), {"title": f"At once {number}"}
-            answers = await asyncio.gather(*(keyed(node, "alice", "lead.create", key, body) for node in nodes * 2))
-            good = [answer.json()["value"]["id"] for answer in answers if answer.status_code == 200]
-            assert good
-            assert len(set(good)) == 1
+            answers = await asyncio.gather(
+                *(run_with_key(node, "alice", "lead.create", key, body) for node in nodes * 2)
+            )
+            record_ids = [answer.json()["value"]["id"] for answer in answers if answer.status_code == 200]
+            assert record_ids
+            assert len(set(record_ids)) == 1
             assert {answer.json()["error"] for answer in answers if answer.status_code != 200} <= {IN_PROGRESS}
             assert await leads(nodes[0], f"At once {number}") == 1
 
 
 async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, begun = new_key(), clock.now()
-    await keyed(office, "alice", "lead.create", key, LEAD)
-    await keyed(office, "alice", "lead.qualify", new_key(), {"id": "x"})
+    key, start_time = new_key(), clock.now()
+    await run_with_key(office, "alice", "lead.create", key, LEAD)
+    await run_with_key(office, "alice", "lead.qualify", new_key(), {"id": "x"})
     database = office.service.records.database
     await app.tend(office.service)
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (2,)
 
-    monkeypatch.setattr(clock, "now", lambda: clock.later(begun, seconds=24 * 3600 + 60))
+    monkeypatch.setattr(clock, "now", lambda: clock.later(start_time, seconds=24 * 3600 + 60))
     await app.tend(office.service)
 
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (0,)
 
 
 async def test_a_stored_response_is_decrypted_only_with_the_key(office: Office) -> None:
-    first, _ = await run_twice(office, "alice", "lead.create", LEAD)
-    token = await keyed(office, "alice", "auth.agent-token", new_key(), {"scopes": ["*"], "label": "bot"})
+    first_answer, _ = await run_twice(office, "alice", "lead.create", LEAD)
+    token = await run_with_key(office, "alice", "auth.agent-token", new_key(), {"scopes": ["*"], "label": "bot"})
     assert token.status_code == 200, token.text
 
     rows = await office.service.records.database.fetch("SELECT * FROM idempotency")
 
-    written = b"\0".join(
+    stored_bytes = b"\0".join(
         bytes(value) if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
     )
-    for secret in ("new@person.example", "New Person", "A lead", first.json()["value"]["id"], token.json()["token"]):
-        assert secret.encode() not in written
+    for secret in (
+        "new@person.example",
+        "New Person",
+        "A lead",
+        first_answer.json()["value"]["id"],
+        token.json()["token"],
+    ):
+        assert secret.encode() not in stored_bytes
 
 
 async def test_an_erased_value_is_erased_from_the_stored_answer(office: Office) -> None:
     agent = await office.agent("alice")
-    for who, gone in (("alice", "gone@person.example"), (agent, "lost@person.example")):
-        key, body = new_key(), {**LEAD, "contact_email": gone}
-        first = (await keyed(office, who, "lead.create", key, body)).json()["value"]
-        await office.value("alice", "lead.update", id=first["id"], contact_email="new@person.example")
+    for who, erased_email in (("alice", "gone@person.example"), (agent, "lost@person.example")):
+        key, body = new_key(), {**LEAD, "contact_email": erased_email}
+        first_lead = (await run_with_key(office, who, "lead.create", key, body)).json()["value"]
+        await office.value("alice", "lead.update", id=first_lead["id"], contact_email="new@person.example")
 
-        second_value = (await keyed(office, who, "lead.create", key, body)).json()["value"]
+        second_value = (await run_with_key(office, who, "lead.create", key, body)).json()["value"]
 
-        assert second_value == {**first, "contact_email": "[erased]"}
+        assert second_value == {**first_lead, "contact_email": "[erased]"}
 
 
 async def test_a_repeat_for_a_deleted_or_hidden_record_returns_only_its_id(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": "*", "write": "*"})
     keys = [new_key(), new_key()]
-    values = [(await keyed(office, "dora", "lead.create", key, LEAD)).json()["value"] for key in keys]
+    values = [(await run_with_key(office, "dora", "lead.create", key, LEAD)).json()["value"] for key in keys]
     await office.value("root", "lead.delete", id=values[0]["id"])
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     rows = '[{"field": "title", "op": "eq", "value": "Other"}]'
     await office.value("root", "grant.update", id=grant["id"], rows=rows)
 
     for key, record in zip(keys, values, strict=True):
-        again = await keyed(office, "dora", "lead.create", key, LEAD)
-        assert (again.status_code, again.json()["value"]) == (200, {"id": record["id"]})
+        repeated_answer = await run_with_key(office, "dora", "lead.create", key, LEAD)
+        assert (repeated_answer.status_code, repeated_answer.json()["value"]) == (200, {"id": record["id"]})
 
 
 async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office) -> None:
     fields = "title,stage,contact_email,contact_name"
     await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": fields, "write": "*"})
-    key, refused = new_key(), new_key()
-    first = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
-    reason = (await keyed(office, "dora", "lead.update", refused, {"id": first["value"]["id"], "stage": "won"})).json()
+    key, refused_key = new_key(), new_key()
+    first_body = (await run_with_key(office, "dora", "lead.create", key, LEAD)).json()
+    reason = (
+        await run_with_key(
+            office, "dora", "lead.update", refused_key, {"id": first_body["value"]["id"], "stage": "won"}
+        )
+    ).json()
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create,update")
     changes = {"clear": "title", "masked": "contact_email"}
     await office.value("root", "grant.update", id=grant["id"], **changes)
 
-    second_body = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
-    reason_again = await keyed(office, "dora", "lead.update", refused, {"id": first["value"]["id"], "stage": "won"})
+    second_body = (await run_with_key(office, "dora", "lead.create", key, LEAD)).json()
+    reason_again = await run_with_key(
+        office, "dora", "lead.update", refused_key, {"id": first_body["value"]["id"], "stage": "won"}
+    )
 
-    assert second_body["value"] == await office.value("dora", "lead.get", id=first["value"]["id"])
-    assert second_body["denied"] == await office.denied("dora", "lead.get", id=first["value"]["id"])
+    assert second_body["value"] == await office.value("dora", "lead.get", id=first_body["value"]["id"])
+    assert second_body["denied"] == await office.denied("dora", "lead.get", id=first_body["value"]["id"])
     assert "contact_name" not in second_body["value"]
     assert second_body["value"]["contact_email"].startswith("EMAIL_")
     assert reason_again.status_code == 400
@@ -367,63 +392,70 @@ async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office)
 async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_changed(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
     rows = "title,stage\nOne row,nowhere\n"
-    imported, created = new_key(), new_key()
+    imported, create_key = new_key(), new_key()
 
     async def calls() -> list[httpx.Response]:
         return [
-            await keyed(office, "dora", "lead.import", imported, {"csv": rows}),
-            await keyed(office, "dora", "lead.create", created, {**LEAD, "stage": "nowhere"}),
+            await run_with_key(office, "dora", "lead.import", imported, {"csv": rows}),
+            await run_with_key(office, "dora", "lead.create", create_key, {**LEAD, "stage": "nowhere"}),
         ]
 
-    first, again = await calls(), await calls()
-    assert [response.status_code for response in first] == [200, 400]
-    assert all(map(has_same_bytes, first, again))
+    first_answers, repeated_answers = await calls(), await calls()
+    assert [response.status_code for response in first_answers] == [200, 400]
+    assert all(map(has_same_bytes, first_answers, repeated_answers))
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create")
     narrow = '[{"field": "title", "op": "eq", "value": "Other"}]'
     await office.value("root", "grant.update", id=grant["id"], rows=narrow)
 
-    later = await calls()
+    later_answers = await calls()
 
-    for answer, reason in zip(later, ("its answer is not shown again", "was refused; use a new key"), strict=True):
+    for answer, reason in zip(
+        later_answers, ("its answer is not shown again", "was refused; use a new key"), strict=True
+    ):
         assert (answer.status_code, answer.headers["idempotency-replayed"]) == (400, "true")
         assert reason in answer.json()["error"]
-        assert first[1].json()["error"] not in answer.text
+        assert first_answers[1].json()["error"] not in answer.text
 
 
 async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
     key = new_key()
-    await keyed(office, "dora", "lead.create", key, LEAD)
+    await run_with_key(office, "dora", "lead.create", key, LEAD)
     grant = next(grant for grant in await office.all("grant") if grant["commands"] == "get,create")
     await office.value("root", "grant.update", id=grant["id"], commands="get")
-    assert (await keyed(office, "dora", "lead.create", key, LEAD)).status_code == 404
+    assert (await run_with_key(office, "dora", "lead.create", key, LEAD)).status_code == 404
 
-    out = new_key()
-    ended = await keyed(office, "dora", "session.revoke", out)
-    assert ended.json()["value"]["ended_at"]
-    assert (await keyed(office, "dora", "session.revoke", out)).status_code == 401
+    sign_out_key = new_key()
+    ended_answer = await run_with_key(office, "dora", "session.revoke", sign_out_key)
+    assert ended_answer.json()["value"]["ended_at"]
+    assert (await run_with_key(office, "dora", "session.revoke", sign_out_key)).status_code == 401
 
 
 async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office: Office) -> None:
     body = {"scopes": ["lead.get"], "label": "bot"}
-    first, again = await run_twice(office, "alice", "auth.agent-token", body)
-    assert (first.status_code, has_same_bytes(first, again)) == (200, True)
+    first_answer, repeated_answer = await run_twice(office, "alice", "auth.agent-token", body)
+    assert (first_answer.status_code, has_same_bytes(first_answer, repeated_answer)) == (200, True)
 
-    mine = [agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"]
+    bot_tokens = [
+        agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"
+    ]
 
-    assert len(mine) == 1
+    assert len(bot_tokens) == 1
 
 
 async def test_a_repeat_of_a_response_over_a_mebibyte_reads_the_record_again(office: Office) -> None:
     body = {"name": "Long", "notes": "x" * 1_000_000}
     key = new_key()
-    first = await keyed(office, "root", "party.create", key, body)
-    assert first.status_code == 200, first.text
-    await office.value("root", "party.update", id=first.json()["value"]["id"], name="Longer")
+    first_answer = await run_with_key(office, "root", "party.create", key, body)
+    assert first_answer.status_code == 200, first_answer.text
+    await office.value("root", "party.update", id=first_answer.json()["value"]["id"], name="Longer")
 
-    again = await keyed(office, "root", "party.create", key, body)
+    repeated_answer = await run_with_key(office, "root", "party.create", key, body)
 
-    assert (again.json()["value"]["name"], again.headers["idempotency-replayed"]) == ("Longer", "true")
+    assert (repeated_answer.json()["value"]["name"], repeated_answer.headers["idempotency-replayed"]) == (
+        "Longer",
+        "true",
+    )
 
 
 async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated(
@@ -432,11 +464,15 @@ async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated
     monkeypatch.setattr("countersign.kernel.http.idempotency.MAX_STORED_BYTES", 200)
     rows = {"csv": "title,stage\n" + "One row,nowhere\n" * 10}
 
-    first, again = await run_twice(office, "alice", "lead.import", rows)
-    refused, refused_again = await run_twice(office, "alice", "lead.create", {**LEAD, "x" * 200: 1})
+    first_answer, repeated_answer = await run_twice(office, "alice", "lead.import", rows)
+    refused_answer, refused_again = await run_twice(office, "alice", "lead.create", {**LEAD, "x" * 200: 1})
 
-    assert (first.status_code, len(first.json()["value"]["errors"]), has_same_bytes(first, again)) == (200, 10, True)
-    assert (refused.status_code, refused_again.status_code) == (400, 400)
+    assert (
+        first_answer.status_code,
+        len(first_answer.json()["value"]["errors"]),
+        has_same_bytes(first_answer, repeated_answer),
+    ) == (200, 10, True)
+    assert (refused_answer.status_code, refused_again.status_code) == (400, 400)
     assert "use a new key" in refused_again.json()["error"]
 
 
@@ -447,8 +483,8 @@ async def sqlite_pair(sqlite_office: SeededOffice, tmp_path: Path) -> AsyncItera
         offices: list[Office] = []
         for name in ("one", "two"):
             shutil.copytree(sqlite_office.place, tmp_path / name)
-            opened = app.opened(settings(str(tmp_path / name)), ROOT_URL, is_loopback=True)
-            service = await stack.enter_async_context(opened)
+            opening = app.opened(settings(str(tmp_path / name)), ROOT_URL, is_loopback=True)
+            service = await stack.enter_async_context(opening)
             transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
             client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
             offices.append(Office(client, dict(sqlite_office.tokens), service))
@@ -461,31 +497,31 @@ async def test_calls_with_retries_leave_what_calls_without_them_leave(
 ) -> None:
     """The test sends the same random calls to two offices. One office gets each call a second time, at once or much
     later."""
-    plain, retried = sqlite_pair
+    plain_office, retried = sqlite_pair
     rng, counter = random.Random(seed), itertools.count()
-    sent: list[tuple[str, str, dict[str, Any], bytes]] = []
+    calls_sent: list[tuple[str, str, dict[str, Any], bytes]] = []
     ids: tuple[list[str], list[str]] = ([], [])
     for _ in range(25):
         who, command, body = _random_call(rng, next(counter))
         place = rng.randrange(len(ids[0])) if ids[0] else 0
         bodies = [{**body, "id": id_[place]} if "id" in body and id_ else body for id_ in ids]
         key = new_key()
-        one = await plain.call(who, command, bodies[0])
-        two = await keyed(retried, who, command, key, bodies[1])
-        assert one.status_code == two.status_code, (one.text, two.text)
-        if command == "lead.create" and one.status_code == 200:
-            ids[0].append(one.json()["value"]["id"])
+        plain_answer = await plain_office.call(who, command, bodies[0])
+        two = await run_with_key(retried, who, command, key, bodies[1])
+        assert plain_answer.status_code == two.status_code, (plain_answer.text, two.text)
+        if command == "lead.create" and plain_answer.status_code == 200:
+            ids[0].append(plain_answer.json()["value"]["id"])
             ids[1].append(two.json()["value"]["id"])
-        sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
-        for who_again, again, asked, answer in rng.sample(sent, min(len(sent), 2)):
-            replayed = await keyed(retried, who_again, again, asked["key"], asked["body"])
+        calls_sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
+        for who_again, command_again, sent_call, answer in rng.sample(calls_sent, min(len(calls_sent), 2)):
+            replayed = await run_with_key(retried, who_again, command_again, sent_call["key"], sent_call["body"])
             assert replayed.headers["idempotency-replayed"] == "true"
             assert replayed.status_code in (200, 400)
             if replayed.status_code == 400:
                 # For a record that has been deleted since, the response says only that.
                 assert replayed.content in (answer, b'{"error":"no such record"}')
 
-    assert sorted(map(_shown, await plain.all("lead"))) == sorted(map(_shown, await retried.all("lead")))
+    assert sorted(map(_shown, await plain_office.all("lead"))) == sorted(map(_shown, await retried.all("lead")))
 
 
 def _random_call(rng: random.Random, number: int) -> tuple[str, str, dict[str, Any]]:

@@ -44,13 +44,13 @@ def test_a_package_that_is_installed_offers_its_module(installed_folder: Path) -
     )
     package(installed_folder, "beds", text)
 
-    found = modules.found(["beds"])
+    registry = modules.found(["beds"])
 
     assert modules.installed()["beds"] == "foreign_beds:module"
-    assert found.models["bed"].source == str(installed_folder / "foreign_beds.py")
+    assert registry.models["bed"].source == str(installed_folder / "foreign_beds.py")
 
 
-def test_a_module_that_no_package_offers_is_named_with_those_there_are() -> None:
+def test_a_module_that_no_package_offers_is_reported_with_the_available_modules() -> None:
     reason = r"'bedz', which no installed package offers \(installed: .*billing, crm"
 
     with pytest.raises(DeclarationError, match=reason):

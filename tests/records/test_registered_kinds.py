@@ -47,10 +47,10 @@ class Duration(Field):
         Raises:
             BadValue: the value is not a text H:MM.
         """
-        found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
+        clock_text = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+        if clock_text is None:
             raise BadValue("must be hours and minutes, H:MM")
-        return int(found[1]) * 60 + int(found[2])
+        return int(clock_text[1]) * 60 + int(clock_text[2])
 
     def show(self, stored: Stored) -> object:
         """Return the duration as H:MM."""
@@ -111,8 +111,8 @@ ACCOUNT = "DE89370400440532013000"
 @pytest.fixture
 async def office(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service whose module registers the kinds."""
-    async with inside.open_service(database_url, tmp_path, Shift, kinds=KINDS) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Shift, kinds=KINDS) as service:
+        yield service
 
 
 async def add(office: InProcessService, *worked: str) -> list[str]:
@@ -137,13 +137,13 @@ async def test_values_are_filtered_ordered_and_counted(office: InProcessService)
     await add(office, "10:00", "2:00", "2:00")
     root = office.administrator()
 
-    more = await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "gt", "value": "2:00"}])
+    long_shifts = await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "gt", "value": "2:00"}])
     ordered = await office.value(root, "shift", "list", order=[{"field": "worked"}])
-    counted = await office.value(root, "shift", "count_by", field="worked")
+    counts = await office.value(root, "shift", "count_by", field="worked")
 
-    assert [shift["worked"] for shift in more] == ["10:00"]
+    assert [shift["worked"] for shift in long_shifts] == ["10:00"]
     assert [shift["worked"] for shift in ordered] == ["2:00", "2:00", "10:00"]
-    assert counted == [{"value": "2:00", "count": 2}, {"value": "10:00", "count": 1}]
+    assert counts == [{"value": "2:00", "count": 2}, {"value": "10:00", "count": 1}]
     with pytest.raises(BadInput, match=r"op contains does not fit shift\.worked, a duration field"):
         await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "contains", "value": "2"}])
 
@@ -156,20 +156,20 @@ async def test_csv_has_the_form_of_the_kind(office: InProcessService) -> None:
     exported = await office.value(
         root, "shift", "export", form="shown", fields=["title", "worked"], order=[{"field": "title"}], decimal=","
     )
-    refused = await office.value(root, "shift", "import", csv="title,worked\nc,long\n", dry_run=True)
+    refused_import = await office.value(root, "shift", "import", csv="title,worked\nc,long\n", dry_run=True)
 
     assert exported["text"].splitlines() == ["Title,Worked", 'a,"1,5"', 'b,"0,75"']
-    assert "shift.worked must be hours such as 1:30 or 1.5" in str(refused["errors"])
+    assert "shift.worked must be hours such as 1:30 or 1.5" in str(refused_import["errors"])
 
 
 async def test_a_masked_caller_reads_and_sends_back_tokens(office: InProcessService) -> None:
     root = office.administrator()
-    one = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
+    created_shift = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
     two = await office.value(root, "shift", "create", title="b")
     grant = Grant(model="shift", commands="*", clear=("title", "worked"), masked=("account",), write="*")
     person = await office.person(grant)
 
-    token = (await office.value(person, "shift", "get", id=one["id"]))["account"]
+    token = (await office.value(person, "shift", "get", id=created_shift["id"]))["account"]
     await office.value(person, "shift", "update", id=two["id"], account=token)
 
     assert re.fullmatch("IBAN_[0-9]+", token)
@@ -198,8 +198,10 @@ def test_an_upgrade_keeps_the_values_of_a_kind_that_is_widened() -> None:
         model = type("Shift", (Model,), {"title": Text(), "worked": worked})
         return Registry([base_models.MODULE, Module("trial", version="1", models=(model,), kinds=kinds)])
 
-    before = desired_snapshot(tables(Number()), EMPTY, "sqlite")
+    snapshot_before = desired_snapshot(tables(Number()), EMPTY, "sqlite")
     for worked, is_destructive in ((Minutes(), False), (Duration(), True)):
-        after = tables(worked, Minutes, Duration)
-        steps = steps_between(before, desired_snapshot(after, before, "sqlite"), after.kinds.values())
+        widened_tables = tables(worked, Minutes, Duration)
+        steps = steps_between(
+            snapshot_before, desired_snapshot(widened_tables, snapshot_before, "sqlite"), widened_tables.kinds.values()
+        )
         assert any(step.is_destructive for step in steps) is is_destructive

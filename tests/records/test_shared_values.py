@@ -29,8 +29,8 @@ class Slip(Model):
 @pytest.fixture
 async def shop(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.open_service(database_url, tmp_path, Deal, Slip) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Deal, Slip) as service:
+        yield service
 
 
 async def test_the_scope_of_a_shared_value_cannot_change_while_records_have_the_value(shop: InProcessService) -> None:

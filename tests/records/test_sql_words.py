@@ -35,28 +35,30 @@ class Values(Model, shown_as="id"):
 async def test_every_command_works_on_them(database_url: str, tmp_path: Path) -> None:
     async with inside.open_service(database_url, tmp_path, Order, Values) as service:
         root = await service.member()
-        first = await service.value(root, "order", "create", group="a", where=1, desc="Ada", user=root.user_id)
-        second = await service.value(root, "order", "create", group="b", where=2, references=first["id"])
-        await service.value(root, "values", "create", table=first["id"], offset=7)
+        first_order = await service.value(root, "order", "create", group="a", where=1, desc="Ada", user=root.user_id)
+        second_order = await service.value(root, "order", "create", group="b", where=2, references=first_order["id"])
+        await service.value(root, "values", "create", table=first_order["id"], offset=7)
 
-        assert (await service.value(root, "order", "get", id=first["id"]))["limit"] == 7
-        changed = await service.value(root, "order", "update", id=second["id"], group="c", select="distinct")
-        assert (changed["group"], changed["select"], changed["revision"]) == ("c", "distinct", 2)
-        assert (await service.value(root, "order", "check", id=first["id"]))["select"] == "distinct"
+        assert (await service.value(root, "order", "get", id=first_order["id"]))["limit"] == 7
+        changed_order = await service.value(
+            root, "order", "update", id=second_order["id"], group="c", select="distinct"
+        )
+        assert (changed_order["group"], changed_order["select"], changed_order["revision"]) == ("c", "distinct", 2)
+        assert (await service.value(root, "order", "check", id=first_order["id"]))["select"] == "distinct"
 
         conditions = [
             {"field": "group", "op": "contains", "value": "C"},
             {"field": "select", "op": "gt", "value": "all"},
             {"field": "where", "op": "in", "value": [1, 2]},
             {"field": "default", "op": "is_null", "value": True},
-            {"field": "references", "op": "eq", "value": first["id"]},
+            {"field": "references", "op": "eq", "value": first_order["id"]},
             {"field": "primary", "op": "ne", "value": True},
         ]
-        found = await service.value(root, "order", "search", filter=conditions, order=[{"field": "desc"}])
-        assert (found["total"], [row["id"] for row in found["rows"]]) == (1, [second["id"]])
+        result = await service.value(root, "order", "search", filter=conditions, order=[{"field": "desc"}])
+        assert (result["total"], [row["id"] for row in result["rows"]]) == (1, [second_order["id"]])
         for name in Order.declared.fields:
-            listed = await service.value(root, "order", "list", order=[{"field": name, "dir": "desc"}])
-            assert len(listed) == 2
+            listed_orders = await service.value(root, "order", "list", order=[{"field": name, "dir": "desc"}])
+            assert len(listed_orders) == 2
 
 
 async def test_records_named_by_key_words_are_grouped_exported_imported_and_deleted(
@@ -76,8 +78,8 @@ async def test_records_named_by_key_words_are_grouped_exported_imported_and_dele
         assert len(await service.value(root, "order", "history", id=created_order["id"])) == 1
         await service.value(root, "order", "delete", id=created_order["id"], cascade=True)
 
-        left = await service.value(root, "order", "list")
-        assert [row["group"] for row in left] == ["d"]
+        remaining_orders = await service.value(root, "order", "list")
+        assert [row["group"] for row in remaining_orders] == ["d"]
         assert await service.value(root, "values", "list") == []
 
 
@@ -87,7 +89,7 @@ async def test_an_agent_sees_tokens_in_them(database_url: str, tmp_path: Path) -
         agent = await service.agent("scout")
 
         token = (await service.value(agent, "order", "get", id=created_order["id"]))["desc"]
-        again = await service.value(agent, "order", "create", group="b", desc=token)
+        agents_order = await service.value(agent, "order", "create", group="b", desc=token)
 
         assert token.startswith("PERSON_")
-        assert again["desc"] == token
+        assert agents_order["desc"] == token

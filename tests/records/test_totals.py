@@ -52,21 +52,21 @@ class Coin(Model):
 @pytest.fixture
 async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without coins, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Box, Purse, Coin) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Box, Purse, Coin) as service:
+        yield service
 
 
 async def test_a_total_beyond_the_largest_number_is_refused_and_nothing_is_written(safe: InProcessService) -> None:
     root = safe.administrator()
     purse = (await safe.value(root, "purse", "create"))["id"]
-    first = await safe.value(root, "coin", "create", purse=purse, amount_minor=LARGEST)
+    first_coin = await safe.value(root, "coin", "create", purse=purse, amount_minor=LARGEST)
 
     for amount in (1, LARGEST):
         with pytest.raises(BadInput, match=r"purse\.sum_minor would lie outside"):
             await safe.value(root, "coin", "create", purse=purse, amount_minor=amount)
     await safe.value(root, "coin", "create", purse=purse, amount_minor=-LARGEST)
     with pytest.raises(BadInput, match=r"purse\.sum_minor would lie outside"):
-        await safe.value(root, "coin", "update", id=first["id"], amount_minor=-1)
+        await safe.value(root, "coin", "update", id=first_coin["id"], amount_minor=-1)
 
     assert (await safe.value(root, "purse", "get", id=purse))["sum_minor"] == 0
     assert await safe.rows("SELECT count(*) FROM coin") == [(2,)]
@@ -88,14 +88,14 @@ async def test_a_computed_number_beyond_the_largest_is_refused(safe: InProcessSe
     root = safe.administrator()
     coin = await safe.value(root, "coin", "create", amount_minor=LARGEST, factor=1)
 
-    for command, more in (("create", {"amount_minor": LARGEST}), ("update", {"id": coin["id"]})):
+    for command, values in (("create", {"amount_minor": LARGEST}), ("update", {"id": coin["id"]})):
         with pytest.raises(BadInput, match=r"coin\.product_minor would lie outside"):
-            await safe.value(root, "coin", command, factor=factor, **more)
+            await safe.value(root, "coin", command, factor=factor, **values)
 
     assert (await safe.value(root, "coin", "get", id=coin["id"]))["product_minor"] == LARGEST
 
 
-async def test_sums_on_the_way_to_a_small_total_overflow_in_neither_database(safe: InProcessService) -> None:
+async def test_intermediate_sums_of_a_small_total_overflow_in_neither_database(safe: InProcessService) -> None:
     root = safe.administrator()
     purse = (await safe.value(root, "purse", "create"))["id"]
     async with safe.service.records.database.transaction() as transaction:

@@ -75,16 +75,16 @@ def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
 
 def commands(document: Mapping[str, Any]) -> list[AcceptedText]:
     """The texts of records, collected from the OpenAPI document of what a caller may use there."""
-    found: list[AcceptedText] = []
+    accepted_texts: list[AcceptedText] = []
     for path, item in document["paths"].items():
         for method, operation in item.items():
             for content in operation.get("requestBody", {}).get("content", {}).values():
                 schema = resolve_reference(document, content["schema"])
-                found += [
+                accepted_texts += [
                     AcceptedText(method.upper(), path, place, False, length or 8 << 20, length is not None)
                     for place, length in dict(_members(document, schema, "", 0)).items()
                 ]
-    return found
+    return accepted_texts
 
 
 def resolve_reference(document: Mapping[str, Any], schema: Any) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -
 
 def put(body: Any, place: str, text: str) -> Any:
     """The body with the text at the pointer; missing objects on the way are created."""
-    name, _, rest = place.removeprefix("/").partition("/")
+    name, _, inner_place = place.removeprefix("/").partition("/")
     if not name:
         return text
     if name == "0":
-        return [put(body[0] if isinstance(body, list) and body else None, rest, text) if rest else text]
+        return [put(body[0] if isinstance(body, list) and body else None, inner_place, text) if inner_place else text]
     members = dict(cast("Mapping[str, Any]", body)) if isinstance(body, Mapping) else {}
-    members[name] = put(members.get(name), rest, text) if rest else text
+    members[name] = put(members.get(name), inner_place, text) if inner_place else text
     return members

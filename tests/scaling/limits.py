@@ -54,9 +54,9 @@ def _line(text: AcceptedText) -> str:
 
 async def _commands() -> list[AcceptedText]:
     with TemporaryDirectory() as folder:
-        wanted = settings(folder)
-        tokens = await furnish(wanted)
-        async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
+        office_settings = settings(folder)
+        tokens = await furnish(office_settings)
+        async with app.opened(office_settings, ROOT_URL, is_loopback=True) as service:
             transport = httpx.ASGITransport(app.create(service))
             async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
                 headers = {"Authorization": f"Bearer {tokens['root']}"}

@@ -28,8 +28,12 @@ class CostGrowth:
     @property
     def is_linear(self) -> bool:
         """Whether the last doubling, or both together, cost no more than allowed; one disturbed figure is ignored."""
-        first, second, third = self.costs
-        return third < FLOOR_S or third / max(second, 1e-9) <= MAX_FACTOR or third / max(first, 1e-9) <= MAX_FACTOR**2
+        quarter_cost, half_cost, full_cost = self.costs
+        return (
+            full_cost < FLOOR_S
+            or full_cost / max(half_cost, 1e-9) <= MAX_FACTOR
+            or full_cost / max(quarter_cost, 1e-9) <= MAX_FACTOR**2
+        )
 
     def __str__(self) -> str:
         return " → ".join(f"{cost * 1000:.2f} ms" for cost in self.costs)
@@ -38,12 +42,12 @@ class CostGrowth:
 def growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> CostGrowth:
     """The costs of the work on inputs of a quarter, half and all of `longest`. An apparently superlinear result is
     measured again, because other processes disturb measurements of a millisecond."""
-    found = _growth(make, work, longest)
+    cost_growth = _growth(make, work, longest)
     for _ in range(REPEATS):
-        if found.is_linear:
+        if cost_growth.is_linear:
             break
-        found = _growth(make, work, longest)
-    return found
+        cost_growth = _growth(make, work, longest)
+    return cost_growth
 
 
 def _growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> CostGrowth:
@@ -53,19 +57,19 @@ def _growth(make: Callable[[int], _Input], work: Callable[[_Input], object], lon
     last = _cost(work, make(longest), 1)
     if last < FLOOR_S:
         return CostGrowth((0.0, 0.0, last))
-    first, second = (_cost(work, make(longest // part), TIMES) for part in (4, 2))
-    return CostGrowth((first, second, min(last, _cost(work, make(longest), TIMES - 1))))
+    quarter_cost, half_cost = (_cost(work, make(longest // divisor), TIMES) for divisor in (4, 2))
+    return CostGrowth((quarter_cost, half_cost, min(last, _cost(work, make(longest), TIMES - 1))))
 
 
-def _cost(work: Callable[[_Input], object], given: _Input, times: int) -> float:
+def _cost(work: Callable[[_Input], object], work_input: _Input, times: int) -> float:
     least = float("inf")
     was_collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(times):
-            begun = time.thread_time()
-            work(given)
-            least = min(least, time.thread_time() - begun)
+            began_s = time.thread_time()
+            work(work_input)
+            least = min(least, time.thread_time() - began_s)
     finally:
         if was_collecting:
             gc.enable()

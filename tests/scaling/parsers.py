@@ -37,7 +37,7 @@ from countersign.store.releases.processing import sbom
 from countersign.store.releases.schemas import ProductWrite
 from countersign.updates import manifest
 from countersign.updates.worker_protocol import MetadataFile
-from tests.scaling.texts import TEXTS, repeated
+from tests.scaling.texts import TEXTS, repeat_unit
 
 HEAD_BYTES, BODY_BYTES = 64 << 10, 1 << 20
 
@@ -63,12 +63,12 @@ class Parser(NamedTuple):
 def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
     """Return the function without its refusals: a refusal counts as a result, because only the time matters."""
 
-    def parse_or_refuse(given: Any) -> None:
+    def parse_or_refuse(parser_input: Any) -> None:
         with suppress(
             Refused, ValueError, messages.JsonRpcError, msgspec.MsgspecError, external_jwt.BadToken, text.TextError,
             DeclarationError,
         ):
-            work(given)
+            work(parser_input)
 
     return parse_or_refuse
 
@@ -91,19 +91,19 @@ def read_question(text: str) -> object:
 
 QUESTIONS: Mapping[str, Callable[[int], str]] = {
     **TEXTS,
-    "kinds": repeated("games and "),
-    "pairs": repeated("kind=game; "),
-    "alternatives": repeated("platform=linux|", "mac|"),
-    "times": repeated("between 1 may and 3 june or since "),
-    "hyphenated words": repeated("a-b "),
-    "negations": repeated("not linux, ", "only beta no "),
-    "versions": repeated("1.2.3 to 2.0 before "),
-    "quotes": repeated('"title" '),
-    "contrasts": repeated("but though ", "games but "),
-    "clauses": repeated(", so which games ", ", I think or did "),
-    "introductions": repeated("not best why which "),
-    "sentences": repeated("True? ", "Which games? "),
-    "brackets": repeated("(not "),
+    "kinds": repeat_unit("games and "),
+    "pairs": repeat_unit("kind=game; "),
+    "alternatives": repeat_unit("platform=linux|", "mac|"),
+    "times": repeat_unit("between 1 may and 3 june or since "),
+    "hyphenated words": repeat_unit("a-b "),
+    "negations": repeat_unit("not linux, ", "only beta no "),
+    "versions": repeat_unit("1.2.3 to 2.0 before "),
+    "quotes": repeat_unit('"title" '),
+    "contrasts": repeat_unit("but though ", "games but "),
+    "clauses": repeat_unit(", so which games ", ", I think or did "),
+    "introductions": repeat_unit("not best why which "),
+    "sentences": repeat_unit("True? ", "Which games? "),
+    "brackets": repeat_unit("(not "),
 }
 
 
@@ -111,7 +111,7 @@ def _json(make: Callable[[int], str], place: str = "title") -> Callable[[int], b
     return lambda size: b'{"slug":"a","%b":%b}' % (place.encode(), msgspec.json.encode(make(size)))
 
 
-def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[int], io.BytesIO]:
+def _tar(entries: Callable[[int], list[_Entry]], packing: str = "") -> Callable[[int], io.BytesIO]:
     """Return a function that creates a tar file with `size` entries. An entry has a name, a link target (None for a
     file) and bytes. `packed` is the compression: "gz", "xz", or none."""
 
@@ -125,7 +125,7 @@ def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[
                 archive.addfile(info, io.BytesIO(data))
         data = stream.getvalue()
         return io.BytesIO(
-            gzip.compress(data, 1) if packed == "gz" else lzma.compress(data, preset=0) if packed else data
+            gzip.compress(data, 1) if packing == "gz" else lzma.compress(data, preset=0) if packing else data
         )
 
     return make
@@ -196,12 +196,12 @@ def _check_links(links: dict[str, str]) -> None:
     check_links(links, Budget(Limits(), 1))
 
 
-def _module_text(part: str) -> Callable[[int], str]:
+def _module_text(repeated_part: str) -> Callable[[int], str]:
     """Return a function that creates a module text. The text repeats the part, in which `%` becomes the number of the
     repetition."""
 
     def make(size: int) -> str:
-        parts = (part.replace("%", str(at)) for at in range(size // len(part)))
+        parts = (repeated_part.replace("%", str(at)) for at in range(size // len(repeated_part)))
         return f"class First(Model):\n    a = Text()\n{''.join(parts)}\nmodule = Module('a', version='1')\n"
 
     return make
@@ -214,7 +214,7 @@ def _text_with_options(size: int) -> str:
     return f"{model}\nmodule = Module('a', version='1', models=(First,))\n"
 
 
-def _checked_module(source: str) -> Registry:
+def _check_module(source: str) -> Registry:
     """Build the module of a text, and return a registry with it. The registry checks its declarations."""
     return Registry((base_models.MODULE, text.build(text.read(source), "a.py")))
 
@@ -224,7 +224,7 @@ PARSERS: Mapping[str, Parser] = {
         "the files of COUNTERSIGN_MODULES",
         f"A file has at most 1 MiB and {text.MAX_TOKENS:,} tokens.",
         text.MAX_BYTES - 1_000,
-        _checked_module,
+        _check_module,
         {
             "comments": _module_text("# a\n"),
             "indented comments": _module_text("    # a\n"),
@@ -250,7 +250,7 @@ PARSERS: Mapping[str, Parser] = {
             **{name: _json(make) for name, make in TEXTS.items()},
             "nested": lambda size: b'{"slug":' + b"[" * size,
             "members": lambda size: b"{%b}" % b",".join(b'"%d":1' % number for number in range(size // 8)),
-            "unknown member": lambda size: msgspec.json.encode({repeated(" - at `$")(size): 1}),
+            "unknown member": lambda size: msgspec.json.encode({repeat_unit(" - at `$")(size): 1}),
             "digits of a number": lambda size: b'{"slug":%b}' % (b"1" * size),
         },
     ),
@@ -379,7 +379,7 @@ PARSERS: Mapping[str, Parser] = {
         "A text has at most 1,000,000 characters.",
         1_000_000,
         _GRAMMAR.near_miss,
-        {**TEXTS, "tokens, then a near miss": repeated("EMAIL_1 ", "email-1")},
+        {**TEXTS, "tokens, then a near miss": repeat_unit("EMAIL_1 ", "email-1")},
     ),
     "scope of an agent": Parser(
         "records: agent tokens",
@@ -400,7 +400,7 @@ PARSERS: Mapping[str, Parser] = {
         "This parser has no limit of its own.",
         100_000,
         lambda text: telemetry._SECRET_TEXTS.sub("", text),  # pyright: ignore[reportPrivateUsage]
-        {**TEXTS, "tokens": repeated("eyJ"), "keys": repeated("-----BEGIN "), "bearer": repeated("bearer ")},
+        {**TEXTS, "tokens": repeat_unit("eyJ"), "keys": repeat_unit("-----BEGIN "), "bearer": repeat_unit("bearer ")},
     ),
     "manifest of a build": Parser(
         "updates",

@@ -35,28 +35,32 @@ def _patterns() -> Iterator[ModulePattern]:
         if not any(map(_is_regular, source.nodes)):
             continue
         name = source.path.removeprefix("src/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        seen: set[tuple[Any, int]] = set()
-        held = vars(importlib.import_module(name))
-        anchored = {id(held[name]) for name in held if isinstance(held[name], re.Pattern) and _is_anchored(name)}
-        for pattern in (*_kept(held), *_written(source)):
-            if (pattern.pattern, pattern.flags) not in seen:
-                seen.add((pattern.pattern, pattern.flags))
+        patterns_seen: set[tuple[Any, int]] = set()
+        module_names = vars(importlib.import_module(name))
+        anchored = {
+            id(module_names[name])
+            for name in module_names
+            if isinstance(module_names[name], re.Pattern) and _is_anchored(name)
+        }
+        for pattern in (*_patterns_in(module_names), *_written(source)):
+            if (pattern.pattern, pattern.flags) not in patterns_seen:
+                patterns_seen.add((pattern.pattern, pattern.flags))
                 yield ModulePattern(name, pattern, id(pattern) in anchored)
 
 
 @cache
 def _methods() -> Mapping[str, frozenset[str]]:
     """The methods that the source calls on each name."""
-    found: dict[str, set[str]] = {}
+    methods_by_name: dict[str, set[str]] = {}
     for source in sources():
         for name, method in re.findall(r"\b([A-Z_]\w*)\.(\w+)\b", source.text):
-            found.setdefault(name, set()).add(method)
-    return {name: frozenset(methods) for name, methods in found.items()}
+            methods_by_name.setdefault(name, set()).add(method)
+    return {name: frozenset(methods) for name, methods in methods_by_name.items()}
 
 
 def _is_anchored(name: str) -> bool:
-    used = _methods().get(name, frozenset()) & {*METHODS}
-    return bool(used) and used <= {"match", "fullmatch"}
+    methods_used = _methods().get(name, frozenset()) & {*METHODS}
+    return bool(methods_used) and methods_used <= {"match", "fullmatch"}
 
 
 def _is_regular(node: ast.AST) -> bool:
@@ -69,23 +73,23 @@ def _is_regular(node: ast.AST) -> bool:
     )
 
 
-def _kept(held: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
-    if isinstance(held, re.Pattern):
-        yield held
-    elif isinstance(held, dict) and depth < 3:
-        for value in list(held.values()):
-            yield from _kept(value, depth + 1)
-    elif isinstance(held, list | tuple) and depth < 3:
-        for name in held:
-            yield from _kept(name, depth + 1)
+def _patterns_in(module_value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+    if isinstance(module_value, re.Pattern):
+        yield module_value
+    elif isinstance(module_value, dict) and depth < 3:
+        for value in list(module_value.values()):
+            yield from _patterns_in(value, depth + 1)
+    elif isinstance(module_value, list | tuple) and depth < 3:
+        for name in module_value:
+            yield from _patterns_in(name, depth + 1)
 
 
 def _written(source: Source) -> Iterator[re.Pattern[Any]]:
     for node in source.nodes:
         if _is_regular(node) and isinstance(node, ast.Call) and node.args and not _has_flags(node):
-            first = node.args[0]
-            if isinstance(first, ast.Constant) and isinstance(first.value, str | bytes):
-                yield re.compile(first.value)
+            pattern_argument = node.args[0]
+            if isinstance(pattern_argument, ast.Constant) and isinstance(pattern_argument.value, str | bytes):
+                yield re.compile(pattern_argument.value)
 
 
 def _has_flags(node: ast.Call) -> bool:

@@ -33,8 +33,8 @@ async def measure_growth(call: Call, make: Callable[[int], str], longest: int) -
     last = await _cost(call, make(longest), 1)
     if last < FLOOR_S:
         return CostGrowth((0.0, 0.0, 0.0))
-    first, second = [await _cost(call, make(longest // part), TIMES) for part in (4, 2)]
-    return CostGrowth((first, second, min(last, await _cost(call, make(longest), TIMES - 1))))
+    quarter_cost, half_cost = [await _cost(call, make(longest // divisor), TIMES) for divisor in (4, 2)]
+    return CostGrowth((quarter_cost, half_cost, min(last, await _cost(call, make(longest), TIMES - 1))))
 
 
 async def _cost(call: Call, text: str, times: int) -> float:
@@ -42,9 +42,9 @@ async def _cost(call: Call, text: str, times: int) -> float:
     gc.disable()
     try:
         for _ in range(times):
-            begun = time.process_time()
+            began_s = time.process_time()
             await call(text)
-            least = min(least, time.process_time() - begun)
+            least = min(least, time.process_time() - began_s)
     finally:
         gc.enable()
     return least
@@ -54,15 +54,15 @@ async def superlinear(
     texts: list[AcceptedText], of: Callable[[AcceptedText], Call], longest: int, kinds: list[str]
 ) -> list[str]:
     """The endpoints that take more than linear time, each with its text."""
-    wrong: list[str] = []
+    complaints: list[str] = []
     for text in texts:
         for kind in kinds:
             # The test's client sends addresses of 64 KiB at most, in which a character takes up to nine bytes.
             most = min(text.limit, longest, 6_000 if text.is_parameter else longest)
             grown = await measure_growth(of(text), TEXTS[kind], most)
             if not grown.is_linear:
-                wrong.append(f"{text.method} {text.path} {text.place}, {kind}: {grown}")
-    return wrong
+                complaints.append(f"{text.method} {text.path} {text.place}, {kind}: {grown}")
+    return complaints
 
 
 @pytest.mark.parametrize(("longest", "kinds"), [(SAMPLE, A_FEW), FULL])
@@ -72,17 +72,21 @@ async def test_endpoints_of_the_store_take_linear_time(world: World, longest: in
     examples = Examples(DESCRIPTION["components"]["schemas"])
 
     def of(text: AcceptedText) -> Call:
-        path = "/".join(_VALUES.get(part, part.replace("{", "").replace("}", "")) for part in text.path.split("/"))
+        path = "/".join(
+            _VALUES.get(segment, segment.replace("{", "").replace("}", "")) for segment in text.path.split("/")
+        )
         base = _example(examples, text)
 
-        async def call(sent: str) -> object:
+        async def call(sent_text: str) -> object:
             headers = {"Authorization": f"Bearer {token}"}
             url = world.store.root_url + path
             if text.is_parameter:
-                return await world.http.request(text.method, url, params={text.place: sent}, headers=headers)
+                return await world.http.request(text.method, url, params={text.place: sent_text}, headers=headers)
             if text.place == "(the body)":
-                return await world.http.request(text.method, url, content=sent.encode(), headers=headers)
-            body = endpoints.put(base | ({"slug": f"s{next(_numbers)}"} if "slug" in base else {}), text.place, sent)
+                return await world.http.request(text.method, url, content=sent_text.encode(), headers=headers)
+            body = endpoints.put(
+                base | ({"slug": f"s{next(_numbers)}"} if "slug" in base else {}), text.place, sent_text
+            )
             return await world.http.request(text.method, url, json=body, headers=headers)
 
         return call
@@ -107,11 +111,11 @@ async def test_commands_of_records_take_linear_time(office: Office, longest: int
     lead = (await office.first_record("lead"))["id"]
 
     def of(text: AcceptedText) -> Call:
-        async def call(sent: str) -> object:
+        async def call(sent_text: str) -> object:
             base: dict[str, Any] = {"title": "x"} if text.path.endswith("/create") else {}
             if text.path.endswith("/update"):
                 base = {"id": lead}
-            return await office.post("root", text.path, endpoints.put(base, text.place, sent))
+            return await office.post("root", text.path, endpoints.put(base, text.place, sent_text))
 
         return call
 
@@ -123,8 +127,8 @@ async def test_an_agents_long_text_of_tokens_takes_linear_time(office: Office) -
     agent = await office.agent("alice", "*")
     note = next(text for text in await office.all("lead", "alice") if text["owner"])
 
-    async def call(sent: str) -> object:
-        return await office.call(agent, "lead.update", {"id": note["id"], "notes": sent})
+    async def call(sent_text: str) -> object:
+        return await office.call(agent, "lead.update", {"id": note["id"], "notes": sent_text})
 
     for kind in ("tokens", "near tokens", "combining marks"):
         grown = await measure_growth(call, TEXTS[kind], 100_000)

@@ -21,11 +21,11 @@ SHORTER = {
 """Modules whose expressions match only short texts, with the maximum length."""
 
 
-def costly(found: patterns.ModulePattern, longest: int) -> list[str]:
+def costly(module_pattern: patterns.ModulePattern, longest: int) -> list[str]:
     """The attacks on which the pattern takes more than linear time."""
-    wrong: list[str] = []
-    is_bytes = isinstance(found.pattern.pattern, bytes)
-    for head, pump, tail in patterns.attacks(found.pattern):
+    complaints: list[str] = []
+    is_bytes = isinstance(module_pattern.pattern.pattern, bytes)
+    for head, pump, tail in patterns.attacks(module_pattern.pattern):
         if not pump:
             continue
 
@@ -33,8 +33,8 @@ def costly(found: patterns.ModulePattern, longest: int) -> list[str]:
             text = head + pump * (size // len(pump)) + tail
             return text.encode("latin-1", "replace") if is_bytes else text
 
-        def search(text: str | bytes, pattern: re.Pattern[Any] = found.pattern) -> None:
-            if found.is_anchored:
+        def search(text: str | bytes, pattern: re.Pattern[Any] = module_pattern.pattern) -> None:
+            if module_pattern.is_anchored:
                 pattern.match(text)
                 pattern.fullmatch(text)
             else:
@@ -42,32 +42,36 @@ def costly(found: patterns.ModulePattern, longest: int) -> list[str]:
 
         grown = growth(make, search, longest)
         if not grown.is_linear:
-            wrong.append(f"{found.module} {found.pattern.pattern!r:.80}: {head!r} {pump!r}* {tail!r}: {grown}")
+            complaints.append(
+                f"{module_pattern.module} {module_pattern.pattern.pattern!r:.80}: {head!r} {pump!r}* {tail!r}: {grown}"
+            )
             break
-    return wrong
+    return complaints
 
 
 def test_expressions_that_take_quadratic_time_are_found() -> None:
-    bad = patterns.ModulePattern("planted", re.compile(r"<([^>]+)>\s*;"), is_anchored=False)
+    quadratic = patterns.ModulePattern("planted", re.compile(r"<([^>]+)>\s*;"), is_anchored=False)
 
-    assert costly(bad, LONGEST)
+    assert costly(quadratic, LONGEST)
 
 
 def test_regular_expressions_take_linear_time() -> None:
-    found = patterns.patterns()
-    wrong = [line for pattern in found if pattern.module not in SHORTER for line in costly(pattern, LONGEST)]
+    module_patterns = patterns.patterns()
+    complaints = [
+        line for pattern in module_patterns if pattern.module not in SHORTER for line in costly(pattern, LONGEST)
+    ]
 
-    assert len(found) > 150
-    assert not wrong, "\n".join(wrong)
+    assert len(module_patterns) > 150
+    assert not complaints, "\n".join(complaints)
 
 
 @pytest.mark.parametrize("module", sorted(SHORTER))
 def test_expressions_for_short_texts_are_cheap_at_their_limit(module: str) -> None:
     """They may take more than linear time, but only a few milliseconds for a question."""
-    held = [pattern for pattern in patterns.patterns() if pattern.module == module]
+    module_patterns = [pattern for pattern in patterns.patterns() if pattern.module == module]
 
-    assert held
-    for name in held:
+    assert module_patterns
+    for name in module_patterns:
         for head, pump, tail in patterns.attacks(name.pattern):
             # Runs of blanks become one blank before a question is read.
             text = " ".join((head + pump * 400 + tail)[: SHORTER[module]].split())

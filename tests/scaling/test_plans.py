@@ -25,9 +25,9 @@ async def _cost_of_approving(office: Office, agent: str, rows: int, times: int =
         csv = "\n".join(["title,contact_email,contact_name", *lines])
         plan = await office.proposed(agent, "lead.import", csv=csv)
         gc.collect()
-        begun = time.process_time()
+        began_s = time.process_time()
         approval = await office.approve("alice", plan)
-        least = min(least, time.process_time() - begun)
+        least = min(least, time.process_time() - began_s)
         assert approval.status_code == 200
     return least
 
@@ -35,25 +35,27 @@ async def _cost_of_approving(office: Office, agent: str, rows: int, times: int =
 @pytest.mark.parametrize("longest", [600, FULL])
 async def test_approving_an_import_takes_linear_time(office: Office, longest: int) -> None:
     agent = await office.agent("alice", "lead.*")
-    first, second, third = [await _cost_of_approving(office, agent, longest // part) for part in (4, 2, 1)]
+    quarter_cost, half_cost, full_cost = [
+        await _cost_of_approving(office, agent, longest // divisor) for divisor in (4, 2, 1)
+    ]
 
-    grown = CostGrowth((first, second, third))
+    grown = CostGrowth((quarter_cost, half_cost, full_cost))
     assert grown.is_linear, f"{grown}"
 
 
 async def _cost_of_holding(place: Path, values: int) -> float:
     """The CPU time of a transaction that adds `values` values to a vault that has as many already."""
-    async with inside.open_service(f"sqlite:///{place}/vault.db", place) as opened:
-        vault, database = opened.service.engine.vault, opened.service.records.database
+    async with inside.open_service(f"sqlite:///{place}/vault.db", place) as service:
+        vault, database = service.service.engine.vault, service.service.records.database
         async with database.transaction() as transaction:
             for _ in range(values):
                 await vault.create_alias_id(transaction, "PHONE", "d" * 24)
-        begun = time.thread_time()
+        began_s = time.thread_time()
         async with database.transaction() as transaction:
             for number in range(values // 2):
                 await vault.hold(transaction, [PersonalValue("EMAIL", str(number), linked=True)])
                 await vault.create_alias_id(transaction, "PHONE", "d" * 24)
-        return time.thread_time() - begun
+        return time.thread_time() - began_s
 
 
 async def test_holding_many_values_in_one_transaction_takes_linear_time(tmp_path: Path) -> None:
@@ -66,5 +68,7 @@ async def test_holding_many_values_in_one_transaction_takes_linear_time(tmp_path
             tries.append(await _cost_of_holding(place, values))
         costs.append(min(tries))
 
-    first, second, third = costs
-    assert third < FLOOR_S or CostGrowth((first, second, third)).is_linear, str(CostGrowth((first, second, third)))
+    quarter_cost, half_cost, full_cost = costs
+    assert full_cost < FLOOR_S or CostGrowth((quarter_cost, half_cost, full_cost)).is_linear, str(
+        CostGrowth((quarter_cost, half_cost, full_cost))
+    )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 Make = Callable[[int], str]
 
 
-def repeated(unit: str, end: str = "") -> Make:
+def repeat_unit(unit: str, end: str = "") -> Make:
     """Repetitions of the unit, so that the whole has the length."""
     return lambda size: (unit * (size // len(unit) + 1))[: max(0, size - len(end))] + end
 
@@ -16,28 +16,28 @@ def marks(size: int) -> str:
 
 
 TEXTS: Mapping[str, Make] = {
-    "one letter": repeated("a"),
-    "digits": repeated("1"),
-    "blanks": repeated(" ", "."),
-    "lines": repeated("\n"),
+    "one letter": repeat_unit("a"),
+    "digits": repeat_unit("1"),
+    "blanks": repeat_unit(" ", "."),
+    "lines": repeat_unit("\n"),
     "combining marks": marks,
-    "wide letters": repeated("ﷺ"),
-    "sharp s": repeated("ß"),
-    "words": repeated("ab "),
-    "commas": repeated("a,"),
-    "quotes": repeated('"'),
-    "escapes": repeated("%41"),
-    "tokens": repeated("EMAIL_1 "),
-    "near tokens": repeated("email-1 "),
-    "dots": repeated("a."),
-    "slashes": repeated("a/"),
-    "at signs": repeated("a@"),
-    "dashes": repeated("a-", "a"),
-    "brackets": repeated("["),
-    "braces": repeated("{"),
-    "addresses": repeated("http://"),
-    "headings": repeated("# "),
-    "links": repeated("[a]("),
-    "emphasis": repeated("*a_"),
-    "places": repeated(" - at `$"),
+    "wide letters": repeat_unit("ﷺ"),
+    "sharp s": repeat_unit("ß"),
+    "words": repeat_unit("ab "),
+    "commas": repeat_unit("a,"),
+    "quotes": repeat_unit('"'),
+    "escapes": repeat_unit("%41"),
+    "tokens": repeat_unit("EMAIL_1 "),
+    "near tokens": repeat_unit("email-1 "),
+    "dots": repeat_unit("a."),
+    "slashes": repeat_unit("a/"),
+    "at signs": repeat_unit("a@"),
+    "dashes": repeat_unit("a-", "a"),
+    "brackets": repeat_unit("["),
+    "braces": repeat_unit("{"),
+    "addresses": repeat_unit("http://"),
+    "headings": repeat_unit("# "),
+    "links": repeat_unit("[a]("),
+    "emphasis": repeat_unit("*a_"),
+    "places": repeat_unit(" - at `$"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.source import ROOT, Source, dotted, sources
+from tests.source import ROOT, Source, dotted_name, sources
 
 SCRIPTS = {
     path.relative_to(ROOT).as_posix(): path.read_text()
@@ -31,7 +31,7 @@ def texts_run(source: Source) -> Iterator[str]:
     """Calls that run a text as code, in the interpreter or in the system's shell."""
     for node in source.nodes:
         if isinstance(node, ast.Call):
-            if (name := dotted(node.func)) in RUNS_TEXT:
+            if (name := dotted_name(node.func)) in RUNS_TEXT:
                 yield name
             yield from (f"{name} shell" for keyword in node.keywords if keyword.arg == "shell")
 
@@ -48,9 +48,9 @@ def formats_read(source: Source) -> Iterator[str]:
 def weak_cryptography(source: Source) -> Iterator[str]:
     """Names of digests, ciphers, modes and paddings that are broken or easily misused."""
     for node in source.nodes:
-        found = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if found in WEAK:
-            yield found
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name in WEAK:
+            yield name
 
 
 def test_nothing_runs_a_text() -> None:

@@ -30,20 +30,20 @@ def functions(path: str) -> frozenset[str]:
 
 
 def test_every_requirement_of_levels_1_and_2_is_there_once() -> None:
-    listed = [row.requirement for row in checklists.rows("asvs")]
+    requirements = [row.requirement for row in checklists.rows("asvs")]
 
-    chapters = Counter(int(re.split(r"[V.]", requirement)[1]) for requirement in listed)
+    chapters = Counter(int(re.split(r"[V.]", requirement)[1]) for requirement in requirements)
 
     assert chapters == dict(enumerate(IN_CHAPTERS, start=1))
-    assert len(set(listed)) == len(listed)
-    assert hashlib.sha256("\n".join(sorted(listed)).encode()).hexdigest() == IDS_SHA256
+    assert len(set(requirements)) == len(requirements)
+    assert hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest() == IDS_SHA256
     assert Counter(row.level for row in checklists.rows("asvs")) == LEVELS
 
 
 def test_every_risk_of_the_api_list_is_there_once() -> None:
-    listed = [row.requirement for row in checklists.rows("owasp-api")]
+    requirements = [row.requirement for row in checklists.rows("owasp-api")]
 
-    assert listed == [f"API{number}:2023" for number in range(1, 11)]
+    assert requirements == [f"API{number}:2023" for number in range(1, 11)]
 
 
 @pytest.mark.parametrize("name", checklists.pages())

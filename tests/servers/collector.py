@@ -23,8 +23,10 @@ class Collector:
 
         self.bodies.append(body)
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            known = {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
-            service = known["service.name"]
+            resource_attributes = {
+                attribute.key: attribute.value.string_value for attribute in resource.resource.attributes
+            }
+            service = resource_attributes["service.name"]
             self.spans += [(service, span) for scope in resource.scope_spans for span in scope.spans]
 
 

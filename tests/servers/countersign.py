@@ -23,16 +23,16 @@ MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 COMMAND = (sys.executable, "-m", "countersign.cli.main")
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment(**settings: str) -> dict[str, str]:
     """Return the environment for a command, without the settings of the person who runs the tests."""
     foreign = ("COUNTERSIGN_", "XDG_")
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(foreign) and not name.lower().endswith("_proxy")
     }
     # Tests count the demonstration records and expect no proposals other than their own.
-    return {**kept, "PYTHONPATH": str(SOURCE), "COUNTERSIGN_DEMO_ACTIVITY": "false", **more}
+    return {**inherited, "PYTHONPATH": str(SOURCE), "COUNTERSIGN_DEMO_ACTIVITY": "false", **settings}
 
 
 class Running(NamedTuple):

@@ -80,11 +80,11 @@ class CuttingProxy:
     def _is_cut(self, direction: str, count: int) -> bool:
         with self._lock:
             self.passed[direction] += count
-            left = self._left[direction]
-            if left is None:
+            bytes_left = self._left[direction]
+            if bytes_left is None:
                 return False
-            self._left[direction] = left - count if left > count else None
-            if left > count:
+            self._left[direction] = bytes_left - count if bytes_left > count else None
+            if bytes_left > count:
                 return False
             self.cuts += 1
             return True

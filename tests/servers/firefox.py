@@ -93,8 +93,8 @@ class Page:
             if await self.evaluate(f"Boolean({expression})"):
                 return
             await asyncio.sleep(0.1)
-        seen = await self.evaluate("document.body.innerText.slice(0, 500)")
-        raise AssertionError(f"{expression} does not become true: {seen}")
+        page_text = await self.evaluate("document.body.innerText.slice(0, 500)")
+        raise AssertionError(f"{expression} does not become true: {page_text}")
 
     async def wait_text(self, selector: str, text: str) -> None:
         """Wait until an element that matches the selector contains the text."""
@@ -120,7 +120,7 @@ class Page:
 
 
 @asynccontextmanager
-async def launched(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
+async def launch_firefox(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
     """Run Firefox without a window until the block ends, with a new profile folder. Return its page."""
     profile.mkdir()
     lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()]
@@ -132,9 +132,9 @@ async def launched(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
         is_ready=lambda: LISTENING.search(log.read_text(errors="replace")) is not None,
         log=log,
     ):
-        found = LISTENING.search(log.read_text(errors="replace"))
-        assert found is not None
-        async with connect(f"{found[1]}/session", max_size=1 << 24) as socket:
+        match = LISTENING.search(log.read_text(errors="replace"))
+        assert match is not None
+        async with connect(f"{match[1]}/session", max_size=1 << 24) as socket:
             page = Page(socket, "")
             await page.open()
             yield page

@@ -85,11 +85,11 @@ class ForkedProcesses:
     def next(self) -> dict[str, Any]:
         """Fork processes until the socket is closed, then end this process. In a forked process, return its order."""
         while True:
-            ready = select.select([self._control, self._wake_reader], [], [])[0]
-            if self._wake_reader in ready:
+            readable = select.select([self._control, self._wake_reader], [], [])[0]
+            if self._wake_reader in readable:
                 os.read(self._wake_reader, 4096)
                 self._reap()
-            if self._control in ready:
+            if self._control in readable:
                 message, files, _, _ = socket.recv_fds(self._control, 1 << 20, MAX_FILES)
                 if not message:
                     os._exit(0)
@@ -174,16 +174,16 @@ def show_command(command: list[str]) -> None:
     """Let /proc show this command as the command line of this process. A long command is cut off."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = map(int, fields[END_OF_ARGUMENTS - 2 : END_OF_ARGUMENTS])
-    shown = b"".join(os.fsencode(argument) + b"\0" for argument in command)
+    command_bytes = b"".join(os.fsencode(argument) + b"\0" for argument in command)
     ctypes.memset(start, 0, end - start)
-    ctypes.memmove(start, shown, min(len(shown), end - start - 1))
+    ctypes.memmove(start, command_bytes, min(len(command_bytes), end - start - 1))
 
 
 def take_files(files: list[int], descriptors: list[int]) -> None:
     """Give the open files these numbers, and close all other files."""
     above = max(*files, *descriptors) + 1
-    moved = [fcntl.fcntl(file, fcntl.F_DUPFD, above) for file in files]
-    for file, number in zip(moved, descriptors, strict=True):
+    moved_files = [fcntl.fcntl(file, fcntl.F_DUPFD, above) for file in files]
+    for file, number in zip(moved_files, descriptors, strict=True):
         os.dup2(file, number)
     for number in map(int, os.listdir("/proc/self/fd")):
         if number not in descriptors:
@@ -207,10 +207,10 @@ def run(arguments: list[str]) -> int:
     sys.modules.pop(arguments[0], None)
     try:
         runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
-    except SystemExit as ended:
-        if ended.code is None or isinstance(ended.code, int):
-            return ended.code or 0
-        print(ended.code, file=sys.stderr)
+    except SystemExit as system_exit:
+        if system_exit.code is None or isinstance(system_exit.code, int):
+            return system_exit.code or 0
+        print(system_exit.code, file=sys.stderr)
         return 1
     return 0
 

@@ -107,12 +107,12 @@ class ForkServer:
             if self._control is not None and self._process is not None and self._owner == os.getpid():
                 self._earlier.append((self._control, self._process))
             self._mounts = mounts
-            self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._control, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
-            command = [sys.executable, "-P", str(SERVED), str(other.fileno()), " " * COMMAND_BYTES]
-            self._process = _Popen(command, env=self.environment, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
-            other.close()
+            command = [sys.executable, "-P", str(SERVED), str(far_end.fileno()), " " * COMMAND_BYTES]
+            self._process = _Popen(command, env=self.environment, pass_fds=[far_end.fileno()], stdin=subprocess.DEVNULL)
+            far_end.close()
         return self._control
 
 
@@ -136,16 +136,24 @@ class ForkedProcess(subprocess.Popen[Any]):
         super().__init__(args, *positional, **options)
 
     def _execute_child(self, *arguments: Any) -> None:
-        given = _EXECUTE.bind(self, *arguments).arguments
-        order = _order(given)
+        bound_arguments = _EXECUTE.bind(self, *arguments).arguments
+        order = _order(bound_arguments)
         if order is None:
             super()._execute_child(*arguments)  # type: ignore[misc]
             return
-        sys.audit("subprocess.Popen", order["command"][2:], given["args"], given["cwd"], given["env"])
-        pipes = [given[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")]
-        chosen = (pipes[0], pipes[3], pipes[5])
-        streams = [number if end == -1 else end for number, end in enumerate(chosen)]
-        files = [*streams, *given["pass_fds"]]
+        sys.audit(
+            "subprocess.Popen",
+            order["command"][2:],
+            bound_arguments["args"],
+            bound_arguments["cwd"],
+            bound_arguments["env"],
+        )
+        pipes = [
+            bound_arguments[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        ]
+        child_ends = (pipes[0], pipes[3], pipes[5])
+        streams = [number if end == -1 else end for number, end in enumerate(child_ends)]
+        files = [*streams, *bound_arguments["pass_fds"]]
         if self._is_asyncio:
             self.pid = _server.fork_child(order, files)
         else:
@@ -178,14 +186,14 @@ class ForkedProcess(subprocess.Popen[Any]):
         return self.returncode
 
 
-def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
+def _order(bound_arguments: Mapping[str, Any]) -> dict[str, object] | None:
     """Return the order to fork this process, or None if the process must be started as usual."""
-    arguments = given["args"]
-    is_unsupported = any(given.get(name, value) != value for name, value in FORK_OPTIONS.items())
+    arguments = bound_arguments["args"]
+    is_unsupported = any(bound_arguments.get(name, value) != value for name, value in FORK_OPTIONS.items())
     if is_unsupported or isinstance(arguments, str | bytes | os.PathLike):
         return None
-    environment = os.environ if given["env"] is None else given["env"]
-    command, variables, death = _unwrapped([os.fsdecode(argument) for argument in arguments], dict(environment))
+    environment = os.environ if bound_arguments["env"] is None else bound_arguments["env"]
+    command, variables, death = _unwrap([os.fsdecode(argument) for argument in arguments], dict(environment))
     if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
         return None
     if _read_at_start(variables) != _read_at_start(_server.environment):
@@ -193,14 +201,14 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
     return {
         "command": command,
         "variables": variables,
-        "folder": os.path.join(os.getcwd(), os.fsdecode(given["cwd"] or "")),
-        "new_session": bool(given["start_new_session"]),
+        "folder": os.path.join(os.getcwd(), os.fsdecode(bound_arguments["cwd"] or "")),
+        "new_session": bool(bound_arguments["start_new_session"]),
         "death": death,
-        "descriptors": [0, 1, 2, *given["pass_fds"]],
+        "descriptors": [0, 1, 2, *bound_arguments["pass_fds"]],
     }
 
 
-def _unwrapped(command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str], int]:
+def _unwrap(command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str], int]:
     """Return the command without a leading `setpriv` and `env`, its environment, and the signal that the process gets
     when its parent dies."""
     death = int(signal.SIGKILL)

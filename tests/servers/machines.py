@@ -104,8 +104,8 @@ def machines(number: int, ports: Sequence[int]) -> Iterator[list[Machine]]:
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("network namespaces need root and ip (Debian: apt install iproute2)")
     with ExitStack() as stack:
-        created = [Machine() for _ in range(number)]
-        for machine in created:
+        created_machines = [Machine() for _ in range(number)]
+        for machine in created_machines:
             stack.callback(machine.remove)
             try:
                 machine.create()
@@ -113,7 +113,7 @@ def machines(number: int, ports: Sequence[int]) -> Iterator[list[Machine]]:
                 pytest.skip(f"no network namespaces here: {error}")
             for port in ports:
                 _start_relay(stack, machine, "--listen", machine.hub, f"{machine.far}:{port}=127.0.0.1:{port}")
-        yield created
+        yield created_machines
 
 
 @contextmanager

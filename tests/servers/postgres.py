@@ -73,8 +73,8 @@ def _administrator(url: str) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def _folders() -> list[Path]:
-    found = Path("/usr/lib/postgresql").glob("[0-9]*/bin")
-    return sorted(found, key=lambda folder: int(folder.parent.name), reverse=True)
+    program_folders = Path("/usr/lib/postgresql").glob("[0-9]*/bin")
+    return sorted(program_folders, key=lambda folder: int(folder.parent.name), reverse=True)
 
 
 def _programs() -> Path:
@@ -123,10 +123,10 @@ def postgres_cluster() -> Iterator[Cluster]:
         command: list[str | Path] = [programs / "postgres", "-D", data]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
-        ready = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(cluster.port)]
+        ready_command = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(cluster.port)]
         with run_until_ready(
             command,
-            is_ready=lambda: subprocess.run(ready, check=False).returncode == 0,
+            is_ready=lambda: subprocess.run(ready_command, check=False).returncode == 0,
             log=folder / "log",
             user=user,
             stop=signal.SIGINT,

@@ -59,15 +59,15 @@ def plain_user() -> str | None:
     """Return the user for servers that refuse to run as root, or None if this process does not run as root."""
     if os.geteuid() != 0:
         return None
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return "postgres" if "postgres" in known else "nobody"
+    user_names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in user_names else "nobody"
 
 
 def installed_program(program: str, package: str, folders: Sequence[Path] = ()) -> Path:
     """Return the path of the program. If it is missing and this process is root, install its Debian package. If it is
     still missing, skip the test."""
-    found = _find(program, folders)
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    program_path = _find(program, folders)
+    if program_path is None and os.geteuid() == 0 and shutil.which("apt-get"):
         subprocess.run(
             ["apt-get", "install", "-y", "--no-install-recommends", package],
             env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
@@ -75,16 +75,16 @@ def installed_program(program: str, package: str, folders: Sequence[Path] = ()) 
             timeout=600,
             check=False,
         )
-        found = _find(program, folders)
-    if found is None:
+        program_path = _find(program, folders)
+    if program_path is None:
         pytest.skip(f"{program} is not on this machine: install {package} to run this test")
-    return found
+    return program_path
 
 
 def _find(program: str, folders: Sequence[Path]) -> Path | None:
     path = os.pathsep.join([*map(str, folders), os.environ.get("PATH", "")])
-    found = shutil.which(program, path=path)
-    return Path(found) if found else None
+    program_path = shutil.which(program, path=path)
+    return Path(program_path) if program_path else None
 
 
 @contextmanager

@@ -37,7 +37,7 @@ MESSAGE_BYTES = 1 << 20
 
 
 @contextmanager
-def forked_countersign() -> Iterator[Path]:
+def fork_countersign() -> Iterator[Path]:
     """Provide a folder with the program `countersign` until the block ends. The folder must be the first in the PATH of
     the shell."""
     with (
@@ -79,7 +79,7 @@ def _run(connection: socket.socket) -> None:
             return
         arguments, folder, variables = json.loads(message)
         try:
-            started = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-m", "countersign.cli.main", *arguments],
                 cwd=folder,
                 env=variables,
@@ -91,17 +91,17 @@ def _run(connection: socket.socket) -> None:
             for stream in streams:
                 os.close(stream)
         with suppress(OSError):
-            connection.send(str(started.pid).encode())
-        threading.Thread(target=_kill_with, args=(connection.dup(), started)).start()
-        status = started.wait()
+            connection.send(str(process.pid).encode())
+        threading.Thread(target=_kill_with, args=(connection.dup(), process)).start()
+        status = process.wait()
         with suppress(OSError):
             connection.send(str(status).encode())
             connection.shutdown(socket.SHUT_RDWR)
 
 
-def _kill_with(connection: socket.socket, started: subprocess.Popen[bytes]) -> None:
+def _kill_with(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
     """Kill the command when the small program has ended."""
     with connection, suppress(OSError):
         connection.recv(1)
-        if started.poll() is None:
-            started.kill()
+        if process.poll() is None:
+            process.kill()

@@ -49,20 +49,20 @@ def module(folder: Path, source: str) -> tuple[list[str], dict[str, str]]:
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_forked_process_has_its_arguments_and_environment(tmp_path: Path, code: int) -> None:
     command, variables = module(tmp_path, PRINTS_ITS_SETUP)
-    given = {**variables, "SAID": "so", "CODE": str(code)}
+    environment = {**variables, "SAID": "so", "CODE": str(code)}
 
     def run() -> "subprocess.CompletedProcess[bytes]":
         return subprocess.run(
-            [*command, "a", "ü"], env=given, cwd=tmp_path, input=b"in", capture_output=True, check=False
+            [*command, "a", "ü"], env=environment, cwd=tmp_path, input=b"in", capture_output=True, check=False
         )
 
     forked = run()
     with without_forking():
         usual = run()
 
-    for done, loaded in ((forked, True), (usual, False)):
+    for process, loaded in ((forked, True), (usual, False)):
         output = f"{tmp_path} ['a', 'ü'] so in {loaded}\n".encode()
-        assert (done.returncode, done.stdout, done.stderr) == (code, output, b"failed\n")
+        assert (process.returncode, process.stdout, process.stderr) == (code, output, b"failed\n")
 
 
 def test_a_forked_process_can_be_killed_and_waited_for(tmp_path: Path) -> None:
@@ -74,11 +74,11 @@ def test_a_forked_process_can_be_killed_and_waited_for(tmp_path: Path) -> None:
         running = process.poll()
         leads = os.getsid(process.pid) == process.pid
         process.kill()
-        ended = process.wait(timeout=60)
+        exit_status = process.wait(timeout=60)
 
     assert running is None
     assert leads
-    assert ended == process.poll() == -signal.SIGKILL
+    assert exit_status == process.poll() == -signal.SIGKILL
 
 
 async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tmp_path: Path) -> None:
@@ -91,22 +91,22 @@ async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tm
         os.close(writing)
         output = await asyncio.to_thread(pipe.read)
         process.kill()
-        ended = await process.wait()
+        exit_status = await process.wait()
 
     assert output == f"{os.getpid()} True {[0, 1, 2, writing]} {[*command, str(writing)]}"
-    assert ended == -signal.SIGKILL
+    assert exit_status == -signal.SIGKILL
 
 
 def test_a_forked_process_sees_the_mounts_of_its_starter(tmp_path: Path) -> None:
     command, variables = module(tmp_path, "import os\nprint(os.path.exists('volume/file'))\n")
-    before = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    unmounted = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
     mount_memory(tmp_path / "volume", 1)
     (tmp_path / "volume" / "file").touch()
 
-    after = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    mounted = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
 
     unmount(tmp_path / "volume")
-    assert (before.stdout, after.stdout) == ("False\n", "True\n")
+    assert (unmounted.stdout, mounted.stdout) == ("False\n", "True\n")
 
 
 def test_an_error_that_no_code_handles_is_shown(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_a_process_with_settings_read_at_the_start_of_python_is_not_forked(
 ) -> None:
     command, variables = module(tmp_path, IS_FORKED)
 
-    def forked(**changed: str) -> bool:
-        result = subprocess.run(command, env={**variables, **changed}, capture_output=True, text=True, check=True)
+    def forked(**changes: str) -> bool:
+        result = subprocess.run(command, env={**variables, **changes}, capture_output=True, text=True, check=True)
         return result.stdout == "True\n"
 
     # The forking process does not see the following change.

@@ -30,15 +30,15 @@ def test_a_name_out_of_this_machine_is_not_looked_up() -> None:
 
 
 async def test_each_postgres_database_is_empty_and_apart(new_postgres_url: PostgresFactory) -> None:
-    first = await asyncpg.connect(new_postgres_url())
-    second = await asyncpg.connect(new_postgres_url())
+    first_connection = await asyncpg.connect(new_postgres_url())
+    second_connection = await asyncpg.connect(new_postgres_url())
     try:
-        await first.execute("CREATE TABLE mark (here int)")
+        await first_connection.execute("CREATE TABLE mark (here int)")
 
-        assert await second.fetchval("SELECT to_regclass('mark')") is None
+        assert await second_connection.fetchval("SELECT to_regclass('mark')") is None
     finally:
-        await first.close()
-        await second.close()
+        await first_connection.close()
+        await second_connection.close()
 
 
 def test_postgres_is_durable_as_in_production(postgres_cluster: Cluster) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from countersign import __version__
 from tests.servers.countersign import environment
-from tests.servers.shell_command import forked_countersign
+from tests.servers.shell_command import fork_countersign
 
 pytestmark = pytest.mark.process
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.process
 @pytest.fixture
 def variables() -> Iterator[dict[str, str]]:
     """Return the environment of a shell that finds the forked command."""
-    with forked_countersign() as folder:
+    with fork_countersign() as folder:
         yield environment(PATH=f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
@@ -30,16 +30,16 @@ def shell(script: str, folder: Path, variables: dict[str, str]) -> subprocess.Co
 
 
 def test_output_exit_code_folder_and_settings_are_the_commands(tmp_path: Path, variables: dict[str, str]) -> None:
-    done = shell("countersign --version | cat; countersign nothing; echo $?", tmp_path, variables)
-    assert __version__ in done.stdout
-    assert done.stdout.splitlines()[-1] == "2"
-    assert "nothing" in done.stderr
+    result = shell("countersign --version | cat; countersign nothing; echo $?", tmp_path, variables)
+    assert __version__ in result.stdout
+    assert result.stdout.splitlines()[-1] == "2"
+    assert "nothing" in result.stderr
 
     create = "countersign org create north --name North --data here"
-    done = shell(f"COUNTERSIGN_MASTER_KEY=x {create}; echo $?; {create}; echo $?; ls", tmp_path, variables)
-    refused, *made = done.stdout.splitlines()
-    assert refused != "0"
-    assert made[-2:] == ["0", "here"]
+    result = shell(f"COUNTERSIGN_MASTER_KEY=x {create}; echo $?; {create}; echo $?; ls", tmp_path, variables)
+    failed_code, *command_output = result.stdout.splitlines()
+    assert failed_code != "0"
+    assert command_output[-2:] == ["0", "here"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

@@ -60,11 +60,11 @@ class TransactionWaits:
         """Fail if a transaction waited."""
         assert not self.found, "\n".join(dict.fromkeys(self.found))
 
-    def check(self, waiting: Coroutine[Any, Any, Any], route: str) -> None:
+    def check(self, coroutine: Coroutine[Any, Any, Any], route: str) -> None:
         """Record a wait of the request's task if a transaction is open and no statement runs."""
         task = _task()
         if task in self._open and not self._in_statement.get(task):
-            place = _place(waiting)
+            place = _place(coroutine)
             if not any(name in place for name in self._allowed):
                 self.found.append(f"{route}: the transaction waits in {place}")
 
@@ -118,8 +118,12 @@ class TransactionWaits:
     def _request(self, original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
         @wraps(original)
         async def watched(app: Any, *arguments: Any) -> Any:
-            first = arguments[0]
-            route = f"{first.method} {first.target}" if hasattr(first, "method") else arguments[1].target
+            first_argument = arguments[0]
+            route = (
+                f"{first_argument.method} {first_argument.target}"
+                if hasattr(first_argument, "method")
+                else arguments[1].target
+            )
             return await _Watched(original(app, *arguments), self, route)
 
         return watched
@@ -147,31 +151,31 @@ class _Watched:
         while True:
             try:
                 awaited = resume()
-            except StopIteration as done:
-                return done.value
+            except StopIteration as stop:
+                return stop.value
             if awaited is not None:
                 self._waits.check(self._coroutine, self._route)
             try:
-                sent = yield awaited
+                sent_value = yield awaited
             except BaseException as error:  # a cancellation must reach the coroutine
                 thrown = error
                 resume = lambda: self._coroutine.throw(thrown)  # noqa: B023, E731
             else:
-                resume = lambda: self._coroutine.send(sent)  # noqa: B023, E731
+                resume = lambda: self._coroutine.send(sent_value)  # noqa: B023, E731
 
 
 def _remote(original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     """Make a function of the local counters wait, as the functions of remote counters do."""
 
     @wraps(original)
-    async def waiting(*arguments: Any) -> Any:
+    async def await_remote(*arguments: Any) -> Any:
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
         loop.call_soon(turn.set_result, None)
         await turn
         return await original(*arguments)
 
-    return waiting
+    return await_remote
 
 
 def _task() -> asyncio.Task[Any]:
@@ -180,16 +184,16 @@ def _task() -> asyncio.Task[Any]:
     return task
 
 
-def _place(waiting: Any) -> str:
+def _place(coroutine: Any) -> str:
     """Return the four innermost functions of the product in which the coroutine waits, the outermost first."""
     places: list[str] = []
-    while waiting is not None:
+    while coroutine is not None:
         code: CodeType | None = next(
-            (getattr(waiting, name) for name in ("cr_code", "gi_code", "ag_code") if hasattr(waiting, name)), None
+            (getattr(coroutine, name) for name in ("cr_code", "gi_code", "ag_code") if hasattr(coroutine, name)), None
         )
         if code is not None and SOURCE in code.co_filename:
             places.append(f"{code.co_filename.rpartition(SOURCE)[2]}:{code.co_name}")
-        waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
     return " > ".join(places[-4:]) or "a function outside of the product"
 
 

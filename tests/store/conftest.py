@@ -27,7 +27,7 @@ from tests.peers.identity_provider import IdentityProvider
 from tests.servers.countersign import MASTER_KEY
 from tests.servers.memory import memory_folder
 from tests.servers.postgres import Cluster, PostgresFactory
-from tests.store.ask.shelf import stocked
+from tests.store.ask.shelf import stock_store
 from tests.store.lock_waits import LockWaits
 from tests.store.world import World
 
@@ -38,7 +38,7 @@ WATCHED = (
 """The folders of tests in which a request must not wait inside a transaction."""
 ROOT_URL = "http://127.0.0.1:8480"
 Result = TypeVar("Result")
-FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo.seed, "shelf": stocked}
+FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo.seed, "shelf": stock_store}
 """Maps a fixture to the function that fills its store. The store is filled once for each database, and each test gets a
 copy."""
 
@@ -51,7 +51,7 @@ class OriginalStore(NamedTuple):
 
 
 @cache
-def migrated(cluster: Cluster) -> str:
+def migrated_database(cluster: Cluster) -> str:
     """Create a database with the store's tables once. The databases of tests are copies, which takes a tenth of the
     time."""
     name = f"store_{os.getpid()}"
@@ -94,7 +94,7 @@ def original(
     atexit.register(folder.cleanup)
     data = Path(folder.name)
     database = f"{name}_{os.getpid()}"
-    url = "" if cluster is None else cluster.create(database, migrated(cluster))
+    url = "" if cluster is None else cluster.create(database, migrated_database(cluster))
     if not url:
         create_data_directory(data)
     with ThreadPoolExecutor(1) as thread:
@@ -109,10 +109,10 @@ def filled_store(fixture: str, cluster: Cluster | None) -> OriginalStore:
     return original(fixture, cluster, partial(fill_store, filling=FILLED[fixture]))[0]
 
 
-async def fill_store(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
+async def fill_store(wanted_settings: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
     """Fill an empty store."""
-    async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
-        assert await filling(opened)
+    async with distribution.open_store(wanted_settings, ROOT_URL, is_loopback=True) as opened_store:
+        assert await filling(opened_store)
 
 
 def filling_of(request: pytest.FixtureRequest) -> str | None:
@@ -125,7 +125,7 @@ def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFacto
     """The address of a PostgreSQL database for this test with the store's tables, filled if a fixture says so."""
     filling = filling_of(request)
     return new_postgres_url(
-        migrated(postgres_cluster) if filling is None else filled_store(filling, postgres_cluster).database
+        migrated_database(postgres_cluster) if filling is None else filled_store(filling, postgres_cluster).database
     )
 
 
@@ -162,8 +162,8 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
         shutil.copytree(filled_store(filling, cluster).data, data, ignore=shutil.ignore_patterns("counters.*"))
     elif not settings.database_url:
         create_data_directory(data)
-    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
-        yield opened
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened_store:
+        yield opened_store
 
 
 @pytest.fixture(autouse=True)

@@ -105,17 +105,17 @@ async def put_and_cut(store: Store, address: str, pieces: Iterable[bytes], conte
         headers.append((b"content-range", content_range.encode()))
     messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
     messages.append({"type": "http.disconnect"})
-    sent: list[dict[str, Any]] = []
+    sent_messages: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
         return messages.pop(0)
 
     async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
+        sent_messages.append(message)
 
     scope = {"type": "http", "method": "PUT", "path": path.decode(), "raw_path": path, "query_string": b""}
     await app({**scope, "headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
-    return sent[0]["status"] if sent else 0
+    return sent_messages[0]["status"] if sent_messages else 0
 
 
 @pytest.fixture

@@ -22,14 +22,14 @@ class LockWaits:
         self._for_turn = 0
         take_turn = SqliteWriter._take_turn
 
-        async def counted(writer: SqliteWriter) -> None:
+        async def take_counted(writer: SqliteWriter) -> None:
             self._for_turn += 1
             try:
                 await take_turn(writer)
             finally:
                 self._for_turn -= 1
 
-        monkeypatch.setattr(SqliteWriter, "_take_turn", counted)
+        monkeypatch.setattr(SqliteWriter, "_take_turn", take_counted)
 
     async def reach(self, count: int) -> None:
         """Return when this number of transactions waits."""

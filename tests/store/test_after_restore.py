@@ -66,8 +66,8 @@ def test_every_credential_has_ended_after_a_restore(database_url: str, tmp_path:
             with pytest.raises(InvalidToken):
                 store.tokens.verify(token)
             assert await alive(store.database) == (0,) * 7
-            ended = await store.database.fetch("SELECT status, generation FROM registration ORDER BY id")
-            assert ended == [("revoked", 3), ("revoked", 2)]
+            rows_after = await store.database.fetch("SELECT status, generation FROM registration ORDER BY id")
+            assert rows_after == [("revoked", 3), ("revoked", 2)]
             assert await store.database.fetch("SELECT generation FROM consent") == [(2,)]
 
     asyncio.run(run())

@@ -84,7 +84,7 @@ async def test_every_product_has_a_whole_card_and_screenshots(demo_world: World)
         assert "default-src 'none'" in shown_response.headers["content-security-policy"]
 
 
-async def test_withdrawn_releases_have_reasons_for_those_who_own_the_product(demo_world: World) -> None:
+async def test_withdrawn_releases_show_reasons_to_owners_of_the_product(demo_world: World) -> None:
     publisher = await demo_world.person_token(demo.PUBLISHER, "read:products read:releases")
     releases = (await demo_world.call("GET", "/products/harbour-of-small-lights/releases", publisher)).json()
 
@@ -95,12 +95,12 @@ async def test_withdrawn_releases_have_reasons_for_those_who_own_the_product(dem
 
 async def test_the_codes_are_for_products_that_neither_person_owns(demo_world: World) -> None:
     token = await player_token(demo_world)
-    before = {product["id"] for product in (await demo_world.call("GET", "/library", token)).json()}
+    owned_before = {product["id"] for product in (await demo_world.call("GET", "/library", token)).json()}
 
     for code in (demo.LICENCE_CODES[0], demo.PROMO_CODE):
         answer = (await demo_world.call("POST", "/redeem", token, json={"code": code})).json()
         assert answer["success"] is True
-        assert answer["product_id"] not in before
+        assert answer["product_id"] not in owned_before
 
 
 async def test_a_licence_code_works_once_and_the_promo_code_for_many(demo_world: World) -> None:
@@ -115,7 +115,7 @@ async def test_a_licence_code_works_once_and_the_promo_code_for_many(demo_world:
     assert used_up.json()["code"] == "code_already_redeemed"
 
 
-async def test_the_client_gets_all_it_holds(demo_world: World) -> None:
+async def test_the_demonstration_client_gets_all_of_its_scopes(demo_world: World) -> None:
     answer = await demo_world.http.post(
         "/api/v1/auth/token",
         data={"grant_type": "client_credentials"},
@@ -133,24 +133,24 @@ async def test_both_people_sign_in(demo_world: World) -> None:
 
 
 async def test_seeding_twice_changes_nothing(demo_world: World) -> None:
-    before = await every_page(demo_world, "/products")
+    products_before = await every_page(demo_world, "/products")
 
     assert not await demo.seed(demo_world.store)
 
-    assert await every_page(demo_world, "/products") == before
+    assert await every_page(demo_world, "/products") == products_before
 
 
 async def test_the_demonstration_is_the_same_everywhere(demo_world: World, settings: Settings, tmp_path: Path) -> None:
-    other = with_settings(settings, data=str(tmp_path / "other"), database_url="")
-    async with distribution.open_store(other, ROOT_URL, is_loopback=True) as store:
+    other_settings = with_settings(settings, data=str(tmp_path / "other"), database_url="")
+    async with distribution.open_store(other_settings, ROOT_URL, is_loopback=True) as store:
         await demo.seed(store)
         twin = distribution.create(store)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(twin), base_url=ROOT_URL) as http:
             foreign_response = await http.get("/api/v1/catalog", params={"limit": 60})
 
-    ours = await demo_world.call("GET", "/catalog", params={"limit": 60})
+    our_catalog = await demo_world.call("GET", "/catalog", params={"limit": 60})
 
-    assert ours.json()["products"] == foreign_response.json()["products"]
+    assert our_catalog.json()["products"] == foreign_response.json()["products"]
 
 
 async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_world: World) -> None:
@@ -158,12 +158,12 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
     token = await player_token(demo_world)
 
     owned_body = (await demo_world.call("GET", "/library", token=token, params={"limit": 100})).json()
-    kept = (await demo_world.call("GET", "/me/collections", token=token)).json()["items"]
+    collections = (await demo_world.call("GET", "/me/collections", token=token)).json()["items"]
     follows = (await demo_world.call("GET", "/me/follows", token=token)).json()["items"]
 
     assert {product["slug"] for product in owned_body if product["update"]} == {"neon-abbey", "marginalia", "gantry"}
     assert [product["slug"] for product in owned_body if product["hidden"]] == ["fathom"]
-    assert {collection["name"]: collection["count"] for collection in kept} == {
+    assert {collection["name"]: collection["count"] for collection in collections} == {
         name: len(slugs) for name, slugs in player.COLLECTIONS.items()
     }
     assert {follow["target"]["slug"] for follow in follows} == {
@@ -176,7 +176,7 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
 
 async def run_jobs(world: World, folder: Path) -> None:
     """Run the queued jobs and those that they queue, one after the other."""
-    done: set[str] = set()
+    signed_products: set[str] = set()
 
     async def ignore(_: float) -> None:
         pass
@@ -184,10 +184,10 @@ async def run_jobs(world: World, folder: Path) -> None:
     while rows := [
         row
         for row in await world.store.database.fetch("SELECT id, org_id, type, payload FROM job ORDER BY created_at, id")
-        if row[0] not in done
+        if row[0] not in signed_products
     ]:
         job_id, org_id, kind, payload = rows[0]
-        done.add(job_id)
+        signed_products.add(job_id)
         job = JOB_TYPES[kind]
         scratch = folder / job_id
         scratch.mkdir()
@@ -201,14 +201,14 @@ async def run_jobs(world: World, folder: Path) -> None:
 async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_path: Path) -> None:
     product = (await demo_world.call("GET", "/products/aurora-freight")).json()
     channel = f"/products/{product['id']}/channels/stable"
-    before = await demo_world.call("GET", channel)
+    channel_before = await demo_world.call("GET", channel)
 
     assert await signed_builds.request_builds(demo_world.store) == 6
     await run_jobs(demo_world, tmp_path)
 
     signed_body = (await demo_world.call("GET", channel)).json()
     payload = msgspec.json.decode(b64decode(signed_body["statement"]["payload"]))
-    assert before.json()["code"] == "nothing_built"
+    assert channel_before.json()["code"] == "nothing_built"
     assert (payload["product"], payload["version"]) == ("aurora-freight", "1.4.0")
     assert set(payload["builds"]) == set(product["platforms"])
     await demo_world.grant(demo.PUBLISHER, product["id"])
@@ -249,10 +249,10 @@ async def test_the_newest_releases_are_of_the_last_days(demo_world: World) -> No
 
 
 def test_a_release_of_a_day_is_published_before_the_day_counts_as_the_latest() -> None:
-    opened = moment(date(2026, 11, 29), minutes=17 * 3)
+    opening_time = moment(date(2026, 11, 29), minutes=17 * 3)
 
-    assert latest_day(opened) == date(2026, 11, 28)
-    assert latest_day(clock.later(opened, seconds=3_600)) == date(2026, 11, 29)
+    assert latest_day(opening_time) == date(2026, 11, 28)
+    assert latest_day(clock.later(opening_time, seconds=3_600)) == date(2026, 11, 29)
 
 
 async def test_the_front_page_shows_no_palette_twice_in_a_row_of_products(demo_world: World) -> None:
@@ -262,8 +262,8 @@ async def test_the_front_page_shows_no_palette_twice_in_a_row_of_products(demo_w
     assert len(set(colours)) == len(colours)
     assert not any(product["cover"]["placeholder"] for product in home["hero"])
     for shelf in home["shelves"]:
-        beside = [item["cover"] for item in shelf["items"][:6]]
-        assert len({cover["color"] for cover in beside}) >= 4, shelf["id"]
+        first_covers = [item["cover"] for item in shelf["items"][:6]]
+        assert len({cover["color"] for cover in first_covers}) >= 4, shelf["id"]
 
 
 async def test_pictures_of_a_product_have_the_palette_of_its_cover(demo_world: World) -> None:

@@ -28,7 +28,7 @@ async def test_a_repeated_call_gets_the_first_answer_and_does_nothing(world: Wor
 
     first_response = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
     second_response = await world.call("POST", "/products", owner, json=PRODUCT, headers=key)
-    without = await world.call("POST", "/products", owner, json=PRODUCT)
+    keyless_answer = await world.call("POST", "/products", owner, json=PRODUCT)
 
     assert (first_response.status_code, first_response.json(), first_response.headers["location"]) == (
         second_response.status_code,
@@ -37,7 +37,7 @@ async def test_a_repeated_call_gets_the_first_answer_and_does_nothing(world: Wor
     )
     assert "idempotency-replayed" not in first_response.headers
     assert second_response.headers["idempotency-replayed"] == "true"
-    assert without.json()["code"] == "slug_taken"
+    assert keyless_answer.json()["code"] == "slug_taken"
 
 
 async def test_a_key_may_be_in_quotes_and_in_capitals(world: World, owner: str) -> None:
@@ -142,7 +142,7 @@ async def test_an_answer_with_a_secret_is_kept_sealed(world: World, owner: str) 
 
     secret = created_response.json()["client_secret"]
     assert second_response.json()["client_secret"] == secret
-    assert all(secret.encode() not in bytes(stored) for stored, _ in rows)
+    assert all(secret.encode() not in bytes(stored_body) for stored_body, _ in rows)
     assert key["Idempotency-Key"] not in str(rows)
 
 

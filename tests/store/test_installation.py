@@ -57,16 +57,16 @@ class ClosedInstallation:
 
     async def blob_names(self) -> set[str]:
         """Return everything in the blob store, sealed or staged."""
-        sealed = {blob.sha256 async for blob in self.files.sealed()}
-        return sealed | {blob.upload async for blob in self.files.staged()}
+        sealed_digests = {blob.sha256 async for blob in self.files.sealed()}
+        return sealed_digests | {blob.upload async for blob in self.files.staged()}
 
     def copied(self) -> "ClosedInstallation":
         """Return the same installation with a copy of the current database, which can be put in its place later."""
         if self.settings.database_url:
             name = self.settings.database_url.rsplit("/", 1)[1]
             return replace(self, settings=replace(self.settings, database_url=self.new_database(name)))
-        kept = self.folder.with_name("kept.sqlite")
-        shutil.copyfile(self.folder / lifespan.DATABASE_FILE, kept)
+        kept_copy = self.folder.with_name("kept.sqlite")
+        shutil.copyfile(self.folder / lifespan.DATABASE_FILE, kept_copy)
         return self
 
     def put_back(self) -> None:
@@ -141,31 +141,31 @@ async def go_on(installation: ClosedInstallation) -> None:
 
 async def refusal(installation: ClosedInstallation) -> InstallationMismatch:
     """Return the reason why the installation is refused."""
-    with pytest.raises(InstallationMismatch) as refused:
+    with pytest.raises(InstallationMismatch) as mismatch:
         async with open_like_serve(installation.settings):
             pytest.fail("it was opened")
-    return refused.value
+    return mismatch.value
 
 
 async def test_an_empty_database_beside_the_files_of_another_is_refused(installation: ClosedInstallation) -> None:
-    own = await begin(installation)
-    before = await installation.blob_names()
-    wrong = installation.emptied()
+    own_id = await begin(installation)
+    blobs_before = await installation.blob_names()
+    emptied_copy = installation.emptied()
 
-    refused = await refusal(wrong)
+    mismatch = await refusal(emptied_copy)
 
-    assert own in refused.detail
-    assert "installation adopt" in refused.remedy
-    assert "has no id" in refused.detail
-    assert await installation.blob_names() == before != set()
+    assert own_id in mismatch.detail
+    assert "installation adopt" in mismatch.remedy
+    assert "has no id" in mismatch.detail
+    assert await installation.blob_names() == blobs_before != set()
 
 
 async def test_no_tables_are_made_in_a_database_that_is_refused(installation: ClosedInstallation) -> None:
     await begin(installation)
-    wrong = installation.emptied()
+    emptied_copy = installation.emptied()
 
-    await refusal(wrong)
-    database = await lifespan.open_database(_url(wrong), schema=lifespan.SCHEMA)
+    await refusal(emptied_copy)
+    database = await lifespan.open_database(_url(emptied_copy), schema=lifespan.SCHEMA)
     try:
         assert await database.fetch_one(TABLE[database.dialect]) is None
     finally:
@@ -175,42 +175,46 @@ async def test_no_tables_are_made_in_a_database_that_is_refused(installation: Cl
 async def test_the_database_of_another_installation_is_refused_with_both_ids(
     installation: ClosedInstallation, tmp_path: Path
 ) -> None:
-    own = await begin(installation)
-    other = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "other"), blobs_url=""))
+    own_id = await begin(installation)
+    other_installation = replace(
+        installation, settings=replace(installation.settings, data=str(tmp_path / "other"), blobs_url="")
+    )
     if installation.settings.database_url:
-        other = other.emptied()
-    theirs = await begin(replace(other, product_id=""))
-    before = await installation.blob_names()
+        other_installation = other_installation.emptied()
+    their_id = await begin(replace(other_installation, product_id=""))
+    blobs_before = await installation.blob_names()
 
     if installation.settings.database_url:
-        wrong = replace(installation.settings, database_url=other.settings.database_url)
+        wrong_settings = replace(installation.settings, database_url=other_installation.settings.database_url)
     else:
-        shutil.copyfile(other.folder / lifespan.DATABASE_FILE, installation.folder / lifespan.DATABASE_FILE)
-        wrong = installation.settings
-    refused = await refusal(replace(installation, settings=wrong))
+        shutil.copyfile(
+            other_installation.folder / lifespan.DATABASE_FILE, installation.folder / lifespan.DATABASE_FILE
+        )
+        wrong_settings = installation.settings
+    mismatch = await refusal(replace(installation, settings=wrong_settings))
 
-    assert own != theirs
-    assert own in refused.detail
-    assert theirs in refused.detail
-    assert str(installation.folder) in refused.detail
-    assert await installation.blob_names() == before
+    assert own_id != their_id
+    assert own_id in mismatch.detail
+    assert their_id in mismatch.detail
+    assert str(installation.folder) in mismatch.detail
+    assert await installation.blob_names() == blobs_before
 
 
 async def test_a_second_installation_on_the_same_place_for_files_is_refused(
     installation: ClosedInstallation, tmp_path: Path
 ) -> None:
-    own = await begin(installation)
-    before = await installation.blob_names()
-    second = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "second")))
+    own_id = await begin(installation)
+    blobs_before = await installation.blob_names()
+    second_installation = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "second")))
     if installation.settings.database_url:
-        second = second.emptied()
+        second_installation = second_installation.emptied()
 
-    with pytest.raises(InstallationMismatch) as refused:
-        async with opened_with(second.settings, installation.files):
+    with pytest.raises(InstallationMismatch) as mismatch:
+        async with open_with_files(second_installation.settings, installation.files):
             pytest.fail("it was opened")
 
-    assert own in refused.value.detail
-    assert await installation.blob_names() == before
+    assert own_id in mismatch.value.detail
+    assert await installation.blob_names() == blobs_before
 
 
 async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it_does_not_know(
@@ -219,24 +223,24 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
     await begin(installation)
     older = installation.copied()
     await go_on(installation)
-    before = await installation.blob_names()
+    blobs_before = await installation.blob_names()
     older.put_back()
 
     async with open_like_serve(older.settings) as store:
         stopped = (await blob_gc.collect(store)).stopped
         assert "older state" in stopped
-        assert await installation.blob_names() == before
+        assert await installation.blob_names() == blobs_before
         report = await blob_gc.report(store.database)
         assert report is not None
         assert "installation adopt" in report.stopped
 
         places = lifespan.installation_places(older.settings, store.database, store.blobs)
         await installation_id.adopt(places, ids.new_uuid(), clock.now())
-        after = await blob_gc.collect(store)
+        collection = await blob_gc.collect(store)
         report = await blob_gc.report(store.database)
 
     assert report is not None
-    assert (after.blobs, after.stopped) == (0, "")
+    assert (collection.blobs, collection.stopped) == (0, "")
     assert (report.files, report.unknown, report.unknown_bytes) == (2, 1, len(NEW))
     assert {sha256_of(OLD), sha256_of(NEW)} <= await installation.blob_names()
 
@@ -252,15 +256,17 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
         copy = replace(copy, settings=replace(copy.settings, data=str(folder)))
     files = installation.files
 
-    async with open_like_serve(installation.settings) as one, opened_with(copy.settings, files) as two:
-        first, second, third = [await blob_gc.collect(store) for store in (one, two, one)]
+    async with open_like_serve(installation.settings) as original_store, open_with_files(copy.settings, files) as two:
+        first_run, second_run, third_run = [
+            await blob_gc.collect(store) for store in (original_store, two, original_store)
+        ]
 
-    assert (first.stopped, third.stopped) == ("", "")
-    assert "another copy" in second.stopped
+    assert (first_run.stopped, third_run.stopped) == ("", "")
+    assert "another copy" in second_run.stopped
 
 
 @asynccontextmanager
-async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
+async def open_with_files(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
     """Open a store that uses these files instead of those in its settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lifespan, "open_blob_store", lambda _: files)
@@ -269,23 +275,23 @@ async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[St
 
 
 async def test_an_installation_of_the_version_before_gets_an_id_once(installation: ClosedInstallation) -> None:
-    first = await begin(installation)
+    first_id = await begin(installation)
     await forget(installation)
 
     ids_made = set[str]()
 
     async def start() -> None:
         async with open_like_serve(installation.settings) as store:
-            ids_made.update(own for own, _ in await store.database.fetch(installation_id.STORED))
+            ids_made.update(stored_id for stored_id, _ in await store.database.fetch(installation_id.STORED))
 
     await asyncio.gather(*(start() for _ in range(3)))
 
     marker = await installation_id.blobs_marker(installation.files, "")
-    own = installation_id.directory_id(installation.folder)
+    settled = installation_id.directory_id(installation.folder)
     assert marker is not None
-    assert own is not None
-    assert own.is_settled
-    assert ids_made == {marker.id} == {own.id} != {first}
+    assert settled is not None
+    assert settled.is_settled
+    assert ids_made == {marker.id} == {settled.id} != {first_id}
 
 
 async def forget(installation: ClosedInstallation) -> None:
@@ -313,13 +319,13 @@ async def test_an_empty_database_beside_files_of_the_version_before_is_refused(
     await begin(installation)
     await forget(installation)
     (installation.folder / migration_marker.FILE_NAME).unlink(missing_ok=True)
-    before = await installation.blob_names()
+    blobs_before = await installation.blob_names()
 
-    refused = await refusal(installation.emptied())
+    mismatch = await refusal(installation.emptied())
 
-    assert "has files" in refused.detail
-    assert "refers to none" in refused.detail
-    assert await installation.blob_names() == before
+    assert "has files" in mismatch.detail
+    assert "refers to none" in mismatch.detail
+    assert await installation.blob_names() == blobs_before
 
 
 async def test_a_database_whose_files_are_elsewhere_is_refused(installation: ClosedInstallation) -> None:
@@ -328,9 +334,9 @@ async def test_a_database_whose_files_are_elsewhere_is_refused(installation: Clo
 
     for sha256 in await installation.blob_names():
         await installation.files.delete(sha256)
-    refused = await refusal(installation)
+    mismatch = await refusal(installation)
 
-    assert "has none of the first 1" in refused.detail
+    assert "has none of the first 1" in mismatch.detail
 
 
 async def test_a_directory_that_is_marked_as_another_databases_is_refused(installation: ClosedInstallation) -> None:
@@ -342,27 +348,29 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
         installation.folder, MigrationMarker("x", "elsewhere:5432/other", "2026-01-01T00:00:00Z", is_complete=True)
     )
 
-    refused = await refusal(installation)
+    mismatch = await refusal(installation)
 
-    assert "elsewhere:5432/other" in refused.detail
-    assert connection_urls.postgres_location(installation.settings.database_url) in refused.detail
+    assert "elsewhere:5432/other" in mismatch.detail
+    assert connection_urls.postgres_location(installation.settings.database_url) in mismatch.detail
 
 
 async def test_a_start_that_was_cut_off_at_any_place_continues(installation: ClosedInstallation) -> None:
-    first = await begin(installation)
+    first_id = await begin(installation)
     path = installation.folder / installation_id.FILE_NAME
-    path.write_text(json.dumps({"id": first, "is_settled": False}))
+    path.write_text(json.dumps({"id": first_id, "is_settled": False}))
 
     async with open_like_serve(installation.settings) as store:
-        assert await store.database.fetch("SELECT id FROM installation") == [(first,)]
-    assert json.loads(path.read_text()) == {"id": first, "is_settled": True, "services": ["distribution"]}
+        assert await store.database.fetch("SELECT id FROM installation") == [(first_id,)]
+    assert json.loads(path.read_text()) == {"id": first_id, "is_settled": True, "services": ["distribution"]}
 
     path.unlink()
     async with open_like_serve(installation.settings):
-        assert json.loads(path.read_text())["id"] == first
+        assert json.loads(path.read_text())["id"] == first_id
 
 
-async def test_the_collector_stops_where_the_blob_store_becomes_anothers(installation: ClosedInstallation) -> None:
+async def test_the_collector_stops_if_the_blob_store_now_belongs_to_another_installation(
+    installation: ClosedInstallation,
+) -> None:
     await begin(installation)
     async with shop_at(installation) as shop:
         async with shop.store.database.transaction() as transaction:

@@ -6,8 +6,8 @@ from tools.reference import EVERY_ROUTE
 
 
 def test_a_code_that_features_share_is_explained_in_general() -> None:
-    known = types(EVERY_ROUTE)
+    known_types = types(EVERY_ROUTE)
 
     assert any(ProblemTypeNotFound in route.refusals for route in EVERY_ROUTE)
-    assert known["resource-not-found"] is NotFound
-    assert [known[refusal.code.replace("_", "-")] for refusal in EVERYWHERE] == [*EVERYWHERE]
+    assert known_types["resource-not-found"] is NotFound
+    assert [known_types[refusal.code.replace("_", "-")] for refusal in EVERYWHERE] == [*EVERYWHERE]

@@ -19,14 +19,14 @@ def test_the_schema_file_is_fresh() -> None:
 async def test_the_schema_file_makes_what_the_migrations_make(database_url: str) -> None:
     migrated = await open_database(database_url, schema="migrated", reserve_bytes=0)
     await upgrade(migrated, MIGRATIONS)
-    wanted = await describe_schema(migrated)
+    expected_schema = await describe_schema(migrated)
     await migrated.close()
-    read = await open_database(database_url.replace("test.db", "read.db"), schema="read", reserve_bytes=0)
-    async with read.transaction() as transaction:
-        await transaction.run(in_dialect(SCHEMA.read_text(), read.dialect))
+    database_read = await open_database(database_url.replace("test.db", "read.db"), schema="read", reserve_bytes=0)
+    async with database_read.transaction() as transaction:
+        await transaction.run(in_dialect(SCHEMA.read_text(), database_read.dialect))
 
-    described_schema = await describe_schema(read)
+    described_schema = await describe_schema(database_read)
 
-    await read.close()
-    lines = [line for line in wanted.splitlines() if not line.startswith(LEDGER)]
+    await database_read.close()
+    lines = [line for line in expected_schema.splitlines() if not line.startswith(LEDGER)]
     assert [line.replace("read.", "migrated.") for line in described_schema.splitlines()] == lines

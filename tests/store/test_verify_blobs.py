@@ -10,7 +10,7 @@ from countersign.store import lifespan
 from countersign.store.releases import blobs
 
 
-def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_path: Path) -> None:
+def test_missing_changed_and_surplus_files_are_named_and_intact_files_are_not(tmp_path: Path) -> None:
     async def run() -> tuple[dict[str, blobs.BlobDefect | None], list[str]]:
         settings = Settings(data=str(tmp_path), reserve_mib=0)
         async with lifespan.open_store(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
@@ -23,9 +23,9 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
             path.chmod(0o600)
             path.write_bytes(b"chanced")
             os.utime(tmp_path / "blobs" / layout.sealed_name(digests[3]), (1, 1))
-            found = {fault.sha256: fault.what async for fault in blobs.verify(store.database, store.blobs)}
-        return found, digests
+            defects = {fault.sha256: fault.what async for fault in blobs.verify(store.database, store.blobs)}
+        return defects, digests
 
-    found, (kept, lost, changed, old, _) = asyncio.run(run())
+    defects, (kept_digest, lost_digest, changed_digest, old, _) = asyncio.run(run())
 
-    assert found == {kept: None, lost: "missing", changed: "changed", old: "surplus"}
+    assert defects == {kept_digest: None, lost_digest: "missing", changed_digest: "changed", old: "surplus"}

@@ -39,8 +39,8 @@ class World:
                 org = await queries.organisation_with_slug(transaction, slug.replace("_", "-"))
                 assert org is not None
                 await people.set_role(transaction, org.id, email, role)
-        held = await tokens.scopes_of_person(self.store.database, person.id)
-        return tokens.issue(self.store, person.id, tokens.FIRST_PARTY, held)
+        held_scopes = await tokens.scopes_of_person(self.store.database, person.id)
+        return tokens.issue(self.store, person.id, tokens.FIRST_PARTY, held_scopes)
 
     async def person_token(self, email: str, scope: str) -> str:
         """Return a token of an existing person with only these scopes."""
@@ -58,14 +58,14 @@ class World:
 
     async def product(self, org: str, slug: str, **members: object) -> str:
         """Create a product of the organisation, which is public unless `status` says otherwise, and return its id."""
-        found = await queries.organisation_with_slug(self.store.database, org)
-        assert found is not None
-        given: dict[str, object] = {"title": slug.replace("-", " ").title(), "status": "public", **members}
+        organisation = await queries.organisation_with_slug(self.store.database, org)
+        assert organisation is not None
+        product_members: dict[str, object] = {"title": slug.replace("-", " ").title(), "status": "public", **members}
         body = ProductWrite(slug=slug, title=slug, kind="game", platforms=["linux"])
-        for name, value in given.items():
+        for name, value in product_members.items():
             setattr(body, name, value)
         async with self.store.database.transaction() as transaction:
-            return await lifecycle.create(transaction, found.id, body)
+            return await lifecycle.create(transaction, organisation.id, body)
 
     async def grant(self, email: str, *product_ids: str) -> None:
         """Give a person entitlements to products."""
@@ -89,11 +89,13 @@ class World:
         **options: object,
     ) -> httpx.Response:
         """Send a request to the API. The path is relative to BASE unless it begins with a folder of ROOT."""
-        sent = dict(headers or {})
+        request_headers = dict(headers or {})
         if token is not None:
-            sent["Authorization"] = f"Bearer {token}"
+            request_headers["Authorization"] = f"Bearer {token}"
         at_root = path.startswith(("/auth/s", "/.well-known", "/problems", "/openapi", "/healthz", "http://", "/api/"))
-        return await self.http.request(method, path if at_root else f"/api/v1{path}", headers=sent, **options)
+        return await self.http.request(
+            method, path if at_root else f"/api/v1{path}", headers=request_headers, **options
+        )
 
 
 def slugs(items: Sequence[dict[str, object]]) -> list[object]:

@@ -13,11 +13,11 @@ def dependency_wheel(name: str, folder: Path) -> Path:
     version = distribution(name).version
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     subprocess.run([*command, "--dest", folder, f"{name}=={version}"], capture_output=True, timeout=120, check=False)
-    found = sorted(folder.glob("*.whl"))
-    return found[0] if found else _reassembled(name, folder)
+    wheels = sorted(folder.glob("*.whl"))
+    return wheels[0] if wheels else _reassemble(name, folder)
 
 
-def _reassembled(name: str, folder: Path) -> Path:
+def _reassemble(name: str, folder: Path) -> Path:
     installed = distribution(name)
     path = folder / f"{name}-{installed.version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:

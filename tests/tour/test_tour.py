@@ -73,51 +73,53 @@ def player_token(store: Running) -> str:
 def test_a_customer_gets_the_build_of_a_publisher(store: Running, wheel: Path, tmp_path: Path) -> None:
     publisher, player = client_token(store), player_token(store)
     base = f"{store.url}/api/v1"
-    mine = {"Authorization": f"Bearer {player}"}
-    where = f"northwind-games/{PRODUCT}"
+    player_headers = {"Authorization": f"Bearer {player}"}
+    product_path = f"northwind-games/{PRODUCT}"
 
     # The publisher pushes a draft, which is hidden from all others.
     options = ("--version", VERSION, "--channel", "beta", "--platform", "linux")
-    countersign(store, "push", wheel, where, *options, token=publisher)
+    countersign(store, "push", wheel, product_path, *options, token=publisher)
     public = httpx.get(f"{base}/products/{PRODUCT}/releases").json()
     assert VERSION not in [release["version"] for release in public]
 
     # After publication all callers see it, and no customer has it yet.
-    countersign(store, "publish", where, VERSION, token=publisher)
+    countersign(store, "publish", product_path, VERSION, token=publisher)
     newest = httpx.get(f"{base}/products/{PRODUCT}/releases").json()[0]
     artifact = newest["artifacts"][0]
     assert (newest["version"], artifact["size"]) == (VERSION, wheel.stat().st_size)
     address = f"{base}/artifacts/{artifact['id']}"
     assert httpx.get(address).status_code == 401
-    assert httpx.get(address, headers=mine).json()["code"] == "not_entitled"
+    assert httpx.get(address, headers=player_headers).json()["code"] == "not_entitled"
 
     # The customer redeems a code, and owns it.
-    redeemed_body = httpx.post(f"{base}/redeem", json={"code": "demo0-licen-se000-00002"}, headers=mine).json()
-    library = httpx.get(f"{base}/library", headers=mine).json()
+    redeemed_body = httpx.post(
+        f"{base}/redeem", json={"code": "demo0-licen-se000-00002"}, headers=player_headers
+    ).json()
+    library = httpx.get(f"{base}/library", headers=player_headers).json()
     assert redeemed_body["success"] is True
     assert library[0]["id"] == redeemed_body["product_id"]
 
     # The download is cut in the middle and continues at that offset.
-    half = cut_download(address, mine, wheel.stat().st_size // 2)
-    headers = {**mine, "Range": f"bytes={len(half)}-", "If-Range": f'"{artifact["sha256"]}"'}
-    rest = httpx.get(address, headers=headers)
-    assert rest.status_code == 206
-    assert half + rest.content == wheel.read_bytes()
+    first_half = cut_download(address, player_headers, wheel.stat().st_size // 2)
+    headers = {**player_headers, "Range": f"bytes={len(first_half)}-", "If-Range": f'"{artifact["sha256"]}"'}
+    range_answer = httpx.get(address, headers=headers)
+    assert range_answer.status_code == 206
+    assert first_half + range_answer.content == wheel.read_bytes()
 
     # The command line does the same.
     target = tmp_path / "got.whl"
-    countersign(store, "download", where, "--version", VERSION, "-o", target, token=player)
+    countersign(store, "download", product_path, "--version", VERSION, "-o", target, token=player)
     assert target.read_bytes() == wheel.read_bytes()
     assert os.access(target, os.R_OK)
 
 
 def cut_download(address: str, headers: dict[str, str], least: int) -> bytes:
     """The beginning of a download whose connection is closed after `least` bytes."""
-    got = b""
+    received = b""
     with httpx.stream("GET", address, headers=headers) as answer:
         assert answer.status_code == 200
         for piece in answer.iter_raw(chunk_size=10_000):
-            got += piece
-            if len(got) >= least:
+            received += piece
+            if len(received) >= least:
                 break
-    return got
+    return received

@@ -38,8 +38,8 @@ class SampleBuild:
 
     def release(self, counter: int = 1) -> VerifiedRelease:
         """The release as a client has it after it accepted the signature."""
-        signed = dsse.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
-        return VerifiedRelease(self.manifest, signed, self.sha256, "https://store.example", "stable", counter)
+        signed_envelope = dsse.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
+        return VerifiedRelease(self.manifest, signed_envelope, self.sha256, "https://store.example", "stable", counter)
 
 
 def build(
@@ -52,22 +52,22 @@ def build(
     artifact: bytes = b"",
 ) -> SampleBuild:
     """The build of these files."""
-    listed: list[Chunk] = []
+    listed_chunks: list[Chunk] = []
     places: dict[str, int] = {}
     frames: dict[str, bytes] = {}
     files: list[File] = []
     for path in sorted(contents, key=str.encode):
         data = contents[path]
-        mine: list[int] = []
+        file_chunks: list[int] = []
         for chunk in chunks.cut(iter([data])):
             name = chunks.chunk_id(chunk)
             if name not in places:
-                places[name] = len(listed)
-                listed.append(Chunk(name, len(chunk)))
+                places[name] = len(listed_chunks)
+                listed_chunks.append(Chunk(name, len(chunk)))
                 frames[name] = chunks.compress(chunk)
-            mine.append(places[name])
+            file_chunks.append(places[name])
         mode = 0o755 if path in executables else 0o644
-        files.append(File(path, mode, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), mine))
+        files.append(File(path, mode, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), file_chunks))
     manifest = Manifest(
         org="toolsmith",
         product_id="0199",
@@ -81,7 +81,7 @@ def build(
         files=files,
         links=[Symlink(path, target) for path, target in sorted((links or {}).items())],
         folders=sorted(folders),
-        chunks=listed,
+        chunks=listed_chunks,
         launch=[],
     )
     return SampleBuild(version, contents, manifest, frames, artifact)
@@ -107,22 +107,24 @@ class BuildServer:
         self.blobs["artifact:0"] = self.wanted.artifact
         if self.older is None:
             return
-        for number, made in enumerate(make.make(_side(self.older), _side(self.wanted))):
+        for number, new_delta in enumerate(make.make(_side(self.older), _side(self.wanted))):
             address = f"delta:{number}"
-            self.blobs[address] = made.blob
-            digest = hashlib.sha256(made.blob).hexdigest()
-            self.deltas.append(Delta(address, len(made.blob), digest, made.old, made.files, made.memory))
+            self.blobs[address] = new_delta.blob
+            digest = hashlib.sha256(new_delta.blob).hexdigest()
+            self.deltas.append(
+                Delta(address, len(new_delta.blob), digest, new_delta.old, new_delta.files, new_delta.memory)
+            )
 
     def places(self, *, is_start: bool = False) -> ChunkPlaces:
         """The addresses of everything."""
         self.begun += is_start
-        listed: list[tuple[str, int, int]] = []
+        listed_frames: list[tuple[str, int, int]] = []
         at = 0
         for name, frame in self.wanted.frames.items():
-            listed.append((name, at, len(frame)))
+            listed_frames.append((name, at, len(frame)))
             at += len(frame)
         manifest = self.wanted.manifest
-        packs = [Pack("pack:0", at, listed)]
+        packs = [Pack("pack:0", at, listed_frames)]
         return ChunkPlaces(packs, "artifact:0", manifest.artifact_size, manifest.artifact_sha256, "build.tar")
 
     def offer(self, version: str) -> DeltaOffer | None:
@@ -150,5 +152,5 @@ def _side(build: SampleBuild) -> make.BuildFiles:
 def contents_of(root: Path) -> dict[str, bytes]:
     """The regular files below a folder, without the installer's own state and without what links or mounts lead to."""
     files = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
-    found = {str(path.relative_to(root)): path.read_bytes() for path in files}
-    return {path: data for path, data in found.items() if not path.startswith(".countersign/")}
+    content_by_path = {str(path.relative_to(root)): path.read_bytes() for path in files}
+    return {path: data for path, data in content_by_path.items() if not path.startswith(".countersign/")}

@@ -18,10 +18,10 @@ def cut_in(pieces: list[bytes]) -> list[bytes]:
 
 
 def test_chunks_put_together_are_the_contents() -> None:
-    found = cut_in([CONTENTS])
+    cut_chunks = cut_in([CONTENTS])
 
-    assert b"".join(found) == CONTENTS
-    assert all(chunks.MIN_BYTES <= len(chunk) <= chunks.MAX_BYTES for chunk in found[:-1])
+    assert b"".join(cut_chunks) == CONTENTS
+    assert all(chunks.MIN_BYTES <= len(chunk) <= chunks.MAX_BYTES for chunk in cut_chunks[:-1])
 
 
 @given(st.lists(st.integers(0, len(CONTENTS)), max_size=6))
@@ -35,17 +35,17 @@ def test_cuts_do_not_depend_on_how_the_bytes_arrive(edges: list[int]) -> None:
 def test_cuts_of_long_contents_do_not_depend_on_how_the_bytes_arrive() -> None:
     contents = random.Random(8).randbytes(11 << 20)
 
-    whole = cut_in([contents])
+    whole_cuts = cut_in([contents])
 
-    assert cut_in([contents[at : at + 70_000] for at in range(0, len(contents), 70_000)]) == whole
+    assert cut_in([contents[at : at + 70_000] for at in range(0, len(contents), 70_000)]) == whole_cuts
 
 
 def test_bytes_put_in_change_only_the_chunks_around_them() -> None:
-    changed = CONTENTS[:1_000_000] + b"something new" + CONTENTS[1_000_000:]
+    changed_contents = CONTENTS[:1_000_000] + b"something new" + CONTENTS[1_000_000:]
 
-    before, after = set(cut_in([CONTENTS])), set(cut_in([changed]))
+    chunks_before, chunks_after = set(cut_in([CONTENTS])), set(cut_in([changed_contents]))
 
-    assert len(after - before) <= 3
+    assert len(chunks_after - chunks_before) <= 3
 
 
 def test_an_empty_file_has_no_chunk() -> None:

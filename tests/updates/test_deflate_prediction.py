@@ -39,65 +39,65 @@ def gnu(data: bytes, level: int = 6) -> bytes:
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """The unfolded data; the reverse is checked too."""
-    found = archives.decompress(data, InflateBudget())
-    if found.recipe:
-        assert archives.recompress(found.content, found.recipe, len(data)) == data
-    return found
+    decompressed = archives.decompress(data, InflateBudget())
+    if decompressed.recipe:
+        assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data
+    return decompressed
 
 
 @pytest.mark.parametrize("level", [1, 6, 9])
 def test_a_file_packed_by_gnu_gzip_is_unpacked(level: int) -> None:
-    packed = gnu(TEXT, level)
+    packed_file = gnu(TEXT, level)
 
-    found = recompress_checked(packed)
+    decompressed = recompress_checked(packed_file)
 
-    assert TEXT in found.content
-    assert len(found.recipe) < len(packed) // 50
+    assert TEXT in decompressed.content
+    assert len(decompressed.recipe) < len(packed_file) // 50
 
 
 def test_a_file_packed_by_node_is_unpacked() -> None:
-    found = recompress_checked(NODE)
+    decompressed = recompress_checked(NODE)
 
-    assert TEXT in found.content
-    assert len(found.recipe) < len(NODE) // 40
+    assert TEXT in decompressed.content
+    assert len(decompressed.recipe) < len(NODE) // 40
 
 
 def test_a_file_packed_by_the_installed_node_is_unpacked() -> None:
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
     script = "process.stdout.write(require('zlib').gzipSync(require('fs').readFileSync(0)))"
-    packed = subprocess.run(["node", "-e", script], input=TEXT, capture_output=True, check=True).stdout
+    packed_file = subprocess.run(["node", "-e", script], input=TEXT, capture_output=True, check=True).stdout
 
-    assert TEXT in recompress_checked(packed).content
+    assert TEXT in recompress_checked(packed_file).content
 
 
 @pytest.mark.parametrize("tool", ["gzip", "node"])
 def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(tool: str) -> None:
     """The new file is the packed one: a delta has only its recipe beside the change."""
     new = gnu(TEXT) if tool == "gzip" else NODE
-    changed = TEXT[:50_000] + b"changed" + TEXT[50_010:]
-    old = gnu(changed)
+    changed_text = TEXT[:50_000] + b"changed" + TEXT[50_010:]
+    old = gnu(changed_text)
     sides = [
         make.BuildFiles([File("a.tgz", 0o644, len(data), sha256(data).hexdigest(), "", [])], lambda _, data=data: data)
         for data in (old, new)
     ]
 
-    (made,) = make.make(*sides)
+    (delta,) = make.make(*sides)
 
-    assert len(made.blob) < len(new) // (20 if tool == "gzip" else 8)
+    assert len(delta.blob) < len(new) // (20 if tool == "gzip" else 8)
 
 
-def compressed(rng: random.Random, content: bytes) -> bytes:
+def compress_randomly(rng: random.Random, content: bytes) -> bytes:
     """A stream with any settings, and flushes anywhere."""
     level, strategy = rng.randrange(10), rng.choice((zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY))
     compressor = zlib.compressobj(level, zlib.DEFLATED, -15, rng.randrange(1, 10), strategy)
-    out, at = b"", 0
+    stream, at = b"", 0
     while at < len(content):
         step = rng.randrange(1, 40_000)
-        out += compressor.compress(content[at : at + step])
+        stream += compressor.compress(content[at : at + step])
         at += step
-        out += compressor.flush(rng.choice((zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH)))
-    return out + compressor.flush()
+        stream += compressor.flush(rng.choice((zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH)))
+    return stream + compressor.flush()
 
 
 def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
@@ -106,24 +106,24 @@ def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
         rng = random.Random(seed)
         pieces = (TEXT[: rng.randrange(30_000)], rng.randbytes(rng.randrange(70_000)), bytes(999))
         content = b"".join(rng.sample(pieces, rng.randrange(4)))
-        stream = compressed(rng, content)
+        stream = compress_randomly(rng, content)
 
-        found, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
+        tokens, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
-        assert deflate_tokens.write(content, found, blocks) == stream, seed
-        way = deflate_prediction.RecodingSearch().find(stream, content)
-        if way is not None:
-            assert deflate_prediction.restore(content, way) == stream
-            again = deflate_prediction.decode(VarintReader(deflate_prediction.encode(way)), 1 << 40)
-            assert deflate_prediction.restore(content, again) == stream
+        assert deflate_tokens.write(content, tokens, blocks) == stream, seed
+        recoding = deflate_prediction.RecodingSearch().find(stream, content)
+        if recoding is not None:
+            assert deflate_prediction.restore(content, recoding) == stream
+            decoded = deflate_prediction.decode(VarintReader(deflate_prediction.encode(recoding)), 1 << 40)
+            assert deflate_prediction.restore(content, decoded) == stream
 
 
 def test_a_recoding_is_never_longer_than_a_part_of_its_stream() -> None:
     noise = random.Random(3).randbytes(60_000)
-    stream = compressed(random.Random(4), noise)
-    way = deflate_prediction.RecodingSearch().find(stream, noise)
+    stream = compress_randomly(random.Random(4), noise)
+    recoding = deflate_prediction.RecodingSearch().find(stream, noise)
 
-    assert way is None or len(deflate_prediction.encode(way)) * 4 <= len(stream)
+    assert recoding is None or len(deflate_prediction.encode(recoding)) * 4 <= len(stream)
 
 
 def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
@@ -139,28 +139,28 @@ def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
 @cache
 def of_node() -> bytes:
     """The recoding of the sample."""
-    way = deflate_prediction.RecodingSearch().find(NODE[10:-8], TEXT)
-    assert way is not None
-    return deflate_prediction.encode(way)
+    recoding = deflate_prediction.RecodingSearch().find(NODE[10:-8], TEXT)
+    assert recoding is not None
+    return deflate_prediction.encode(recoding)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject) -> None:
+def test_an_untrusted_recoding_is_refused_or_gives_bounded_content(data: st.DataObject) -> None:
     encoded = bytearray(of_node())
     for _ in range(data.draw(st.integers(1, 4))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = deflate_prediction.restore(
+        restored_content = deflate_prediction.restore(
             TEXT[:2_000], deflate_prediction.decode(VarintReader(bytes(encoded)), 1 << 40)
         )
     except Malformed:
         return
-    assert len(found) < 1 << 20
+    assert len(restored_content) < 1 << 20
 
 
 @pytest.mark.parametrize(
-    "way",
+    "recoding",
     [
         Recoding(0, [Edit(9, 9, [])], [Block(deflate_tokens.FIXED, 1)]),
         Recoding(0, [], [Block(deflate_tokens.FIXED, 2)]),
@@ -171,9 +171,9 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
     ],
     ids=str,
 )
-def test_a_recoding_that_does_not_fit_is_refused(way: Recoding) -> None:
+def test_a_recoding_that_does_not_fit_is_refused(recoding: Recoding) -> None:
     with pytest.raises(Malformed):
-        zlib_settings.restore(b"a", way)
+        zlib_settings.restore(b"a", recoding)
 
 
 def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> None:
@@ -182,13 +182,13 @@ def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> No
         content, array("I", bytes(4 * len(content))), [Block(deflate_tokens.FIXED, len(content))]
     )
 
-    found, blocks = deflate_tokens.read(stream, 1_000)
+    tokens, blocks = deflate_tokens.read(stream, 1_000)
 
-    assert 1_000 <= len(found) < 1_100
-    assert blocks[0].tokens == len(found)
+    assert 1_000 <= len(tokens) < 1_100
+    assert blocks[0].tokens == len(tokens)
 
 
-def test_a_code_with_more_words_than_fit_is_refused() -> None:
+def test_a_huffman_code_with_too_many_words_is_refused() -> None:
     # The last block is dynamic and has the minimum of symbols: the lengths of four codes are one bit.
     stream = (1 | deflate_tokens.DYNAMIC << 1 | 0b001_001_001_001 << 17).to_bytes(32, "little")
 
@@ -197,10 +197,10 @@ def test_a_code_with_more_words_than_fit_is_refused() -> None:
 
 
 def test_a_literal_without_a_code_is_refused() -> None:
-    found, blocks = deflate_tokens.read(zlib.compress(TEXT, wbits=-15), len(TEXT))
+    tokens, blocks = deflate_tokens.read(zlib.compress(TEXT, wbits=-15), len(TEXT))
 
     with pytest.raises(Malformed, match="do not fit"):
-        deflate_tokens.write(TEXT.replace(b"=", b"\0"), found, blocks)
+        deflate_tokens.write(TEXT.replace(b"=", b"\0"), tokens, blocks)
 
 
 def test_very_many_empty_blocks_are_refused_before_they_are_written() -> None:

@@ -46,7 +46,7 @@ def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=[type(failure).__name__ for failure in FAILURES])
-def test_a_failure_of_the_digests_is_not_taken_for_their_end(
+def test_a_failure_of_the_digests_is_not_treated_as_their_end(
     failure: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Digests of a part would pass as those of the whole artifact."""

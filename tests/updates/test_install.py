@@ -55,14 +55,14 @@ def app(tmp_path: Path) -> Path:
     return tmp_path / "app"
 
 
-def is_build(root: Path, wanted: SampleBuild) -> bool:
+def is_build(root: Path, sample_build: SampleBuild) -> bool:
     """Whether the folder contains the build and nothing else."""
-    modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in wanted.manifest.files}
-    links = {link.path: os.readlink(root / link.path) for link in wanted.manifest.links}
+    modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in sample_build.manifest.files}
+    links = {link.path: os.readlink(root / link.path) for link in sample_build.manifest.links}
     return (
-        contents_of(root) == dict(wanted.contents)
-        and modes == {file.path: file.mode for file in wanted.manifest.files}
-        and links == {link.path: link.target for link in wanted.manifest.links}
+        contents_of(root) == dict(sample_build.contents)
+        and modes == {file.path: file.mode for file in sample_build.manifest.files}
+        and links == {link.path: link.target for link in sample_build.manifest.links}
     )
 
 
@@ -94,11 +94,11 @@ def test_an_update_by_delta_fetches_a_fraction_of_what_chunks_cost(app: Path) ->
 
 
 def test_unchanged_files_are_the_same_files(app: Path) -> None:
-    before = (app / "lib/b.txt").stat().st_ino
+    inode_before = (app / "lib/b.txt").stat().st_ino
 
     pull(app, BuildServer(NEW))
 
-    assert (app / "lib/b.txt").stat().st_ino == before
+    assert (app / "lib/b.txt").stat().st_ino == inode_before
 
 
 def test_a_build_of_one_file_costs_its_size_once(tmp_path: Path) -> None:
@@ -126,14 +126,14 @@ def test_a_second_pull_does_nothing(app: Path) -> None:
 
 def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> None:
     shelf = BuildServer(NEW, OLD)
-    told: list[tuple[UpdatePlan, int]] = []
+    plans: list[tuple[UpdatePlan, int]] = []
 
     def announce(plan: UpdatePlan) -> None:
-        told.append((plan, sum(shelf.served.values())))
+        plans.append((plan, sum(shelf.served.values())))
 
     report = installer.pull(app, NEW.release(), shelf, PullOptions(announce=announce))
 
-    (plan, fetched_before) = told[0]
+    (plan, fetched_before) = plans[0]
     assert fetched_before == 0
     assert plan.fetch_bytes == report.stats.fetched_bytes
     assert plan.write_bytes >= len(NEW.contents["bin/tool"])
@@ -166,9 +166,9 @@ def test_a_damaged_file_is_healed_by_its_damaged_chunks_alone(app: Path) -> None
 
 def test_a_change_that_keeps_size_and_time_is_found_by_verify(app: Path) -> None:
     path = app / "lib/a.txt"
-    before = path.stat()
+    status_before = path.stat()
     path.write_bytes(b"b" * 5000)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.utime(path, ns=(status_before.st_atime_ns, status_before.st_mtime_ns))
 
     assert pull(app, BuildServer(OLD)).corruptions == []
     assert [wound.path for wound in pull(app, BuildServer(OLD), verify=True).corruptions] == ["lib/a.txt"]
@@ -231,7 +231,7 @@ def test_an_unmanaged_folder_is_adopted_without_losing_files(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["delta", "artifact"])
-def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, kind: str) -> None:
+def test_damaged_bytes_are_refused_and_the_files_are_made_from_another_source(app: Path, kind: str) -> None:
     shelf = BuildServer(build("2.0", NEW.contents, artifact=b"short"), OLD)
     if kind == "delta":
         shelf.wanted.manifest = build("2.0", NEW.contents).manifest
@@ -246,12 +246,12 @@ def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, 
     assert shelf.served["pack"] > 0
 
 
-def test_a_delta_that_is_announced_and_yet_none_is_refused_and_made_up_for(app: Path) -> None:
+def test_an_invalid_delta_is_refused_and_replaced_by_chunks(app: Path) -> None:
     shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
-    forged = shelf.blobs["delta:0"][:20]
-    shelf.blobs["delta:0"] = forged
-    shelf.deltas[0] = msgspec.structs.replace(delta, size=len(forged), sha256=hashlib.sha256(forged).hexdigest())
+    cut_delta = shelf.blobs["delta:0"][:20]
+    shelf.blobs["delta:0"] = cut_delta
+    shelf.deltas[0] = msgspec.structs.replace(delta, size=len(cut_delta), sha256=hashlib.sha256(cut_delta).hexdigest())
 
     pull(app, shelf)
 
@@ -269,12 +269,12 @@ def test_a_damaged_chunk_leaves_the_old_version(app: Path) -> None:
 
 
 def test_a_manifest_that_contradicts_itself_installs_nothing(app: Path) -> None:
-    wanted = build("2.0", NEW.contents)
-    lying = [msgspec.structs.replace(file, sha256="0" * 64) for file in wanted.manifest.files]
-    wanted.manifest = msgspec.structs.replace(wanted.manifest, files=lying)
+    wanted_build = build("2.0", NEW.contents)
+    lying = [msgspec.structs.replace(file, sha256="0" * 64) for file in wanted_build.manifest.files]
+    wanted_build.manifest = msgspec.structs.replace(wanted_build.manifest, files=lying)
 
     with pytest.raises(ContentMismatch):
-        pull(app, BuildServer(wanted))
+        pull(app, BuildServer(wanted_build))
 
     assert is_build(app, OLD)
 
@@ -286,7 +286,7 @@ def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -
     new = build("2.0", {"data": CHANCE.randbytes(4_000_000) + old.contents["data"][:1000]})
     pull(app, BuildServer(old))
     shelf = BuildServer(new, old if with_deltas else None)
-    whole = len(shelf.blobs["delta:0"]) if with_deltas else len(shelf.blobs["pack:0"])
+    download_size = len(shelf.blobs["delta:0"]) if with_deltas else len(shelf.blobs["pack:0"])
     shelf.cut_after = 3_000_000
 
     with pytest.raises(ConnectionResetError):
@@ -296,11 +296,11 @@ def test_an_interrupted_download_is_resumed(tmp_path: Path, with_deltas: bool) -
     pull(app, shelf)
 
     assert is_build(app, new)
-    assert sum(shelf.served.values()) < whole + fetch.REQUEST_BYTES
+    assert sum(shelf.served.values()) < download_size + fetch.REQUEST_BYTES
     assert shelf.begun == 1
 
 
-def test_the_store_is_informed_of_an_installation_or_update_once_and_of_nothing_else(tmp_path: Path) -> None:
+def test_the_store_is_informed_only_of_an_installation_or_update(tmp_path: Path) -> None:
     app, old, new = tmp_path / "app", BuildServer(OLD), BuildServer(NEW, OLD)
 
     pull(app, old, dry_run=True)
@@ -317,7 +317,7 @@ def test_the_store_is_informed_of_an_installation_or_update_once_and_of_nothing_
     assert new.begun == 1
 
 
-def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None:
+def test_the_whole_artifact_is_downloaded_if_it_is_smaller(tmp_path: Path) -> None:
     contents = {f"src/{number}.txt": f"number {number}\n".encode() * 50 for number in range(200)}
     packed_stream = io.BytesIO()
     with tarfile.open(fileobj=packed_stream, mode="w") as archive:
@@ -335,7 +335,7 @@ def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None
 
 
 def test_an_install_uses_two_renames_if_folders_cannot_be_exchanged(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+    monkeypatch.setattr(swap, "exchange", lambda left, right: False)
 
     pull(app, BuildServer(NEW, OLD))
 
@@ -358,6 +358,6 @@ def test_the_state_remembers_the_highest_counter(app: Path) -> None:
     pull(app, BuildServer(OLD), counter=7)
     pull(app, BuildServer(OLD), counter=3)
 
-    found = state.read(app)
-    assert found is not None
-    assert found.state.counter == 7
+    install_state = state.read(app)
+    assert install_state is not None
+    assert install_state.state.counter == 7

@@ -24,10 +24,10 @@ def waits_for_a_file(process: int) -> bool:
 
 
 def test_an_idle_reader_ends_without_a_traceback() -> None:
-    kept, given = socket.socketpair()
-    command = [sys.executable, "-m", PROGRAM, str(given.fileno())]
+    our_end, child_end = socket.socketpair()
+    command = [sys.executable, "-m", PROGRAM, str(child_end.fileno())]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with kept, given, subprocess.Popen(command, pass_fds=[given.fileno()], **pipes) as reader:
+    with our_end, child_end, subprocess.Popen(command, pass_fds=[child_end.fileno()], **pipes) as reader:
         try:
             wait_until(lambda: waits_for_a_file(reader.pid))
             reader.send_signal(signal.SIGINT)

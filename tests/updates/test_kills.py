@@ -31,7 +31,7 @@ def run(folder: Path, inject: str, *words: str) -> int:
 def steps(folder: Path) -> list[tuple[str, int]]:
     """The installer's calls: name, and the number of the call with that name in the whole process (as strace
     counts)."""
-    found: list[tuple[str, int]] = []
+    visited_steps: list[tuple[str, int]] = []
     counts: dict[str, int] = {}
     is_begun = False
     for call in Path(f"{folder}.calls").read_text().splitlines():
@@ -39,8 +39,8 @@ def steps(folder: Path) -> list[tuple[str, int]]:
         counts[name] = counts.get(name, 0) + 1
         is_begun = is_begun or str(side_folder(folder)) in call
         if is_begun and not call.startswith("+++"):
-            found.append((name, counts[name]))
-    return found
+            visited_steps.append((name, counts[name]))
+    return visited_steps
 
 
 def is_whole(folder: Path, build: SampleBuild) -> bool:
@@ -54,33 +54,35 @@ def is_whole(folder: Path, build: SampleBuild) -> bool:
     )
 
 
-@pytest.mark.parametrize("way", ["at-once", "two-steps"])
-def test_a_kill_at_any_step_leaves_one_version_whole(tmp_path: Path, way: str, is_full: bool, figures: Figures) -> None:
+@pytest.mark.parametrize("update_way", ["at-once", "two-steps"])
+def test_a_kill_at_any_step_leaves_one_version_whole(
+    tmp_path: Path, update_way: str, is_full: bool, figures: Figures
+) -> None:
     pattern, app = tmp_path / "pattern", tmp_path / "app"
     victim.pull(pattern, "1.0")
     (pattern / "mine").write_bytes(MINE)
     shutil.copytree(pattern, app, symlinks=True)
-    assert run(app, "", way) == 0
+    assert run(app, "", update_way) == 0
     every = steps(app)
-    chosen = every if is_full else every[:: max(1, len(every) // SAMPLE)]
-    found = {"old": 0, "new": 0, "between": 0}
+    chosen_steps = every if is_full else every[:: max(1, len(every) // SAMPLE)]
+    versions = {"old": 0, "new": 0, "between": 0}
 
-    for name, number in chosen:
+    for name, number in chosen_steps:
         shutil.rmtree(app)
         shutil.copytree(pattern, app, symlinks=True)
-        assert run(app, f"inject={name}:signal=SIGKILL:when={number}", way) != 0, (name, number)
+        assert run(app, f"inject={name}:signal=SIGKILL:when={number}", update_way) != 0, (name, number)
         if is_whole(app, victim.OLD) if app.exists() else False:
-            found["old"] += 1
+            versions["old"] += 1
         elif app.exists():
             assert is_whole(app, victim.NEW), (name, number)
-            found["new"] += 1
+            versions["new"] += 1
         else:
-            assert way == "two-steps", (name, number)
-            found["between"] += 1
+            assert update_way == "two-steps", (name, number)
+            versions["between"] += 1
         victim.pull(app, "2.0")
         assert is_whole(app, victim.NEW), (name, number)
         assert not side_folder(app).exists(), (name, number)
 
-    assert found["old"] > 0
-    assert found["new"] > 0
-    figures.update({"kills": len(chosen), **found})
+    assert versions["old"] > 0
+    assert versions["new"] > 0
+    figures.update({"kills": len(chosen_steps), **versions})

@@ -95,13 +95,13 @@ def test_programs_of_this_machine_are_recognised() -> None:
     for program in (shell, str(interpreter)):
         if program is not None and sys.platform == "linux":
             with Path(program).open("rb") as file:
-                found = executables.detect("program", 0o755, file.read(executables.HEAD_BYTES))
-            assert found is not None
-            assert found.format == "elf"
+                executable = executables.detect("program", 0o755, file.read(executables.HEAD_BYTES))
+            assert executable is not None
+            assert executable.format == "elf"
 
 
 @given(
     st.sampled_from([b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"#!", b"PK\x03\x04"]), st.binary()
 )
-def test_no_bytes_can_do_harm(magic: bytes, rest: bytes) -> None:
-    executables.detect("a", 0o755, magic + rest)
+def test_no_bytes_can_do_harm(magic: bytes, tail: bytes) -> None:
+    executables.detect("a", 0o755, magic + tail)

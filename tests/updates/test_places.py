@@ -44,11 +44,11 @@ def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, plan
 def test_a_link_in_the_place_of_our_own_state_is_not_followed(app: Path, tmp_path: Path) -> None:
     (app / ".countersign").rename(tmp_path / "elsewhere")
     (app / ".countersign").symlink_to(tmp_path / "elsewhere")
-    before = (tmp_path / "elsewhere/state.json").read_bytes()
+    state_before = (tmp_path / "elsewhere/state.json").read_bytes()
 
     pull(app, BuildServer(NEW))
 
-    assert (tmp_path / "elsewhere/state.json").read_bytes() == before
+    assert (tmp_path / "elsewhere/state.json").read_bytes() == state_before
     assert not (app / ".countersign").is_symlink()
 
 
@@ -78,7 +78,7 @@ def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
         (".CounterSign/x", "reserved"),
     ],
 )
-def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:
+def test_a_hostile_manifest_is_refused_before_any_change(tmp_path: Path, path: str, word: str) -> None:
     with pytest.raises(ManifestRefused) as refusal:
         pull(tmp_path / "app", BuildServer(build("1.0", {path: b"evil"})))
 
@@ -112,10 +112,10 @@ def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch
 
 
 def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.statvfs(app)
+    real_status = os.statvfs(app)
 
     class Room:
-        f_bavail, f_frsize, f_files, f_favail = 10, real.f_frsize, real.f_files, real.f_favail
+        f_bavail, f_frsize, f_files, f_favail = 10, real_status.f_frsize, real_status.f_files, real_status.f_favail
 
     monkeypatch.setattr(os, "statvfs", lambda path: Room)
     shelf = BuildServer(NEW)

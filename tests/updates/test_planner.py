@@ -31,97 +31,99 @@ def local(installed: SampleBuild, damaged: Iterable[str] = ()) -> LocalFiles:
     return LocalFiles(files, spots, installed.manifest, installed.sha256)
 
 
-def plan(shelf: BuildServer, known: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
+def plan(shelf: BuildServer, local_files: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
     """The plan for the build of the shelf."""
-    wanted = shelf.wanted
+    wanted_build = shelf.wanted
     offer = shelf.offer(shelf.older.version) if shelf.older else None
-    return planner.plan(wanted.manifest, wanted.sha256, known, shelf.places(), offer, memory_bytes=memory_bytes)
+    return planner.plan(
+        wanted_build.manifest, wanted_build.sha256, local_files, shelf.places(), offer, memory_bytes=memory_bytes
+    )
 
 
-def paths(found: UpdatePlan, wanted: SampleBuild = NEW) -> dict[str, list[str]]:
+def paths(update_plan: UpdatePlan, wanted_build: SampleBuild = NEW) -> dict[str, list[str]]:
     """The files' paths by the planned operation."""
-    files = wanted.manifest.files
-    by_delta = [place for delta in found.deltas for place in positions(delta.files, len(files))]
+    files = wanted_build.manifest.files
+    by_delta = [place for delta in update_plan.deltas for place in positions(delta.files, len(files))]
     return {
-        "kept": [files[place].path for place in found.kept],
-        "copied": [files[place].path for place, _ in found.copied],
+        "kept": [files[place].path for place in update_plan.kept],
+        "copied": [files[place].path for place, _ in update_plan.copied],
         "deltas": [files[place].path for place in by_delta],
-        "assembled": [files[place].path for place in found.assembled],
+        "assembled": [files[place].path for place in update_plan.assembled],
     }
 
 
-def test_each_file_is_updated_in_the_cheapest_way() -> None:
-    found = paths(plan(BuildServer(NEW, OLD), local(OLD)))
+def test_each_file_is_updated_from_the_cheapest_source() -> None:
+    updated_paths = paths(plan(BuildServer(NEW, OLD), local(OLD)))
 
-    assert found == {"kept": ["c"], "copied": ["moved/b"], "deltas": ["a", "d"], "assembled": []}
+    assert updated_paths == {"kept": ["c"], "copied": ["moved/b"], "deltas": ["a", "d"], "assembled": []}
 
 
 def test_without_deltas_only_missing_chunks_are_fetched() -> None:
     shelf = BuildServer(NEW)
 
-    found = plan(shelf, local(OLD))
+    update_plan = plan(shelf, local(OLD))
 
     new_frames = {name: frame for name, frame in NEW.frames.items() if name not in OLD.frames}
-    assert paths(found)["assembled"] == ["a", "d"]
-    assert found.fetch_bytes == sum(map(len, new_frames.values())) < 200_000
+    assert paths(update_plan)["assembled"] == ["a", "d"]
+    assert update_plan.fetch_bytes == sum(map(len, new_frames.values())) < 200_000
 
 
 def test_a_chunk_that_two_files_need_is_counted_once() -> None:
-    wanted = build("1", {"one": BIG, "two": BIG + b"!"})
+    wanted_build = build("1", {"one": BIG, "two": BIG + b"!"})
 
-    found = plan(BuildServer(wanted), LocalFiles())
+    update_plan = plan(BuildServer(wanted_build), LocalFiles())
 
-    assert found.fetch_bytes == sum(map(len, wanted.frames.values()))
-    assert found.write_bytes >= 2 * len(BIG)
+    assert update_plan.fetch_bytes == sum(map(len, wanted_build.frames.values()))
+    assert update_plan.write_bytes >= 2 * len(BIG)
 
 
 def test_a_first_install_takes_the_artifact_when_it_is_smaller() -> None:
     small = build("1", {"one": BIG}, artifact=b"small")
 
-    found = plan(BuildServer(small), LocalFiles())
+    update_plan = plan(BuildServer(small), LocalFiles())
 
-    assert found.artifact
-    assert found.fetch_bytes == 5
+    assert update_plan.artifact
+    assert update_plan.fetch_bytes == 5
 
 
 @pytest.mark.parametrize("damaged", ["a", "b"])
-def test_a_delta_is_not_taken_when_an_old_file_of_it_is_damaged(damaged: str) -> None:
-    found = plan(BuildServer(NEW, OLD), local(OLD, [damaged]))
+def test_a_delta_is_not_used_if_one_of_its_old_files_is_damaged(damaged: str) -> None:
+    update_plan = plan(BuildServer(NEW, OLD), local(OLD, [damaged]))
 
-    assert found.deltas == []
+    assert update_plan.deltas == []
 
 
-def test_a_delta_that_takes_too_much_memory_is_not_taken() -> None:
+def test_a_delta_that_needs_too_much_memory_is_not_used() -> None:
     assert plan(BuildServer(NEW, OLD), local(OLD), memory_bytes=1 << 20).deltas == []
 
 
-def test_deltas_between_other_builds_are_not_taken() -> None:
+def test_deltas_between_other_builds_are_not_used() -> None:
     shelf = BuildServer(NEW, OLD)
     offer = shelf.offer("1.0")
     assert offer is not None
     foreign = DeltaOffer("ready", "1.0", "2.0", "0" * 64, NEW.sha256, offer.deltas)
 
-    found = planner.plan(NEW.manifest, NEW.sha256, local(OLD), shelf.places(), foreign)
+    update_plan = planner.plan(NEW.manifest, NEW.sha256, local(OLD), shelf.places(), foreign)
 
-    assert found.deltas == []
+    assert update_plan.deltas == []
 
 
-@pytest.mark.parametrize("bad", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
-def test_a_delta_with_invalid_positions_is_not_taken(bad: list[tuple[int, int]]) -> None:
+@pytest.mark.parametrize("bad_positions", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
+def test_a_delta_with_invalid_positions_is_not_used(bad_positions: list[tuple[int, int]]) -> None:
     shelf = BuildServer(NEW, OLD)
     delta = shelf.deltas[0]
-    shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad, delta.files, delta.memory)
+    shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad_positions, delta.files, delta.memory)
 
     assert plan(shelf, local(OLD)).deltas == []
 
 
 def test_a_wrong_mode_alone_costs_a_copy() -> None:
-    other = build("1.0", OLD.contents)
+    other_build = build("1.0", OLD.contents)
 
-    found = plan(BuildServer(other), local(OLD))
+    update_plan = plan(BuildServer(other_build), local(OLD))
 
-    assert paths(found, other)["copied"] == ["b"]
-    assert found.fetch_bytes == 0
+    assert paths(update_plan, other_build)["copied"] == ["b"]
+    assert update_plan.fetch_bytes == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,13 +135,13 @@ def test_every_file_is_in_one_place_and_nothing_costs_more_than_all_chunks(seed:
     newer = build("2", {f"f{n}": rng.choice(contents) for n in range(8)})
     damaged = [f"f{n}" for n in range(5) if rng.random() < 0.3]
 
-    found = plan(BuildServer(newer), local(older, damaged))
+    update_plan = plan(BuildServer(newer), local(older, damaged))
 
-    places = [*found.kept, *(place for place, _ in found.copied), *found.assembled]
+    places = [*update_plan.kept, *(place for place, _ in update_plan.copied), *update_plan.assembled]
     assert sorted(places) == list(range(len(newer.manifest.files)))
-    assert found.fetch_bytes <= sum(map(len, newer.frames.values()))
+    assert update_plan.fetch_bytes <= sum(map(len, newer.frames.values()))
 
 
 @given(st.sets(st.integers(0, 60)))
-def test_positions_come_back_from_ranges(wanted: set[int]) -> None:
-    assert positions(position_ranges(sorted(wanted)), 61) == sorted(wanted)
+def test_positions_come_back_from_ranges(wanted_positions: set[int]) -> None:
+    assert positions(position_ranges(sorted(wanted_positions)), 61) == sorted(wanted_positions)

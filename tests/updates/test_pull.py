@@ -74,10 +74,10 @@ def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProductPubli
         headers = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60) as client:
             slug = client.get("/products", params={"org": "northwind-games", "limit": 1}).json()["items"][0]["slug"]
-            found = ProductPublisher(server, client, f"northwind-games/{slug}", token)
-            found.publish(folder, "900.0.1", OLD)
-            found.publish(folder, "900.0.2", NEW)
-            yield found
+            product_publisher = ProductPublisher(server, client, f"northwind-games/{slug}", token)
+            product_publisher.publish(folder, "900.0.1", OLD)
+            product_publisher.publish(folder, "900.0.2", NEW)
+            yield product_publisher
 
 
 @pytest.fixture
@@ -97,14 +97,14 @@ def pull(publisher: ProductPublisher, tmp_path: Path) -> Pulled:
 def contents(root: Path) -> Files:
     """The files of an installation."""
     files = (path for path in root.rglob("*") if path.is_file())
-    found = {str(path.relative_to(root)): path.read_bytes() for path in files}
-    return {path: data for path, data in found.items() if not path.startswith(".countersign/")}
+    content_by_path = {str(path.relative_to(root)): path.read_bytes() for path in files}
+    return {path: data for path, data in content_by_path.items() if not path.startswith(".countersign/")}
 
 
-def answer(done: "subprocess.CompletedProcess[str]") -> Any:
+def answer(process: "subprocess.CompletedProcess[str]") -> Any:
     """The output of a command that succeeded."""
-    assert done.returncode == Exit.OK, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    assert process.returncode == Exit.OK, process.stderr
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def downloads(publisher: ProductPublisher) -> int:
@@ -117,20 +117,20 @@ def test_a_product_is_installed_updated_by_delta_and_then_left_alone(
     publisher: ProductPublisher, pull: Pulled, tmp_path: Path
 ) -> None:
     app = tmp_path / "app"
-    before = downloads(publisher)
+    downloads_before = downloads(publisher)
 
-    first = answer(pull(app, "--version", "900.0.1"))
+    first_pull = answer(pull(app, "--version", "900.0.1"))
     assert contents(app) == OLD
-    second = answer(pull(app))
+    second_pull = answer(pull(app))
     assert contents(app) == NEW
-    third = answer(pull(app))
+    third_pull = answer(pull(app))
 
-    assert (first["former"], first["version"]) == (None, "900.0.1")
-    assert (second["former"], second["version"]) == ("900.0.1", "900.0.2")
-    assert second["plan"]["deltas"] == 1
-    assert second["fetched_bytes"] < 2000
-    assert third["changed"] is False
-    assert downloads(publisher) - before == 2
+    assert (first_pull["former"], first_pull["version"]) == (None, "900.0.1")
+    assert (second_pull["former"], second_pull["version"]) == ("900.0.1", "900.0.2")
+    assert second_pull["plan"]["deltas"] == 1
+    assert second_pull["fetched_bytes"] < 2000
+    assert third_pull["changed"] is False
+    assert downloads(publisher) - downloads_before == 2
 
 
 def test_a_damaged_installation_is_healed(pull: Pulled, tmp_path: Path) -> None:
@@ -148,45 +148,45 @@ def test_an_older_version_by_name_is_refused_over_a_newer_one(pull: Pulled, tmp_
     app = tmp_path / "app"
     answer(pull(app))
 
-    refused = pull(app, "--version", "900.0.1")
+    refused_pull = pull(app, "--version", "900.0.1")
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "900.0.1 is older than the installed 900.0.2" in refused.stderr
+    assert refused_pull.returncode == Exit.CONFLICT
+    assert "900.0.1 is older than the installed 900.0.2" in refused_pull.stderr
     assert contents(app) == NEW
 
 
 def test_a_counter_below_the_one_that_was_seen_is_refused(pull: Pulled, tmp_path: Path) -> None:
     answer(pull(tmp_path / "app"))
     keys = tmp_path / "config/countersign/keys.json"
-    known = json.loads(keys.read_text())
-    (org,) = next(iter(known["servers"].values())).values()
+    stored_keys = json.loads(keys.read_text())
+    (org,) = next(iter(stored_keys["servers"].values())).values()
     org["counters"] = {place: counter + 10**9 for place, counter in org["counters"].items()}
-    keys.write_text(json.dumps(known))
+    keys.write_text(json.dumps(stored_keys))
 
-    refused = pull(tmp_path / "other")
+    refused_pull = pull(tmp_path / "other")
 
-    assert refused.returncode == Exit.CONFLICT
-    assert "below the last seen" in refused.stderr
+    assert refused_pull.returncode == Exit.CONFLICT
+    assert "below the last seen" in refused_pull.stderr
     assert not (tmp_path / "other").exists()
 
 
 def test_another_key_than_the_pinned_one_is_refused(pull: Pulled, tmp_path: Path) -> None:
     answer(pull(tmp_path / "app"))
     keys = tmp_path / "config/countersign/keys.json"
-    known = json.loads(keys.read_text())
-    (org,) = next(iter(known["servers"].values())).values()
+    stored_keys = json.loads(keys.read_text())
+    (org,) = next(iter(stored_keys["servers"].values())).values()
     org["key"]["keyid"] = "0" * 64
-    keys.write_text(json.dumps(known))
+    keys.write_text(json.dumps(stored_keys))
 
-    refused = pull(tmp_path / "other")
+    refused_pull = pull(tmp_path / "other")
 
-    assert refused.returncode != Exit.OK
-    assert "key" in refused.stderr
-    assert "countersign unpin northwind-games" in refused.stderr
+    assert refused_pull.returncode != Exit.OK
+    assert "key" in refused_pull.stderr
+    assert "countersign unpin northwind-games" in refused_pull.stderr
 
 
 def test_a_dry_run_shows_and_changes_nothing(pull: Pulled, tmp_path: Path) -> None:
-    told = answer(pull(tmp_path / "app", "--dry-run"))
+    dry_run = answer(pull(tmp_path / "app", "--dry-run"))
 
-    assert told["plan"]["fetch_bytes"] > 0
+    assert dry_run["plan"]["fetch_bytes"] > 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config"]

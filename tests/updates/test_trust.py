@@ -32,24 +32,26 @@ def statement(
 
 
 def channel_state(
-    chain: list[SigningKey], said: ChannelStatement | None = None, by: SigningKey | None = None
+    chain: list[SigningKey], channel_statement: ChannelStatement | None = None, by: SigningKey | None = None
 ) -> ChannelState:
-    signed = trust.sign_statement(said or statement(), by or chain[-1])
-    return ChannelState(signed, chain[0].public, rotations(chain))
+    signed_statement = trust.sign_statement(channel_statement or statement(), by or chain[-1])
+    return ChannelState(signed_statement, chain[0].public, rotations(chain))
 
 
-def believed(
-    state: ChannelState, pinned: PublicKey | None = None, seen: int = 0, now: Instant = NOW
+def verify_state(
+    state: ChannelState, pinned: PublicKey | None = None, seen_counter: int = 0, now: Instant = NOW
 ) -> ChannelStatement:
-    return trust.verify_channel("north", "stable", state, pinned_key=pinned, seen_counter=seen, now=now)[0]
+    return trust.verify_channel("north", "stable", state, pinned_key=pinned, seen_counter=seen_counter, now=now)[0]
 
 
 def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
     chain = keys(1)
 
-    found, key = trust.verify_channel("north", "stable", channel_state(chain), pinned_key=None, seen_counter=0, now=NOW)
+    verified, key = trust.verify_channel(
+        "north", "stable", channel_state(chain), pinned_key=None, seen_counter=0, now=NOW
+    )
 
-    assert found.version == "1.2.0"
+    assert verified.version == "1.2.0"
     assert key == chain[0].public
 
 
@@ -57,21 +59,21 @@ def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
 def test_anyone_who_pinned_any_key_of_the_chain_walks_to_the_newest(at: int) -> None:
     chain = keys(4)
 
-    assert believed(channel_state(chain), chain[at].public).counter == 5
+    assert verify_state(channel_state(chain), chain[at].public).counter == 5
 
 
 def test_a_chain_that_does_not_pass_the_pinned_key_is_refused() -> None:
     with pytest.raises(KeyChanged):
-        believed(channel_state(keys(3)), keys(1)[0].public)
+        verify_state(channel_state(keys(3)), keys(1)[0].public)
 
 
 def test_a_rotation_by_another_key_is_refused() -> None:
-    first, second, thief = keys(3)
-    forged = trust.sign_rotation("north", thief, second.public, ISSUED)
-    state = ChannelState(trust.sign_statement(statement(), second), first.public, [forged])
+    first_key, second_key, thief = keys(3)
+    forged_rotation = trust.sign_rotation("north", thief, second_key.public, ISSUED)
+    state = ChannelState(trust.sign_statement(statement(), second_key), first_key.public, [forged_rotation])
 
     with pytest.raises(SignatureRefused):
-        believed(state, first.public)
+        verify_state(state, first_key.public)
 
 
 def test_a_rotation_of_another_organisation_is_refused() -> None:
@@ -79,42 +81,45 @@ def test_a_rotation_of_another_organisation_is_refused() -> None:
     state = ChannelState(trust.sign_statement(statement(), chain[1]), chain[0].public, rotations(chain, "south"))
 
     with pytest.raises(SignatureRefused):
-        believed(state, chain[0].public)
+        verify_state(state, chain[0].public)
 
 
 def test_a_key_that_was_succeeded_signs_no_more() -> None:
     chain = keys(2)
 
     with pytest.raises(SignatureRefused):
-        believed(channel_state(chain, by=chain[0]), chain[0].public)
+        verify_state(channel_state(chain, by=chain[0]), chain[0].public)
 
 
 def test_a_key_under_another_keys_name_is_refused() -> None:
-    real, thief = keys(2)
-    posing = PublicKey(real.public.keyid, thief.public.public)
-    signed = trust.sign_statement(statement(), thief)
-    signed = msgspec.structs.replace(
-        signed, signatures=[msgspec.structs.replace(signed.signatures[0], keyid=real.public.keyid)]
+    real_key, thief = keys(2)
+    posing = PublicKey(real_key.public.keyid, thief.public.public)
+    signed_statement = trust.sign_statement(statement(), thief)
+    signed_statement = msgspec.structs.replace(
+        signed_statement,
+        signatures=[msgspec.structs.replace(signed_statement.signatures[0], keyid=real_key.public.keyid)],
     )
 
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(signed, posing, []))
+        verify_state(ChannelState(signed_statement, posing, []))
 
 
-@pytest.mark.parametrize("said", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"])
-def test_a_statement_about_something_else_is_refused(said: ChannelStatement) -> None:
+@pytest.mark.parametrize(
+    "channel_statement", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"]
+)
+def test_a_statement_about_another_product_or_channel_is_refused(channel_statement: ChannelStatement) -> None:
     with pytest.raises(SignatureRefused):
-        believed(channel_state(keys(1), said))
+        verify_state(channel_state(keys(1), channel_statement))
 
 
 def test_a_changed_statement_is_refused() -> None:
     chain = keys(1)
     state = channel_state(chain)
-    other = trust.sign_statement(statement(counter=9), keys(1)[0])
-    changed = msgspec.structs.replace(state.statement, payload=other.payload)
+    other_statement = trust.sign_statement(statement(counter=9), keys(1)[0])
+    changed_envelope = msgspec.structs.replace(state.statement, payload=other_statement.payload)
 
     with pytest.raises(SignatureRefused):
-        believed(msgspec.structs.replace(state, statement=changed))
+        verify_state(msgspec.structs.replace(state, statement=changed_envelope))
 
 
 def test_a_manifest_does_not_pass_for_a_statement() -> None:
@@ -123,24 +128,24 @@ def test_a_manifest_does_not_pass_for_a_statement() -> None:
     posing = dsse.sign("application/vnd.countersign.manifest+json", payload, chain[0])
 
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(posing, chain[0].public, []))
-    renamed = msgspec.structs.replace(posing, payload_type=trust.STATEMENT_TYPE)
+        verify_state(ChannelState(posing, chain[0].public, []))
+    renamed_envelope = msgspec.structs.replace(posing, payload_type=trust.STATEMENT_TYPE)
     with pytest.raises(SignatureRefused):
-        believed(ChannelState(renamed, chain[0].public, []))
+        verify_state(ChannelState(renamed_envelope, chain[0].public, []))
 
 
 def test_an_older_counter_than_was_seen_is_refused() -> None:
     chain = keys(1)
 
-    assert believed(channel_state(chain), seen=5).counter == 5
+    assert verify_state(channel_state(chain), seen_counter=5).counter == 5
     with pytest.raises(RolledBack):
-        believed(channel_state(chain), seen=6)
+        verify_state(channel_state(chain), seen_counter=6)
 
 
 def test_an_expired_statement_is_refused() -> None:
     chain = keys(1)
     expires = clock.from_datetime(datetime(2026, 12, 4, tzinfo=UTC))
 
-    assert believed(channel_state(chain), now=Instant(expires - 1)).counter == 5
+    assert verify_state(channel_state(chain), now=Instant(expires - 1)).counter == 5
     with pytest.raises(StaleStatement):
-        believed(channel_state(chain), now=expires)
+        verify_state(channel_state(chain), now=expires)

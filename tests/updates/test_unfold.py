@@ -23,40 +23,40 @@ CHANCE = random.Random(1)
 TEXT = b"".join(b"%d bottles, %d glasses\n" % (CHANCE.randrange(999), CHANCE.randrange(999)) for _ in range(4000))
 
 
-def zipped(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zip_files(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A zip of these files."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method, compresslevel=level) as archive:
+    zip_bytes = io.BytesIO()
+    with zipfile.ZipFile(zip_bytes, "w", method, compresslevel=level) as archive:
         for name, data in contents.items():
             archive.writestr(zipfile.ZipInfo(name), data, method, level)
-    return out.getvalue()
+    return zip_bytes.getvalue()
 
 
-def tarred(contents: dict[str, bytes]) -> bytes:
+def tar_files(contents: dict[str, bytes]) -> bytes:
     """A tar of these files."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    tar_bytes = io.BytesIO()
+    with tarfile.open(fileobj=tar_bytes, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, data in contents.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
-    return out.getvalue()
+    return tar_bytes.getvalue()
 
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """Unfolded with a budget of its own; the reverse is checked too."""
-    found = archives.decompress(data, InflateBudget())
-    if found.recipe:
-        assert archives.recompress(found.content, found.recipe, len(data)) == data
-    return found
+    decompressed = archives.decompress(data, InflateBudget())
+    if decompressed.recipe:
+        assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data
+    return decompressed
 
 
 @pytest.mark.parametrize("level", range(1, 10))
 def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
-    found = recompress_checked(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
+    decompressed = recompress_checked(zip_files({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
 
-    assert TEXT in found.content
-    assert TEXT[::-1] in found.content
+    assert TEXT in decompressed.content
+    assert TEXT[::-1] in decompressed.content
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
     [
         gzip.compress(TEXT, mtime=0),
         gzip.compress(TEXT, 9, mtime=0) + gzip.compress(TEXT[:999], mtime=0),
-        tarred({"inner.zip": zipped({"a": TEXT})}),
-        gzip.compress(tarred({"x": b"x", "inner.gz": gzip.compress(TEXT, mtime=0)}), mtime=0),
-        zipped({"inner.zip": zipped({"a": TEXT})}),
-        zipped({"inner.zip": zipped({"a": TEXT})}, method=zipfile.ZIP_STORED),
+        tar_files({"inner.zip": zip_files({"a": TEXT})}),
+        gzip.compress(tar_files({"x": b"x", "inner.gz": gzip.compress(TEXT, mtime=0)}), mtime=0),
+        zip_files({"inner.zip": zip_files({"a": TEXT})}),
+        zip_files({"inner.zip": zip_files({"a": TEXT})}, method=zipfile.ZIP_STORED),
     ],
     ids=["gzip", "two-gzips", "zip-in-tar", "gzip-in-tar-in-gzip", "zip-in-zip", "zip-stored-in-zip"],
 )
@@ -80,10 +80,10 @@ def test_no_more_than_three_levels_are_opened() -> None:
     for _ in range(MAX_LEVELS + 1):
         data = gzip.compress(data, mtime=0)
 
-    found = recompress_checked(data)
+    decompressed = recompress_checked(data)
 
-    assert found.recipe
-    assert TEXT not in found.content
+    assert decompressed.recipe
+    assert TEXT not in decompressed.content
 
 
 @pytest.mark.parametrize("tool", ["jar", "bsdtar"])
@@ -103,22 +103,22 @@ def test_every_setting_is_found_again(settings_: zlib_settings.DeflateSettings) 
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     stream = compressor.compress(TEXT) + compressor.flush()
 
-    way = SettingsSearch().find(stream, TEXT)
+    recipe = SettingsSearch().find(stream, TEXT)
 
-    assert way is not None
-    assert zlib_settings.restore(TEXT, way) == stream
+    assert recipe is not None
+    assert zlib_settings.restore(TEXT, recipe) == stream
 
 
 def test_a_stream_with_another_end_is_made_again_with_a_correction() -> None:
     compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
     stream = compressor.compress(TEXT) + compressor.flush(zlib.Z_FULL_FLUSH) + compressor.flush()
 
-    way = SettingsSearch().find(stream, TEXT)
+    recipe = SettingsSearch().find(stream, TEXT)
 
-    assert way is not None
-    assert not way.is_exact
-    assert len(zlib_settings.encode(way)) < 40
-    assert zlib_settings.restore(TEXT, way) == stream
+    assert recipe is not None
+    assert not recipe.is_exact
+    assert len(zlib_settings.encode(recipe)) < 40
+    assert zlib_settings.restore(TEXT, recipe) == stream
 
 
 def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
@@ -128,9 +128,9 @@ def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
     ]
     data = gzip.compress(b"", mtime=0)[:10] + b"".join(pieces) + compressor.flush() + bytes(8)
 
-    found = recompress_checked(data)
+    decompressed = recompress_checked(data)
 
-    assert found == (data, b"")
+    assert decompressed == (data, b"")
     assert TEXT[:70_000] in b"".join(archives.reference(data, InflateBudget())), "as a reference it needs no way back"
 
 
@@ -145,12 +145,12 @@ def test_a_bomb_is_left_closed() -> None:
 def test_the_streams_of_all_files_share_one_budget() -> None:
     budget = InflateBudget(streams=3)
 
-    assert archives.decompress(zipped({str(number): TEXT[number:] for number in range(2)}), budget).recipe
-    assert len(spans(zipped({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
+    assert archives.decompress(zip_files({str(number): TEXT[number:] for number in range(2)}), budget).recipe
+    assert len(spans(zip_files({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
 
 
 def test_a_reference_is_the_same_every_time() -> None:
-    data = gzip.compress(tarred({"inner.zip": zipped({"a": TEXT, "b": b"b" * 99})}), mtime=0)
+    data = gzip.compress(tar_files({"inner.zip": zip_files({"a": TEXT, "b": b"b" * 99})}), mtime=0)
 
     assert list(archives.reference(data, InflateBudget())) == list(archives.reference(data, InflateBudget()))
 
@@ -158,24 +158,24 @@ def test_a_reference_is_the_same_every_time() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.DataObject) -> None:
-    whole = data.draw(st.sampled_from(_SEEDS))
-    out = bytearray(whole)
+    whole_archive = data.draw(st.sampled_from(_SEEDS))
+    damaged_archive = bytearray(whole_archive)
     for _ in range(data.draw(st.integers(1, 6))):
-        at = data.draw(st.integers(0, len(out) - 1))
-        out[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
-    damaged = bytes(out)
+        at = data.draw(st.integers(0, len(damaged_archive) - 1))
+        damaged_archive[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    damaged = bytes(damaged_archive)
 
-    found = archives.decompress(damaged, InflateBudget(size=1 << 20))
+    decompressed = archives.decompress(damaged, InflateBudget(size=1 << 20))
 
-    if found.recipe:
-        assert archives.recompress(found.content, found.recipe, len(damaged)) == damaged
+    if decompressed.recipe:
+        assert archives.recompress(decompressed.content, decompressed.recipe, len(damaged)) == damaged
     else:
-        assert found.content == damaged
+        assert decompressed.content == damaged
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60), st.binary(max_size=200))
-def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: bytes, content: bytes) -> None:
+def test_an_untrusted_recipe_is_refused_or_gives_bounded_content(recipe: bytes, content: bytes) -> None:
     try:
         data = archives.recompress(content, recipe, 1000)
     except Malformed:
@@ -185,24 +185,24 @@ def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: byte
 
 
 def test_a_recipe_never_makes_more_than_was_announced() -> None:
-    data = zipped({"a": TEXT})
-    found = recompress_checked(data)
+    data = zip_files({"a": TEXT})
+    decompressed = recompress_checked(data)
 
     with pytest.raises(Malformed):
-        archives.recompress(found.content, found.recipe, len(data) // 2)
+        archives.recompress(decompressed.content, decompressed.recipe, len(data) // 2)
 
 
 @pytest.mark.parametrize(
-    "way", [StreamRecipe(0, 9, ((10, b"x"),), is_exact=False), StreamRecipe(0, 10**9, (), is_exact=False)], ids=str
+    "recipe", [StreamRecipe(0, 9, ((10, b"x"),), is_exact=False), StreamRecipe(0, 10**9, (), is_exact=False)], ids=str
 )
-def test_a_correction_outside_of_its_stream_is_refused(way: StreamRecipe) -> None:
+def test_a_correction_outside_of_its_stream_is_refused(recipe: StreamRecipe) -> None:
     with pytest.raises(Malformed):
-        zlib_settings.restore(b"a", way)
+        zlib_settings.restore(b"a", recipe)
 
 
 _SEEDS = (
-    zipped({"a": TEXT[:500], "b": TEXT[:300]}),
+    zip_files({"a": TEXT[:500], "b": TEXT[:300]}),
     gzip.compress(TEXT[:700], mtime=0),
-    gzip.compress(tarred({"z": zipped({"a": TEXT[:400]})}), mtime=0),
-    tarred({"z": zipped({"a": TEXT[:400]}), "y": gzip.compress(TEXT[:300], mtime=0)}),
+    gzip.compress(tar_files({"z": zip_files({"a": TEXT[:400]})}), mtime=0),
+    tar_files({"z": zip_files({"a": TEXT[:400]}), "y": gzip.compress(TEXT[:300], mtime=0)}),
 )

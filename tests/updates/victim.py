@@ -39,5 +39,5 @@ def pull(folder: Path, version: str) -> None:
 
 if __name__ == "__main__":
     if "two-steps" in sys.argv:
-        swap.exchange = lambda one, other: False  # as on a file system without that call
+        swap.exchange = lambda left, right: False  # as on a file system without that call
     pull(Path(sys.argv[1]), sys.argv[2])

@@ -89,10 +89,12 @@ def propose(url: str) -> dict[str, str]:
     alice = sign_in(url)
     token = alice("auth/agent-token", scopes=["lead.*"], label="mailbot")["token"]
     agent = RecordsApi(url, token)
-    first, second = agent("lead/list", filter=[{"field": "stage", "op": "eq", "value": "new"}], limit=2)["value"]
-    agent("lead/qualify", id=first["id"])
-    plan = agent("lead/delete", id=second["id"])
-    return {"qualified": first["id"], "doomed": second["id"], "plan": plan["plan_id"], "agent": token}
+    first_lead, second_lead = agent("lead/list", filter=[{"field": "stage", "op": "eq", "value": "new"}], limit=2)[
+        "value"
+    ]
+    agent("lead/qualify", id=first_lead["id"])
+    plan = agent("lead/delete", id=second_lead["id"])
+    return {"qualified": first_lead["id"], "doomed": second_lead["id"], "plan": plan["plan_id"], "agent": token}
 
 
 def products(url: str) -> list[str]:
@@ -146,19 +148,19 @@ def postgres_dump(source: Path, data: Path, url: str) -> bytes:
 
 def pack(data: Path, members: Mapping[str, bytes]) -> bytes:
     """A compressed tar archive of the data directory and the members."""
-    packed = BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    tar_bytes = BytesIO()
+    with tarfile.open(fileobj=tar_bytes, mode="w") as archive:
         archive.add(data, "data")
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, BytesIO(content))
-    return zstd.compress(packed.getvalue(), 19)
+    return zstd.compress(tar_bytes.getvalue(), 19)
 
 
-def unpack(packed: bytes, folder: Path) -> None:
+def unpack(packed_bytes: bytes, folder: Path) -> None:
     """Extract an archive that `pack` made."""
-    with tarfile.open(fileobj=BytesIO(zstd.decompress(packed))) as archive:
+    with tarfile.open(fileobj=BytesIO(zstd.decompress(packed_bytes))) as archive:
         archive.extractall(folder, filter="data")
 
 
@@ -171,10 +173,10 @@ def main() -> None:
         (data / "master.key").write_text(MASTER_KEY)
         (data / "master.key").chmod(0o600)
         members = {"expected.json": json.dumps(fill_installation(source, data, Path(folder)), indent=1).encode()}
-        before = pack(data, {})
+        old_archive = pack(data, {})
         if len(sys.argv) > 3:
             members["postgres.sql"] = postgres_dump(source, data, sys.argv[3])
-            unpack(before, Path(folder, "before"))
+            unpack(old_archive, Path(folder, "before"))
             data = Path(folder, "before", "data")
         INSTALLATIONS.mkdir(exist_ok=True)
         (INSTALLATIONS / f"{name}.tar.zst").write_bytes(pack(data, members))

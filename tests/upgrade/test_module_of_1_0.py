@@ -27,10 +27,10 @@ def test_the_commands_and_former_options_of_an_old_module_work(url: str) -> None
     root = person(url, "root")
     party = root.value("party.list", limit=1)[0]["id"]
 
-    made = root.value("equipment.create", title="Tripod", serial="T-1")
-    out = root.value("equipment.lend", id=made["id"], borrower=party, contact="Ada Byron", due="2026-12-01")
+    tripod = root.value("equipment.create", title="Tripod", serial="T-1")
+    lent_tripod = root.value("equipment.lend", id=tripod["id"], borrower=party, contact="Ada Byron", due="2026-12-01")
     too_long = root.call("equipment.create", title="Tripod", serial="x" * 41)
 
-    assert (made["state"], out["state"], out["contact"]) == ("in_stock", "lent", "Ada Byron")
+    assert (tripod["state"], lent_tripod["state"], lent_tripod["contact"]) == ("in_stock", "lent", "Ada Byron")
     assert too_long.status_code == 400
     assert "40" in too_long.json()["error"]

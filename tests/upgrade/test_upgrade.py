@@ -76,8 +76,8 @@ def test_users_find_their_data_after_an_upgrade(upgraded: UpgradedInstallation, 
 
     assert products(upgraded.store) == expected["products"]
     token = upgraded.run("token", "issue", PLAYER, "--scope", "read:library read:products", "--data", data).strip()
-    printed = upgraded.run("--server", upgraded.store, "library", COUNTERSIGN_TOKEN=token)
-    assert all(slug in printed for slug in expected["library"])
+    printed_output = upgraded.run("--server", upgraded.store, "library", COUNTERSIGN_TOKEN=token)
+    assert all(slug in printed_output for slug in expected["library"])
 
     copy = tmp_path / "copy"
     options = ("--version", "9.0.0", "--output", copy)
@@ -113,14 +113,14 @@ def test_an_upgraded_installation_accepts_new_work(upgraded: UpgradedInstallatio
     client = {"COUNTERSIGN_CLIENT_ID": "demo-publisher", "COUNTERSIGN_CLIENT_SECRET": "demo-publisher-secret"}
     options = ("--version", "9.1.0", "--channel", "stable", "--platform", "linux")
     upgraded.run("--server", upgraded.store, "push", build, PRODUCT, *options, **client)
-    printed = upgraded.run("--server", upgraded.store, "publish", PRODUCT, "9.1.0", **client)
+    printed_output = upgraded.run("--server", upgraded.store, "publish", PRODUCT, "9.1.0", **client)
 
-    assert "9.1.0" in printed
+    assert "9.1.0" in printed_output
     lead = sign_in(upgraded.records)("lead/create", title="After the upgrade")["value"]
     assert lead["id"] in [row[0] for row in leads(upgraded.records)]
 
 
 def test_the_audit_is_complete_after_an_upgrade(upgraded: UpgradedInstallation) -> None:
-    printed = upgraded.run("audit", "verify", "--data", upgraded.running.data)
+    printed_output = upgraded.run("audit", "verify", "--data", upgraded.running.data)
 
-    assert printed
+    assert printed_output

@@ -56,8 +56,8 @@ class EchoService:
         line = f"{scope['method']} {scope['path']}"
         self.asked.append(line)
         status, answer = self.answer(line, headers, body)
-        sent = [(b"content-type", b"application/json"), (b"retry-after", b"7")]
-        await send({"type": "http.response.start", "status": status, "headers": sent})
+        response_headers = [(b"content-type", b"application/json"), (b"retry-after", b"7")]
+        await send({"type": "http.response.start", "status": status, "headers": response_headers})
         await send({"type": "http.response.body", "body": json.dumps(answer).encode(), "more_body": False})
 
     def answer(self, line: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:

@@ -49,15 +49,15 @@ def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
 def test_the_pages_are_built_again_when_their_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "SOURCES", tmp_path)
     (tmp_path / "a.ts").write_text("1")
-    first = pages.digest({"store.json": "{}"})
+    first_digest = pages.digest({"store.json": "{}"})
 
-    assert pages.digest({"store.json": "{}"}) == first
-    assert pages.digest({"store.json": '{"a":1}'}) != first
+    assert pages.digest({"store.json": "{}"}) == first_digest
+    assert pages.digest({"store.json": '{"a":1}'}) != first_digest
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules/b.ts").write_text("1")
-    assert pages.digest({"store.json": "{}"}) == first
+    assert pages.digest({"store.json": "{}"}) == first_digest
     (tmp_path / "a.ts").write_text("2")
-    assert pages.digest({"store.json": "{}"}) != first
+    assert pages.digest({"store.json": "{}"}) != first_digest
 
 
 def test_the_wheel_carries_the_pages(tmp_path: Path, requires_built_pages: None) -> None:

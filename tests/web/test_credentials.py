@@ -9,8 +9,8 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 
 
 def with_session(**headers: str) -> dict[str, str]:
-    sent = {name.replace("_", "-"): each for name, each in headers.items()}
-    return {"Cookie": f"other=1; countersign={SESSION}", **sent}
+    request_headers = {name.replace("_", "-"): each for name, each in headers.items()}
+    return {"Cookie": f"other=1; countersign={SESSION}", **request_headers}
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
@@ -61,7 +61,7 @@ async def test_a_request_from_elsewhere_continues_without_credentials(
     assert echo.asked == [f"{method} /api/v1/library"], "the session was not even looked at"
 
 
-async def test_names_of_this_machine_are_not_one_for_a_service_that_others_reach(echo: EchoService) -> None:
+async def test_localhost_is_another_origin_for_a_service_that_other_machines_reach(echo: EchoService) -> None:
     home = PublicAddress("http://127.0.0.1:8480", is_loopback=False)
     async with browsing(echo, store_entry(home), home) as http:
         answer = await http.get("/api/v1/library", headers=with_session(Origin="http://localhost:8480"))
@@ -175,12 +175,12 @@ async def test_only_own_pages_learn_whether_a_person_is_signed_in(echo: EchoServ
 
 @pytest.mark.parametrize("home", [HERE, PUBLIC])
 async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: EchoService, home: PublicAddress) -> None:
-    sent = {"username": "alice", "password": "right"}
+    sign_in_body = {"username": "alice", "password": "right"}
     async with browsing(echo, work_entry(home), home) as http:
-        answer = await http.post("/signin", json=sent, headers=OURS)
+        answer = await http.post("/signin", json=sign_in_body, headers=OURS)
         cookie = answer.headers["set-cookie"]
         name, _, value = cookie.partition(";")[0].partition("=")
-        called = await http.get("/api/meta", headers={"Cookie": f"{name}={value}", **OURS})
+        meta_answer = await http.get("/api/meta", headers={"Cookie": f"{name}={value}", **OURS})
         foreign_response = await http.get(
             "/api/meta", headers={"Cookie": f"{name}={value}", "Sec-Fetch-Site": "same-site"}
         )
@@ -190,7 +190,7 @@ async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Ech
     assert name == ("__Host-countersign-work" if home.is_secure else "countersign-work")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
     assert ("Secure" in cookie.split("; ")) == home.is_secure
-    assert called.json()["headers"]["authorization"] == f"Bearer {value}"
+    assert meta_answer.json()["headers"]["authorization"] == f"Bearer {value}"
     assert "authorization" not in foreign_response.json()["headers"]
 
 

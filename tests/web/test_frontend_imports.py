@@ -11,12 +11,12 @@ IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)";|^import\
 
 def imported_files(file: Path) -> set[Path]:
     """The files of the frontend that a file imports."""
-    named = [a or b for a, b in IMPORT.findall(file.read_text())]
-    bases = [os.path.normpath(file.parent / name) for name in named]
+    imported_names = [a or b for a, b in IMPORT.findall(file.read_text())]
+    bases = [os.path.normpath(file.parent / name) for name in imported_names]
     return {path for base in bases for end in ("", ".ts", ".tsx") if (path := Path(base + end)).is_file()}
 
 
-def test_no_file_imports_itself_through_others() -> None:
+def test_no_file_imports_itself_through_other_files() -> None:
     files = [
         path
         for path in FRONTEND.rglob("*.ts*")

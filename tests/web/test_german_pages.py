@@ -46,11 +46,11 @@ def test_every_text_of_the_pages_around_signing_in_is_there_in_german(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(html, "GERMAN", StrictTexts(html.GERMAN))
-    spoken = html.LANGUAGE.set("de")
+    language_token = html.LANGUAGE.set("de")
     try:
         page = PAGES[name]()
     finally:
-        html.LANGUAGE.reset(spoken)
+        html.LANGUAGE.reset(language_token)
 
     assert b'<html lang="de">' in (page.body if isinstance(page.body, bytes) else b"")
 

@@ -39,13 +39,13 @@ PRODUCT = {
 
 def answering(answers: dict[str, tuple[int, Any]], **headers: str) -> ASGIApp:
     """A service with these answers by path; it exchanges sessions, and all other answers are empty."""
-    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    response_headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         exchanged = (200, {"access_token": BEARER, "expires_in": 900})
         path = scope["path"]
         status, body = exchanged if path == "/auth/session/token" else answers.get(path, (200, {}))
-        await send({"type": "http.response.start", "status": status, "headers": sent})
+        await send({"type": "http.response.start", "status": status, "headers": response_headers})
         await send({"type": "http.response.body", "body": json.dumps(body).encode(), "more_body": False})
 
     return service
@@ -65,7 +65,7 @@ async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(
     assert "authorization" not in answer.json()["headers"]
 
 
-async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: EchoService) -> None:
+async def test_no_intermediate_cache_keeps_a_response_to_a_cookie(echo: EchoService) -> None:
     # A cache stores no answer to a request with Authorization (RFC 9111 §3.5), but it never saw that header.
     async with browsing(echo, store_entry(HERE)) as http:
         own_response = await http.get("/api/v1/codes", headers=SIGNED_IN)
@@ -115,7 +115,7 @@ async def test_data_too_long_for_a_page_is_loaded_by_the_script(
     assert '<div id="app"></div>' in answer.text
 
 
-async def test_releases_that_could_not_be_asked_for_are_not_reported_as_missing() -> None:
+async def test_releases_that_could_not_be_requested_are_not_reported_as_missing() -> None:
     answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (429, {"code": "x"})}
     async with browsing(answering(answers), store_entry(HERE)) as http:
         answer = await http.get("/products/evil", headers=PERSON)
@@ -152,26 +152,26 @@ async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: EchoSer
         url = http.base_url.copy_with(raw_path=f"/products/{slug}".encode())
         await http.get(url, headers=PERSON)
 
-    (first, *_) = [line for line in echo.asked if "/api/" in line]
-    segments = first.partition(" ")[2].split("/")
+    (first_path, *_) = [line for line in echo.asked if "/api/" in line]
+    segments = first_path.partition(" ")[2].split("/")
     assert segments[:4] == ["", "api", "v1", "products"]
     assert len(segments) == 5
-    assert not set("?#\r\n;\\") & set(first)
+    assert not set("?#\r\n;\\") & set(first_path)
 
 
-async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
-    asked: list[str] = []
-    refused = answering({"/api/v1/store/home": (401, {})})
+async def test_pages_also_forget_a_revoked_bearer_token() -> None:
+    requested_paths: list[str] = []
+    refuse = answering({"/api/v1/store/home": (401, {})})
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        asked.append(scope["path"])
-        await refused(scope, receive, send)
+        requested_paths.append(scope["path"])
+        await refuse(scope, receive, send)
 
     async with browsing(service, store_entry(HERE)) as http:
         for _ in range(2):
             await http.get("/", headers={**PERSON, **SIGNED_IN})
 
-    assert asked.count("/auth/session/token") == 2
+    assert requested_paths.count("/auth/session/token") == 2
 
 
 async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(echo: EchoService) -> None:
@@ -186,17 +186,17 @@ async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(ec
 
     async with browsing(service, store_entry(HERE)) as http:
         await http.get("/api/v1/library", headers=SIGNED_IN)
-        waiting = asyncio.create_task(http.get("/api/v1/library", headers=stranger))
+        waiting_request = asyncio.create_task(http.get("/api/v1/library", headers=stranger))
         await is_asked.wait()
         answer = await asyncio.wait_for(http.get("/api/v1/library", headers=SIGNED_IN), 60)
         may_answer.set()
-        await waiting
+        await waiting_request
 
     assert answer.json()["headers"]["authorization"] == f"Bearer {BEARER}"
 
 
 @pytest.mark.parametrize(
-    ("accepted", "is_packed"),
+    ("accepted_encodings", "is_packed"),
     [
         ("gzip;q=0", False),
         ("gzip; q=0.000, br", False),
@@ -207,11 +207,14 @@ async def test_anyone_who_is_known_does_not_wait_for_the_cookies_of_strangers(ec
     ],
 )
 async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
-    echo: EchoService, accepted: str, is_packed: bool
+    echo: EchoService, accepted_encodings: str, is_packed: bool
 ) -> None:
-    sent = {"Accept-Encoding": accepted}
-    async with browsing(echo, store_entry(HERE)) as http, http.stream("GET", "/assets/store-1.js", headers=sent) as got:
-        body = b"".join([chunk async for chunk in got.aiter_raw()])
+    request_headers = {"Accept-Encoding": accepted_encodings}
+    async with (
+        browsing(echo, store_entry(HERE)) as http,
+        http.stream("GET", "/assets/store-1.js", headers=request_headers) as response,
+    ):
+        body = b"".join([chunk async for chunk in response.aiter_raw()])
 
     assert body == (b"packed" if is_packed else b"let it")
 
@@ -231,11 +234,11 @@ async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
     ],
 )
 @pytest.mark.parametrize("home", [HERE])
-async def test_a_request_that_resembles_a_page_request_is_not_taken_for_one(
+async def test_a_request_that_resembles_a_page_request_is_not_treated_as_one(
     echo: EchoService, pairs: list[tuple[str, str]], home: PublicAddress
 ) -> None:
-    sent = [("cookie", f"countersign={SESSION}"), *pairs]
+    request_headers = [("cookie", f"countersign={SESSION}"), *pairs]
     async with browsing(echo, store_entry(home), home) as http:
-        answer = await http.get("/api/v1/library", headers=sent)
+        answer = await http.get("/api/v1/library", headers=request_headers)
 
     assert "authorization" not in answer.json()["headers"]

@@ -32,14 +32,14 @@ def test_a_product_is_readable_without_a_script(demo: Running, requires_built_pa
     assert linked["softwareVersion"] == "1.4.0"
 
 
-def test_the_first_sentence_of_the_summary_is_below_the_title_and_the_others_above_the_description(
+def test_the_first_sentence_of_the_summary_is_below_the_title_and_the_rest_above_the_description(
     demo: Running, requires_built_pages: None
 ) -> None:
     page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON).text
 
     assert '<p class="subtitle">Haul impossible cargo across a frozen moon.</p>' in page
-    about = page.index("<h2>About</h2>")
-    assert about < page.index("Plan the route, balance the load and hope the ice holds.</p>", about)
+    about_position = page.index("<h2>About</h2>")
+    assert about_position < page.index("Plan the route, balance the load and hope the ice holds.</p>", about_position)
 
 
 def property_of(page: str, name: str) -> str:
@@ -116,8 +116,8 @@ def test_a_publisher_that_is_not_there_is_missing_for_people_too(demo: Running, 
 
 def test_a_publishers_text_stays_text() -> None:
     # Private function, because every value in a page passes through it.
-    written = store_site._json({"title": "</script><script>alert(1)</script><!--\u2028"})
+    json_text = store_site._json({"title": "</script><script>alert(1)</script><!--\u2028"})
 
-    assert "<" not in written
-    assert json.loads(written) == {"title": "</script><script>alert(1)</script><!--\u2028"}
-    assert html.escape("<b>") not in written
+    assert "<" not in json_text
+    assert json.loads(json_text) == {"title": "</script><script>alert(1)</script><!--\u2028"}
+    assert html.escape("<b>") not in json_text

@@ -8,7 +8,7 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 ALICE = {"username": "alice", "password": "right"}
 
 
-async def test_a_wrong_password_is_reported_in_the_words_of_the_api(echo: EchoService) -> None:
+async def test_a_wrong_password_is_reported_with_the_message_of_the_api(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers=OURS)
 
@@ -53,11 +53,11 @@ async def test_signing_out_ends_the_session_and_its_cookie(echo: EchoService) ->
 async def test_signing_in_again_ends_the_session_before_it(echo: EchoService) -> None:
     cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
     async with browsing(echo, work_entry(HERE)) as http:
-        wrong = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers={**OURS, **cookie})
+        wrong_answer = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers={**OURS, **cookie})
         assert "POST /api/session/revoke" not in echo.asked
         right = await http.post("/signin", json=ALICE, headers={**OURS, **cookie})
 
-    assert (wrong.status_code, right.status_code) == (401, 204)
+    assert (wrong_answer.status_code, right.status_code) == (401, 204)
     assert echo.asked[-2:] == ["POST /api/auth/login", "POST /api/session/revoke"]
     assert "Max-Age=0" not in right.headers["set-cookie"]
 

@@ -50,7 +50,9 @@ async def test_programs_that_do_not_take_html_are_answered_by_the_service(echo: 
 
 
 @pytest.mark.parametrize("accept", ["*/*", "text/*", "", "image/png, */*;q=0.1", "text/html"])
-async def test_every_page_of_both_services_is_html_to_anyone_who_takes_anything(echo: EchoService, accept: str) -> None:
+async def test_every_page_of_both_services_is_html_for_clients_that_accept_any_type(
+    echo: EchoService, accept: str
+) -> None:
     for entry, pages in ((store_entry(HERE), ("/", "/design")), (work_entry(HERE), ("/", "/signin"))):
         async with browsing(echo, entry) as http:
             for path in pages:
@@ -100,10 +102,10 @@ async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: EchoSer
     async with browsing(echo, store_entry(HERE)) as http:
         plain_response = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
         async with http.stream("GET", "/assets/store-1.js", headers={"Accept-Encoding": "gzip"}) as answer:
-            packed = b"".join([chunk async for chunk in answer.aiter_raw()])
+            packed_bytes = b"".join([chunk async for chunk in answer.aiter_raw()])
 
     assert plain_response.content == b"let it"
-    assert packed == b"packed"
+    assert packed_bytes == b"packed"
     assert "immutable" in plain_response.headers["cache-control"]
     assert plain_response.headers["content-type"] == "text/javascript; charset=utf-8"
     assert answer.headers["content-encoding"] == "gzip"
@@ -132,7 +134,7 @@ async def test_the_font_has_an_address_that_stays_for_pages_of_the_services(echo
 
 
 @pytest.mark.parametrize("path", ["/assets/none.js", "/assets/../stamp", "/assets/store-1.js.gz", "/stamp", "/assets/"])
-async def test_nothing_else_is_a_file(echo: EchoService, path: str) -> None:
+async def test_no_other_path_is_a_file(echo: EchoService, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get(path)
 

@@ -61,7 +61,7 @@ class Catalog:
 
 
 @asynccontextmanager
-async def visited(catalog: Catalog) -> AsyncIterator[httpx.AsyncClient]:
+async def catalog_client(catalog: Catalog) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the store's pages in front of the catalog."""
     async with browsing(catalog, store_entry(HERE)) as client:
         yield client
@@ -69,26 +69,26 @@ async def visited(catalog: Catalog) -> AsyncIterator[httpx.AsyncClient]:
 
 def picture_of(body: bytes) -> Image.Image:
     """Return the decoded picture."""
-    with Image.open(io.BytesIO(body)) as opened:
-        assert opened.format == "PNG"
-        return opened.convert("RGB")
+    with Image.open(io.BytesIO(body)) as opened_image:
+        assert opened_image.format == "PNG"
+        return opened_image.convert("RGB")
 
 
 async def test_a_public_product_has_a_picture_of_1200_by_630_pixels() -> None:
-    async with visited(Catalog()) as client:
+    async with catalog_client(Catalog()) as client:
         answer = await client.get("/products/star-harbour/og.png")
-        again = await client.head("/products/star-harbour/og.png")
+        head_response = await client.head("/products/star-harbour/og.png")
 
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "image/png"
     assert answer.headers["cache-control"] == "public, no-cache"
     assert picture_of(answer.content).size == (1200, 630)
-    assert again.content == b""
-    assert again.headers["etag"] == answer.headers["etag"]
+    assert head_response.content == b""
+    assert head_response.headers["etag"] == answer.headers["etag"]
 
 
-async def test_a_product_that_is_not_public_has_no_picture_even_for_those_who_see_it() -> None:
-    async with visited(Catalog()) as client:
+async def test_a_product_that_is_not_public_has_no_picture_even_for_its_members() -> None:
+    async with catalog_client(Catalog()) as client:
         cookies = {"countersign": SESSION}
         direct = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()), "Sec-Fetch-Site": "none"}
         answer = await client.get("/products/secret/og.png", headers=direct)
@@ -100,9 +100,9 @@ async def test_a_product_that_is_not_public_has_no_picture_even_for_those_who_se
 
 async def test_a_changed_product_has_another_tag_and_another_address() -> None:
     catalog = Catalog()
-    async with visited(catalog) as client:
+    async with catalog_client(catalog) as client:
         old = await client.get("/products/star-harbour/og.png")
-        same = await client.get("/products/star-harbour/og.png", headers={"If-None-Match": old.headers["etag"]})
+        same_answer = await client.get("/products/star-harbour/og.png", headers={"If-None-Match": old.headers["etag"]})
         old_path = store_social_images.path_of("/products/star-harbour", store_social_images.of_product(product(), "x"))
         catalog.public = product(title="Star Harbour II")
         new = await client.get("/products/star-harbour/og.png", headers={"If-None-Match": old.headers["etag"]})
@@ -111,7 +111,7 @@ async def test_a_changed_product_has_another_tag_and_another_address() -> None:
         versioned = await client.get(new_path)
         outdated = await client.get(old_path)
 
-    assert (same.status_code, same.content) == (304, b"")
+    assert (same_answer.status_code, same_answer.content) == (304, b"")
     assert new.status_code == 200
     assert new.headers["etag"] != old.headers["etag"]
     assert old_path != new_path
@@ -125,7 +125,7 @@ async def test_the_icon_of_the_product_is_in_its_picture() -> None:
     Image.new("RGB", (64, 64), "#ff00ff").save(file, "PNG")
     catalog.icon = file.getvalue()
     catalog.public = product(media=[{"kind": "icon", "url": "/api/v1/media/icon"}])
-    async with visited(catalog) as client:
+    async with catalog_client(catalog) as client:
         answer = await client.get("/products/star-harbour/og.png")
 
     colours = picture_of(answer.content).getcolors(1 << 20)
@@ -138,19 +138,19 @@ async def test_an_icon_that_cannot_be_drawn_is_left_out() -> None:
     catalog = Catalog()
     catalog.icon, catalog.icon_type = b"<svg/>", b"image/svg+xml"
     catalog.public = product(media=[{"kind": "icon", "url": "/api/v1/media/icon"}])
-    async with visited(catalog) as client:
-        drawn = await client.get("/products/star-harbour/og.png")
+    async with catalog_client(catalog) as client:
+        icon_picture = await client.get("/products/star-harbour/og.png")
         catalog.public = product()
-        plain = await client.get("/products/star-harbour/og.png")
+        plain_picture = await client.get("/products/star-harbour/og.png")
 
-    assert drawn.content == plain.content
+    assert icon_picture.content == plain_picture.content
 
 
 async def test_the_cache_is_bounded_and_draws_a_picture_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[str] = []
+    drawn_titles: list[str] = []
 
     def draw(image: SocialImage, icon: bytes | None, fonts: object) -> bytes:
-        drawn.append(image.title)
+        drawn_titles.append(image.title)
         return b"x" * 1_000
 
     monkeypatch.setattr(social_images, "draw", draw)
@@ -164,18 +164,18 @@ async def test_the_cache_is_bounded_and_draws_a_picture_once(monkeypatch: pytest
     await images.png(numbered[4], None)
     await images.png(numbered[0], None)
 
-    assert drawn == ["0", "1", "2", "3", "4", "0"]
+    assert drawn_titles == ["0", "1", "2", "3", "4", "0"]
 
 
 @pytest.mark.parametrize("fonts", ["built", "none"])
 @pytest.mark.parametrize("color", ["#ffffff", "#000000", "#c77700"])
 def test_letters_are_readable_on_each_colour(fonts: str, color: str) -> None:
     files = Assets.of_package().fonts() if fonts == "built" else []
-    drawn = picture_of(social_images.draw(IMAGE._replace(color=color), None, files))
+    drawn_picture = picture_of(social_images.draw(IMAGE._replace(color=color), None, files))
     empty = IMAGE._replace(color=color, title=" ", name=" ", text="", by="")
     blank = picture_of(social_images.draw(empty, None, files))
 
-    title = drawn.crop((60, 330, 700, 430))
+    title = drawn_picture.crop((60, 330, 700, 430))
     assert title.tobytes() != blank.crop((60, 330, 700, 430)).tobytes()
     assert max(sum(blank.getpixel((x, y))) / 3 for x in range(60, 1200, 20) for y in range(200, 630, 20)) <= 110
     assert any(min(title.getpixel((x, y))) > 240 for x in range(0, 640, 2) for y in range(0, 100, 2))
@@ -184,29 +184,31 @@ def test_letters_are_readable_on_each_colour(fonts: str, color: str) -> None:
 def test_letters_that_the_fonts_have_not_are_not_drawn_as_boxes() -> None:
     files = Assets.of_package().fonts()
 
-    named = social_images.draw(IMAGE._replace(title="星の港"), None, files)
+    plain_title_picture = social_images.draw(IMAGE._replace(title="星の港"), None, files)
     with_symbol = social_images.draw(IMAGE._replace(title="Star Harbour 🚀"), None, files)
 
-    assert named == with_symbol == social_images.draw(IMAGE, None, files)
+    assert plain_title_picture == with_symbol == social_images.draw(IMAGE, None, files)
 
 
 def test_long_texts_are_cut_and_do_not_reach_the_edge() -> None:
     files = Assets.of_package().fonts()
     long_image = IMAGE._replace(title="Wide " * 60, text="word " * 60, by="M" * 200)
-    drawn = picture_of(social_images.draw(long_image, None, files))
+    drawn_picture = picture_of(social_images.draw(long_image, None, files))
     blank = picture_of(social_images.draw(long_image._replace(title=" ", name=" ", text="", by=""), None, files))
 
     margins = [(0, 0, 60, 630), (1150, 0, 1200, 630), (0, 600, 1200, 630)]
-    assert all(drawn.crop(each).tobytes() == blank.crop(each).tobytes() for each in margins)
-    assert drawn.tobytes() != blank.tobytes()
+    assert all(drawn_picture.crop(each).tobytes() == blank.crop(each).tobytes() for each in margins)
+    assert drawn_picture.tobytes() != blank.tobytes()
 
 
 def test_a_cover_of_its_own_is_the_picture_in_a_format_that_link_previews_show() -> None:
     copies = [(320, "image/webp"), (1280, "image/avif"), (640, "image/webp")]
     srcset = [{"url": f"/api/v1/media/{width}", "width": width, "type": kind} for width, kind in copies]
-    shown = product(cover={"url": "/c", "color": "#3b5a86", "placeholder": False, "alt": "A port", "srcset": srcset})
+    shown_product = product(
+        cover={"url": "/c", "color": "#3b5a86", "placeholder": False, "alt": "A port", "srcset": srcset}
+    )
 
-    picture = store_site._own_picture(shown, "https://store.example")
+    picture = store_site._own_picture(shown_product, "https://store.example")
 
     assert picture is not None
     assert picture == ("https://store.example/api/v1/media/640", "A port", None)

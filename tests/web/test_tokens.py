@@ -26,14 +26,16 @@ PAIRS = [
 
 
 def colours(scheme: int) -> dict[str, str]:
-    found = re.findall(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", TOKENS.read_text())
-    return {name: values[scheme] for name, *values in found}
+    colour_pairs = re.findall(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", TOKENS.read_text())
+    return {name: values[scheme] for name, *values in colour_pairs}
 
 
 def luminance(colour: str) -> float:
     """Relative luminance (WCAG 2.2)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    red, green, blue = [
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in parts
+    ]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -42,7 +44,7 @@ def luminance(colour: str) -> float:
 def test_a_colour_can_be_distinguished_from_what_is_behind_it(
     scheme: int, above: str, below: str, least: float
 ) -> None:
-    known = colours(scheme)
-    first, second = sorted((luminance(known[above]), luminance(known[below])), reverse=True)
+    colours_by_name = colours(scheme)
+    lighter, darker = sorted((luminance(colours_by_name[above]), luminance(colours_by_name[below])), reverse=True)
 
-    assert (first + 0.05) / (second + 0.05) >= least
+    assert (lighter + 0.05) / (darker + 0.05) >= least

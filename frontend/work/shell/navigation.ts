@@ -74,7 +74,12 @@ export function automationGroup(meta: Meta): NavigationGroup {
 export function lastEntries(meta: Meta): NavigationEntry[] {
   const setting = modelOf(meta, "setting");
   return [
-    ...(managesPeople(meta) ? [{ address: "/users", label: t("users"), icon: "users" } as const] : []),
+    ...(managesPeople(meta)
+      ? ([
+          { address: "/users", label: t("users"), icon: "users" },
+          { address: "/data", label: t("data"), icon: "eye" },
+        ] as const)
+      : []),
     ...(setting && canList(setting) ? [{ address: "/models/setting", label: t("settings"), icon: "settings" } as const] : []),
   ];
 }

@@ -114,8 +114,8 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings, without importing any command."""
         width = max(map(len, COMMANDS))
-        for part, entries in groupby(COMMANDS.items(), key=lambda item: item[1].part):
-            with formatter.section(part):
+        for heading, entries in groupby(COMMANDS.items(), key=lambda item: item[1].part):
+            with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in entries])
 
 

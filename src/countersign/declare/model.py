@@ -18,8 +18,10 @@ from countersign.declare.workflow import Workflow
 
 GENERATED = ("get", "list", "search", "create", "update", "delete")
 READ_COMMANDS = ("get", "list", "search", "export", "count_by")
-"""The commands of a model with a table of an existing database."""
+"""The commands that a grant names to read a model with a table of an existing database."""
 EXTRA = ("export", "import", "history", "count_by", "related", "series")
+TABLE_COMMANDS = (*READ_COMMANDS, "related", "series")
+"""The commands of a model with a table of an existing database."""
 
 
 class ModelOptions(TypedDict, total=False):
@@ -185,7 +187,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
 
 
 def _default_commands(options: ModelOptions) -> tuple[str, ...]:
-    return READ_COMMANDS if "table" in options else GENERATED + EXTRA
+    return TABLE_COMMANDS if "table" in options else GENERATED + EXTRA
 
 
 def _german(options: ModelOptions, label: str, plural: str) -> dict[str, str]:

@@ -128,6 +128,7 @@ def _field_meta(view: ModelView, name: str, registry: Registry, approvals: Appro
         "may_hide": name in view.partly_visible,
         "masked": view.fields[name] == "masked",
         "is_personal": bool(field.personal),
+        "token_label": field.personal,
         "needs_approval": name in approvals.fields(view),
         **({} if field.sortable else {"sortable": False}),
         **presentation.of_field(view, field),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -57,6 +57,7 @@ from countersign.records.http import route
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
+from countersign.records.suspension_letters import SuspensionLetters
 from countersign.settings import BadSetting, Settings
 
 SCHEMA = install.SCHEMA
@@ -299,9 +300,19 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
         periodic(engine.calls.write, every_s=CALLS_EVERY_S),
         periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
+        _suspension_letters(service),
         sender.send_deliveries(changes.outbox_of(service.records)),
     ):
         yield
+
+
+def _suspension_letters(service: RecordsService) -> AbstractAsyncContextManager[object]:
+    """Send e-mails about suspended models during the block, if there is a connected database."""
+    if service.suspensions is None:
+        return nullcontext()
+    records = service.records
+    letters = SuspensionLetters(records.database, records.mail, records.root_url, service.suspensions)
+    return periodic(letters.send_due, every_s=LETTERS_EVERY_S)
 
 
 async def tend(service: RecordsService) -> None:

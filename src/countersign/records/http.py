@@ -113,8 +113,8 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
 
     async def pieces() -> AsyncGenerator[bytes]:
         async with aclosing(list_search.stream(run, model, parsed_query)) as rows:
-            first = await anext(rows, list[Record]())
-            yield b'{"denied":%b,"value":[%b' % (encode(denied_names), encode(first)[1:-1])
+            first_rows = await anext(rows, list[Record]())
+            yield b'{"denied":%b,"value":[%b' % (encode(denied_names), encode(first_rows)[1:-1])
             async for records in rows:
                 yield b"," + encode(records)[1:-1]
         yield b"]}"
@@ -129,11 +129,11 @@ async def begun(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     Raises:
         as the first piece.
     """
-    first = await anext(pieces, b"")
+    first_piece = await anext(pieces, b"")
 
     async def all_pieces() -> AsyncGenerator[bytes]:
         async with aclosing(pieces):
-            yield first
+            yield first_piece
             async for piece in pieces:
                 yield piece
 

@@ -33,17 +33,18 @@ def require_apart(settings: Settings, registry: Registry) -> None:
             "is set too: leave COUNTERSIGN_DATABASE_URL empty, so that Countersign creates its own tables in the data "
             "folder and never in the existing database"
         )
-    own = Path(settings.data) / OWN_FILE
-    if settings.existing_url.startswith(_SQLITE) and _is_same(Path(settings.existing_url.removeprefix(_SQLITE)), own):
+    own_file = Path(settings.data) / OWN_FILE
+    existing_file = settings.existing_url.removeprefix(_SQLITE)
+    if settings.existing_url.startswith(_SQLITE) and _is_same(Path(existing_file), own_file):
         raise BadSetting(
             "COUNTERSIGN_EXISTING_URL is the file of Countersign's own tables in the data directory: set it to the "
             "existing database"
         )
 
 
-def _is_same(first: Path, second: Path) -> bool:
+def _is_same(path: Path, other_path: Path) -> bool:
     try:
-        return first.resolve() == second.resolve() or first.samefile(second)
+        return path.resolve() == other_path.resolve() or path.samefile(other_path)
     except OSError:
         return False
 

@@ -300,16 +300,16 @@ def _withhold(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
 
 async def _spoken(run: Run, structure: object) -> object:
     """Return the structure with LITERAL tokens instead of ordinary texts that look like tokens."""
-    literals = await mask_output.literals(run, list(_texts(structure)))
+    tokens = await mask_output.literals(run, list(_texts(structure)))
 
-    def shown(part: object) -> object:
-        if isinstance(part, dict):
-            return {name: shown(each) for name, each in cast("dict[str, object]", part).items()}
-        if isinstance(part, list):
-            return [shown(member) for member in cast("list[object]", part)]
-        return placeholder_tokens.replace_tokens(run.engine.grammar, part, literals) if isinstance(part, str) else part
+    def spoken(value: object) -> object:
+        if isinstance(value, dict):
+            return {name: spoken(each) for name, each in cast("dict[str, object]", value).items()}
+        if isinstance(value, list):
+            return [spoken(member) for member in cast("list[object]", value)]
+        return placeholder_tokens.replace_tokens(run.engine.grammar, value, tokens) if isinstance(value, str) else value
 
-    return shown(structure)
+    return spoken(structure)
 
 
 def _texts(structure: object) -> Iterator[str]:

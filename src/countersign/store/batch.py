@@ -165,6 +165,10 @@ class NestedTransaction:
         """The dialect of the outer database."""
         return self._dialect
 
+    def change_mark(self) -> bytes | None:
+        """None: the transaction's own changes are not committed yet."""
+        return None
+
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """All rows, including the changes that the transaction has made so far."""
         return await self._usable_transaction().fetch(statement, *values)

@@ -168,7 +168,7 @@ class ToolOperation:
 
     def _address(self, arguments_set: Mapping[str, Any]) -> str:
         prefix = "" if self.route.at_root else PREFIX
-        path = _PARAMETER.sub(lambda found: _segment(found[1], arguments_set), self.route.path)
+        path = _PARAMETER.sub(lambda matched: _segment(matched[1], arguments_set), self.route.path)
         query = urlencode({name: _parameter(name, arguments_set[name]) for name in self.query & arguments_set.keys()})
         return f"{prefix}{path}?{query}" if query else prefix + path
 

@@ -227,9 +227,10 @@ def _fitting_title(pen: _Pen, title: str) -> tuple[_Face, list[str]]:
     return face, pen.wrapped(title, face, 3)
 
 
-def _mixed(colour: Colour, other: Colour, share: float) -> Colour:
-    """Return the mixture of two colours; `share` is that of the first."""
-    red, green, blue = (round(one * share + two * (1 - share)) for one, two in zip(colour, other, strict=True))
+def _mixed(colour: Colour, background: Colour, share: float) -> Colour:
+    """Return the mixture of two colours; `share` is the weight of `colour`, from 0 to 1."""
+    pairs = zip(colour, background, strict=True)
+    red, green, blue = (round(front * share + back * (1 - share)) for front, back in pairs)
     return red, green, blue
 
 

@@ -22,16 +22,16 @@ def new(store: Running, *, access: str = "entitled") -> str:
     return slug
 
 
-def drafted(store: Running, slug: str, content: bytes, version: str = "1.0.0", *, channel: str = "stable") -> str:
+def create_draft(store: Running, slug: str, content: bytes, version: str = "1.0.0", *, channel: str = "stable") -> str:
     """Create a draft release of the product with one file for Linux, and return the artifact's id."""
     call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": channel})
-    about = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
-    announced = call(store, "POST", f"/products/{slug}/releases/{version}/artifacts", about)
-    assert httpx.put(announced["upload_url"], content=content, timeout=60).status_code == 201
-    return announced["artifact_id"]
+    announcement = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
+    announced_file = call(store, "POST", f"/products/{slug}/releases/{version}/artifacts", announcement)
+    assert httpx.put(announced_file["upload_url"], content=content, timeout=60).status_code == 201
+    return announced_file["artifact_id"]
 
 
-def published(store: Running, slug: str, version: str) -> None:
+def publish_release(store: Running, slug: str, version: str) -> None:
     """Publish another release of the product."""
     call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable", "notes_only": True})
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
@@ -40,7 +40,7 @@ def published(store: Running, slug: str, version: str) -> None:
 def free_product(store: Running) -> str:
     """Create a product with the release 1.0.0, and return its slug."""
     slug = new(store, access="free")
-    published(store, slug, "1.0.0")
+    publish_release(store, slug, "1.0.0")
     return slug
 
 
@@ -48,7 +48,9 @@ def published_with_a_file(
     store: Running, slug: str, version: str, content: bytes | None = None, *, channel: str = "stable"
 ) -> None:
     """Publish another release of the product, with a file for Linux."""
-    processed(store, drafted(store, slug, archived() if content is None else content, version, channel=channel))
+    process_build(
+        store, create_draft(store, slug, zip_build() if content is None else content, version, channel=channel)
+    )
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 
@@ -61,20 +63,20 @@ def owned_with_a_file(store: Running, email: str = PLAYER) -> str:
     return slug
 
 
-def archived(more: Mapping[str, bytes] | None = None) -> bytes:
+def zip_build(more_files: Mapping[str, bytes] | None = None) -> bytes:
     """A small build, with more files by name."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
+    zip_bytes = io.BytesIO()
+    with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
-        for name, content in (more or {}).items():
+        for name, content in (more_files or {}).items():
             file.writestr(name, content)
-    return packed.getvalue()
+    return zip_bytes.getvalue()
 
 
-def processed(store: Running, artifact: str) -> None:
+def process_build(store: Running, artifact: str) -> None:
     """Process the build of the artifact."""
-    wanted = {"type": "build.process", "payload": {"artifact_id": artifact}}
-    job = call(store, "POST", "/jobs", wanted, prefer="wait=30")
+    job_request = {"type": "build.process", "payload": {"artifact_id": artifact}}
+    job = call(store, "POST", "/jobs", job_request, prefer="wait=30")
     assert job["status"] == "completed", job
 
 
@@ -85,15 +87,15 @@ def built(store: Running) -> str:
     return slug
 
 
-def updated(store: Running) -> str:
+def create_updated_product(store: Running) -> str:
     """Create a free product with the releases 1.0.0 and 1.1.0 and a delta between them, and return its slug. The second
     release lists two components."""
     slug = new(store, access="free")
     data = random.Random(slug).randbytes(300_000)
     bill = {"bomFormat": "CycloneDX", "version": 1, "components": [{"name": "SDL"}, {"name": "zlib"}]}
-    changed = data[:150_000] + b"changed" + data[150_000:]
-    published_with_a_file(store, slug, "1.0.0", archived({"game/data.bin": data}))
-    newer = archived({"game/data.bin": changed, "game/bom.json": json.dumps(bill).encode()})
+    changed_data = data[:150_000] + b"changed" + data[150_000:]
+    published_with_a_file(store, slug, "1.0.0", zip_build({"game/data.bin": data}))
+    newer = zip_build({"game/data.bin": changed_data, "game/bom.json": json.dumps(bill).encode()})
     published_with_a_file(store, slug, "1.1.0", newer)
     until = time.monotonic() + 600
     while call(store, "GET", f"/products/{slug}/releases/1.1.0/delta?from=1.0.0&platform=linux")["status"] != "ready":

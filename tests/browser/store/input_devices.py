@@ -47,9 +47,9 @@ class Keyboard:
 
     async def choose_file(self, selector: str, file: FilePayload | Path) -> None:
         """Choose a file with the file button."""
-        async with self.page.expect_file_chooser() as opened:
+        async with self.page.expect_file_chooser() as chooser:
             await self.press(selector)
-        await (await opened.value).set_files(file)
+        await (await chooser.value).set_files(file)
 
 
 class Mouse(Keyboard):

@@ -26,8 +26,8 @@ async def sign_in(page: Page, email: str, to: str) -> None:
         await page.context.add_cookies(_SESSIONS[store, email])
     # A test may have ended the session, for example by a new password. The store accepts the cookie only from its own
     # pages.
-    own = {"Sec-Fetch-Site": "same-origin"}
-    answer = await page.context.request.get("/api/v1/auth/me", headers=own)
+    same_origin = {"Sec-Fetch-Site": "same-origin"}
+    answer = await page.context.request.get("/api/v1/auth/me", headers=same_origin)
     # It may also be the session of another person, who was signed in here before.
     if answer.ok and (await answer.json())["email"] == email:
         await page.goto(to)

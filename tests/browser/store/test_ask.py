@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.store.people import call
 from tests.browser.waiting import eventually, press
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
 
 ANSWERED = "Which games run on Linux?"
@@ -22,8 +22,8 @@ REFUSED = "How much does Aurora Freight cost?"
 def total(store: Running, kind: str) -> int:
     """How many products of the kind run on Linux according to the catalog, because other tests add some to the shared
     store."""
-    asked = {"kind": kind, "platform": "linux", "limit": 100}
-    response = httpx.get(f"{store.url}/api/v1/products", params=asked, timeout=60)
+    filters = {"kind": kind, "platform": "linux", "limit": 100}
+    response = httpx.get(f"{store.url}/api/v1/products", params=filters, timeout=60)
     return len(response.json()["items"])
 
 
@@ -33,9 +33,9 @@ EVERYTHING = (
 )
 
 
-def address(question: str, **more: str) -> str:
+def address(question: str, **parameters: str) -> str:
     """The page with a question."""
-    return f"/questions?{urlencode({'q': question, **more})}"
+    return f"/questions?{urlencode({'q': question, **parameters})}"
 
 
 async def asks(page: Page, **expected: str) -> None:
@@ -60,7 +60,7 @@ async def focuses(page: Page, words: str) -> None:
 async def test_an_answer_has_its_reading_as_chips_and_its_products_as_cards(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/questions")
         await page.wait_for_selector("#query")
         await press(page, "/")
@@ -78,10 +78,10 @@ async def test_an_answer_has_its_reading_as_chips_and_its_products_as_cards(
         await picture(page, "ask-answered-1440-light")
 
 
-async def test_the_switch_takes_what_is_typed_from_the_question_to_the_words_and_back(
+async def test_the_switch_keeps_the_typed_text_between_question_and_search(
     browser: Browser, demo_store: Running
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/questions")
         await page.fill("#query", "aurora & co")
         await page.click("[aria-label='Search mode'] >> text=Words")
@@ -95,18 +95,18 @@ async def test_the_switch_takes_what_is_typed_from_the_question_to_the_words_and
 
 
 async def test_the_cards_of_an_answer_name_the_publisher_and_the_access(browser: Browser, demo_store: Running) -> None:
-    about = await asyncio.to_thread(call, demo_store, "GET", "/products/aurora-freight")
-    async with watched(browser, demo_store.url) as page:
+    product = await asyncio.to_thread(call, demo_store, "GET", "/products/aurora-freight")
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address("What is Aurora Freight?"))
 
         card = page.locator(".card", has_text="Aurora Freight")
-        await expect(card.locator(".by")).to_have_text(about["publisher"]["name"])
-        words = {"free": "Free", "entitled": "With a code"}[about["access"]]
+        await expect(card.locator(".by")).to_have_text(product["publisher"]["name"])
+        words = {"free": "Free", "entitled": "With a code"}[product["access"]]
         await expect(card.locator(".access")).to_have_text(words)
 
 
 async def test_a_chip_is_removed_by_keyboard_and_the_page_asks_anew(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address(ANSWERED))
         await page.focus("[aria-label='Remove filter: Category: Game']")
         await page.keyboard.press("Delete")
@@ -123,7 +123,7 @@ async def test_a_chip_is_removed_by_keyboard_and_the_page_asks_anew(browser: Bro
 
 
 async def test_the_last_chip_that_is_removed_leaves_an_empty_page(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address("platform=linux"))
         await page.click("[aria-label='Remove filter: Platform: Linux']")
 
@@ -136,7 +136,7 @@ async def test_the_last_chip_that_is_removed_leaves_an_empty_page(browser: Brows
 async def test_a_chip_gets_another_value_and_excludes_it_by_keyboard(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, width=320) as page:
+    async with open_watched_page(browser, demo_store.url, width=320) as page:
         await page.goto(address(ANSWERED))
         await page.focus(".token button:has-text('Platform: Linux')")
         await page.keyboard.press("Enter")
@@ -163,7 +163,7 @@ async def test_a_chip_gets_another_value_and_excludes_it_by_keyboard(
 
 
 async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address(ANSWERED))
         await page.focus("button:has-text('Add filter')")
         await page.keyboard.press("Enter")
@@ -189,7 +189,7 @@ async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Ru
 async def test_every_condition_has_a_chip_and_stays_when_another_is_removed(
     browser: Browser, demo_store: Running
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address(EVERYTHING))
         await expect(page.locator(".token")).to_have_text(
             [
@@ -217,7 +217,7 @@ async def test_every_condition_has_a_chip_and_stays_when_another_is_removed(
 
 
 async def test_a_breakdown_keeps_what_it_counts_by(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address("kind=tool; answer=breakdown; by=platform"))
         await expect(page.locator(".answer")).to_contain_text("Linux: ")
         await page.click("[aria-label='Remove filter: Group by: Platform']")
@@ -227,7 +227,7 @@ async def test_a_breakdown_keeps_what_it_counts_by(browser: Browser, demo_store:
 
 
 async def test_a_partial_answer_looks_partial(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address(PARTIAL))
         answer = page.locator(".answer.partial")
         await expect(answer.locator(".chip")).to_have_text("Partial answer")
@@ -241,14 +241,14 @@ async def test_a_partial_answer_looks_partial(browser: Browser, demo_store: Runn
         await picture(page, "ask-partial-1440-light")
 
 
-async def test_unused_words_with_marks_are_struck_out_where_they_stand(browser: Browser, demo_store: Running) -> None:
+async def test_unused_words_with_marks_are_struck_out_in_place(browser: Browser, demo_store: Running) -> None:
     question = "Which c++ games (shiny, it's) run on Linux?"
 
     async def with_marks(route: Route) -> None:
         answer = await route.fetch()
         await route.fulfill(response=answer, json={**await answer.json(), "unused": ["c++", "(shiny", "it's"]})
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.route("**/api/v1/ask", with_marks)
         await page.goto(address(question))
 
@@ -257,7 +257,7 @@ async def test_unused_words_with_marks_are_struck_out_where_they_stand(browser: 
 
 
 async def test_a_suggestion_asks(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address(PARTIAL, prev="Which tools are free?"))
         await page.focus("button:text('How many games on Linux are there?')")
         await page.keyboard.press("Enter")
@@ -269,7 +269,7 @@ async def test_a_suggestion_asks(browser: Browser, demo_store: Running) -> None:
 
 
 async def test_a_refusal_says_why_and_what_to_ask(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
+    async with open_watched_page(browser, demo_store.url, width=360, scheme="dark") as page:
         await page.goto(address(REFUSED))
         await expect(page.locator(".answer.refused .chip")).to_have_text("No answer found")
         await expect(page.locator(".answer .text")).to_have_text("I cannot tell: the catalog has nothing about prices.")
@@ -285,7 +285,7 @@ async def test_a_refusal_says_why_and_what_to_ask(browser: Browser, demo_store: 
 async def test_the_page_speaks_german_and_marks_what_is_english(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, locale="de-DE") as page:
+    async with open_watched_page(browser, demo_store.url, locale="de-DE") as page:
         await page.goto(address(PARTIAL))
         await expect(page.locator(".token")).to_have_text(["Kategorie: Spiel ×", "Plattform: Linux ×"])
         await expect(page.locator(".answer .chip")).to_have_text("Teilweise beantwortet")
@@ -296,16 +296,16 @@ async def test_the_page_speaks_german_and_marks_what_is_english(
         await assert_accessible(page, axe)
 
 
-async def test_a_new_question_is_sent_with_the_answered_ones_before_it(
+async def test_a_new_question_is_sent_with_the_answered_questions_before_it(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         for question in (ANSWERED, REFUSED, "only free ones"):
             await page.goto("/questions") if question == ANSWERED else None
             await page.fill("#query", question)
-            async with page.expect_request("**/api/v1/ask") as sent:
+            async with page.expect_request("**/api/v1/ask") as sent_question:
                 await page.keyboard.press("Enter")
-            request = await sent.value
+            request = await sent_question.value
             await page.wait_for_selector("[aria-label=Answer][aria-busy=false] .answer")
             expected = {"query": question} if question == ANSWERED else {"query": question, "prev": [ANSWERED]}
             assert request.post_data_json == expected
@@ -326,7 +326,7 @@ async def test_an_answer_that_takes_long_is_stopped(browser: Browser, demo_store
     async def never(route: Route) -> None:
         """Leave the question without an answer."""
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.route("**/api/v1/ask", never)
         await page.goto(address(ANSWERED))
         await page.click("text=Stop")
@@ -342,7 +342,7 @@ async def test_an_answer_that_takes_long_is_stopped(browser: Browser, demo_store
 async def test_a_question_without_an_answer_is_asked_again_when_the_server_is_back(
     browser: Browser, demo_store: Running
 ) -> None:
-    async with watched(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED",)) as page:
         await page.goto(address(ANSWERED))
         await expect(page.locator(".token")).to_have_count(2)
         await page.context.set_offline(True)
@@ -357,8 +357,10 @@ async def test_a_question_without_an_answer_is_asked_again_when_the_server_is_ba
 
 
 @pytest.mark.full
-async def test_what_is_loaded_moves_nothing_for_those_who_want_no_motion(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, reduced_motion="reduce") as page:
+async def test_loaded_content_moves_nothing_for_people_who_prefer_reduced_motion(
+    browser: Browser, demo_store: Running
+) -> None:
+    async with open_watched_page(browser, demo_store.url, reduced_motion="reduce") as page:
         await page.goto(address(ANSWERED))
         await page.wait_for_selector(".card")
 

@@ -7,19 +7,19 @@ import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.rules import evaluated, settle
+from tests.browser.rules import evaluate, settle
 from tests.browser.store.people import PLAYER, type_sign_in
 from tests.browser.waiting import eventually, press, until_equal
-from tests.browser.watched import assert_accessible, watched
+from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
 
 CHOICES = (("platform", "Linux", "linux"), ("access", "Free", "free"), ("published_since", "In the last year", "20"))
 
 
-async def test_what_is_typed_is_found_and_stands_in_the_address(
+async def test_typed_text_is_searched_for_and_kept_in_the_address(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/browse")
         # The server sends the cards, but not the field for the search.
         await page.wait_for_selector("#q")
@@ -35,8 +35,8 @@ async def test_what_is_typed_is_found_and_stands_in_the_address(
 
 
 @pytest.mark.full
-async def test_a_tag_narrows_and_is_taken_away_again(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+async def test_a_tag_narrows_the_list_and_is_removed_again(browser: Browser, demo_store: Running) -> None:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.click(".tags >> text=database")
         await page.wait_for_selector(".token:has-text('database')")
@@ -54,15 +54,15 @@ async def test_a_tag_narrows_and_is_taken_away_again(browser: Browser, demo_stor
 async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/browse")
         await page.wait_for_selector(".facet .count")
         all_shown = await page.inner_text(".toolbar [role=status]")
-        for name, label, found in CHOICES:
-            async with page.expect_response("**/api/v1/products?*") as answered:
+        for name, label, choice in CHOICES:
+            async with page.expect_response("**/api/v1/products?*") as answer:
                 await page.press(f".facet:has-text('{label}')", "Enter")
-            await page.wait_for_url(re.compile(f"{name}={found}"))
-            await (await answered.value).finished()
+            await page.wait_for_url(re.compile(f"{name}={choice}"))
+            await (await answer.value).finished()
             await settle(page)
         await expect(page.locator(".toolbar [role=status]")).not_to_have_text(all_shown)
         narrowed = await page.locator(".card h2").all_inner_texts()
@@ -82,7 +82,7 @@ async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
 
 @pytest.mark.full
 async def test_facets_narrow_without_a_script(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+    async with open_watched_page(browser, demo_store.url, java_script_enabled=False) as page:
         await page.goto("/browse")
         some = await page.locator(".card").all_inner_texts()
         await page.goto("/browse?channel=nightly&access=free")
@@ -93,7 +93,7 @@ async def test_facets_narrow_without_a_script(browser: Browser, demo_store: Runn
 
 @pytest.mark.full
 async def test_the_head_without_a_script_knows_who_is_signed_in(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+    async with open_watched_page(browser, demo_store.url, java_script_enabled=False) as page:
         await page.goto("/")
         await page.wait_for_selector("header >> text=Sign in")
         await type_sign_in(page, PLAYER, "/products/awl")
@@ -129,10 +129,10 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
     ]
 
     # With reduced motion, the large product stays the first one.
-    async with watched(browser, demo_store.url, reduced_motion="reduce") as page:
+    async with open_watched_page(browser, demo_store.url, reduced_motion="reduce") as page:
 
         async def repeat_none() -> None:
-            shelves = await evaluated(page, SHELVES)
+            shelves = await evaluate(page, SHELVES)
             at_once = [path for shelf in shelves[:3] for path in shelf]
             assert len(at_once) == 15
             assert len(set(at_once)) == 15
@@ -142,11 +142,11 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
         await page.locator(".list-panel .access").nth(3).wait_for()
         await eventually(repeat_none)
         await until_equal(page, RANKING, expected)
-        about = await page.locator(".feature h2 + p").first.inner_text()
+        feature_text = await page.locator(".feature h2 + p").first.inner_text()
 
     summary = home["hero"][0]["summary"]
-    assert summary.startswith(about)
-    assert len(about) < len(summary)
+    assert summary.startswith(feature_text)
+    assert len(feature_text) < len(summary)
 
 
 DAY = "2026-11-29T12:00:00Z"
@@ -165,7 +165,7 @@ async def test_the_front_page_has_a_different_reason_for_each_large_product(
         ["Marginalia", "Runs in the browser"],
         ["Ferrule", "Free to download"],
     ]
-    async with watched(browser, demo_store.url, timezone_id="UTC", reduced_motion="reduce") as page:
+    async with open_watched_page(browser, demo_store.url, timezone_id="UTC", reduced_motion="reduce") as page:
         await page.clock.set_fixed_time(DAY)
         await page.goto("/")
         await until_equal(page, QUEUE, queue)
@@ -181,7 +181,7 @@ async def test_the_shelf_of_new_products_says_how_new_all_of_them_are(browser: B
         for item in shelf["items"]
     }
     now = max(latest.values())
-    async with watched(browser, demo_store.url, timezone_id="UTC") as page:
+    async with open_watched_page(browser, demo_store.url, timezone_id="UTC") as page:
 
         async def shows(note: str, limit: timedelta) -> None:
             shelf = page.locator(".shelf").first
@@ -204,8 +204,8 @@ async def test_the_shelf_of_new_products_says_how_new_all_of_them_are(browser: B
 async def test_recently_updated_lists_the_newest_versions_of_all_products_with_their_age(
     browser: Browser, demo_store: Running
 ) -> None:
-    listed = {"sort": "-published_at", "limit": 100}
-    products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed, timeout=60)
+    list_query = {"sort": "-published_at", "limit": 100}
+    products = httpx.get(f"{demo_store.url}/api/v1/products", params=list_query, timeout=60)
     latest = [item["latest"] for item in products.json()["items"] if item["latest"]]
     newest = sorted((release["published_at"] for release in latest), reverse=True)[:4]
     today = date.fromisoformat(newest[0][:10])
@@ -213,7 +213,7 @@ async def test_recently_updated_lists_the_newest_versions_of_all_products_with_t
     words = {0: "today", 1: "yesterday"}
     days = [[at, words.get(age, f"{age} days ago")] for at, age in zip(newest, ages, strict=True)]
 
-    async with watched(browser, demo_store.url, timezone_id="UTC") as page:
+    async with open_watched_page(browser, demo_store.url, timezone_id="UTC") as page:
         await page.clock.set_fixed_time(f"{today}T23:00:00Z")
         await page.goto("/")
         await until_equal(page, DAYS, days)
@@ -230,16 +230,16 @@ ROWS = """(() => {
 async def test_a_publishers_page_has_a_banner_of_its_covers_and_full_rows(
     browser: Browser, demo_store: Running
 ) -> None:
-    listed = {"org": "northwind-games", "limit": 60}
-    products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed, timeout=60).json()["items"]
+    list_query = {"org": "northwind-games", "limit": 60}
+    products = httpx.get(f"{demo_store.url}/api/v1/products", params=list_query, timeout=60).json()["items"]
     covers = {httpx.URL(product["cover"]["url"]).path: product["cover"]["color"] for product in products}
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
 
         async def has_banner_and_rows() -> None:
-            colours = [covers[path] for path in await evaluated(page, COVERS)]
+            colours = [covers[path] for path in await evaluate(page, COVERS)]
             assert len(set(colours)) == len(colours) == 5
-            rows = await evaluated(page, ROWS)
+            rows = await evaluate(page, ROWS)
             assert sum(rows) == len(products)
             assert len(rows) == 1 or rows[-1] > 1 or len(products) % 4 == 1
 

@@ -8,14 +8,14 @@ from playwright.async_api import Browser, Route, expect
 
 from tests.browser.rules import settle
 from tests.browser.waiting import press, press_together
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
 
 
 async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/keys")
         await page.click("text=Use sample data")
         await page.click("text=Create sandbox key")
@@ -31,7 +31,7 @@ async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
 
 @pytest.mark.full
 async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/")
         # The server sends cards, but not the field for the search.
         await page.wait_for_selector("#q")
@@ -54,19 +54,19 @@ async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_
 async def test_too_many_requests_are_waited_out_and_tried_again(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    refused = 0
+    refused_count = 0
 
     async def limited(route: Route) -> None:
-        nonlocal refused
-        refused += 1
-        if refused > 1:
+        nonlocal refused_count
+        refused_count += 1
+        if refused_count > 1:
             await route.continue_()
             return
         problem = '{"title": "Too many requests", "detail": "the quota is used up", "status": 429}'
         headers = {"Retry-After": "2", "Content-Type": "application/problem+json"}
         await route.fulfill(status=429, headers=headers, body=problem)
 
-    async with watched(browser, demo_store.url, expected=("status of 429",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 429",)) as page:
         await page.goto("/questions")
         await page.route("**/api/v1/products?*", limited)
         await page.click("nav >> text=Browse")
@@ -77,8 +77,8 @@ async def test_too_many_requests_are_waited_out_and_tried_again(
 
 
 @pytest.mark.full
-async def test_a_lost_connection_is_told(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED", "ERR_FAILED")) as page:
+async def test_a_lost_connection_is_reported(browser: Browser, demo_store: Running) -> None:
+    async with open_watched_page(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED", "ERR_FAILED")) as page:
         await page.goto("/questions")
         await page.wait_for_selector("h1:text('Ask')")
         await page.context.set_offline(True)

@@ -7,12 +7,12 @@ import secrets
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.browser.rules import evaluated
-from tests.browser.store.goods import free_product, owned_with_a_file, published, published_with_a_file
+from tests.browser.rules import evaluate
+from tests.browser.store.goods import free_product, owned_with_a_file, publish_release, published_with_a_file
 from tests.browser.store.people import PLAYER, PUBLISHER, call, new_person, sign_in
 from tests.browser.visits import REFUSALS
 from tests.browser.waiting import eventually, press_together, until_equal
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
 
 LINES = """new Set([...document.querySelectorAll(".library-head .input, .library-head .button")]
@@ -25,12 +25,12 @@ PLACE_LINES = """new Set([...document.querySelectorAll(".place-line > *")]
 """On how many lines the library's sections are on a phone."""
 
 
-async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
+async def test_a_product_is_followed_by_keyboard_and_its_news_are_shown(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     slug = await asyncio.to_thread(free_product, demo_store)
     await asyncio.to_thread(call, demo_store, "POST", "/me/notifications/seen", {}, email=PLAYER)
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, f"/products/{slug}")
         button = page.locator(".get button:has(.hidden-text)", has_text="Follow")
         await expect(button).not_to_have_attribute("aria-disabled", "true")
@@ -38,7 +38,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         async with page.expect_response("**/api/v1/me/follows/product/*"):
             await page.keyboard.press("Enter")
         await expect(button).to_have_attribute("aria-pressed", "true")
-        await asyncio.to_thread(published, demo_store, slug, "1.1.0")
+        await asyncio.to_thread(publish_release, demo_store, slug, "1.1.0")
 
         # Another browser of the same person shows it as well.
         await page.evaluate("localStorage.clear()")
@@ -50,7 +50,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         await assert_accessible(page, axe)
         await picture(page, "following-1440-light")
         async with page.expect_response(f"**/{slug}/feed") as feed_response:
-            await evaluated(page, f"fetch(document.querySelector('a[href*=\"{slug}/feed\"]').href).then(() => 0)")
+            await evaluate(page, f"fetch(document.querySelector('a[href*=\"{slug}/feed\"]').href).then(() => 0)")
         assert f"{slug.title()} 1.1.0" in await (await feed_response.value).text()
 
         await page.click(".bell > button")
@@ -74,7 +74,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
 
 @pytest.mark.full
 async def test_whoever_follows_without_a_session_signs_in_first(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.click(".get a:has-text('Follow')")
 
@@ -88,7 +88,7 @@ async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     cosy, note = f"Cosy {secrets.token_hex(3)}", f"Left at <b>chapter {secrets.token_hex(3)}</b>"
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/library?order=title")
         await page.wait_for_selector(".card")
         await until_equal(page, LINES, 1)
@@ -100,8 +100,8 @@ async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
             return titles
 
         titles = await eventually(are_sorted)
-        first = page.locator(".card").first
-        await first.locator(".get-more").click()
+        first_card = page.locator(".card").first
+        await first_card.locator(".get-more").click()
         await page.fill("dialog label:text('New collection') ~ input", cosy)
         async with page.expect_response("**/api/v1/me/collections/*/items/*"):
             await page.keyboard.press("Enter")
@@ -144,11 +144,11 @@ async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
 @pytest.mark.full
 async def test_the_library_says_what_is_newer_than_what_was_downloaded(browser: Browser, demo_store: Running) -> None:
     slug = await asyncio.to_thread(owned_with_a_file, demo_store)
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, f"/products/{slug}")
         async with page.expect_response("**/api/v1/library/*"), page.expect_download():
             await page.click(".get a.strong")
-        await asyncio.to_thread(published, demo_store, slug, "1.1.0")
+        await asyncio.to_thread(publish_release, demo_store, slug, "1.1.0")
         await page.goto("/library?order=updated")
 
         await expect(page.locator(".updates > li", has_text=slug.title())).to_contain_text("1.1.0 · you have 1.0.0")
@@ -164,19 +164,21 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
     followed = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
     owned = (await asyncio.to_thread(call, demo_store, "GET", "/library?limit=1", email=PLAYER))[0]
     note, collection = f"Kept {secrets.token_hex(4)}", f"Shelf {secrets.token_hex(4)}"
-    kept = {
+    stored_shelf = {
         owned["id"]: {"note": note, "collections": [collection]},
         followed["id"]: {"followed": "2026-11-20T10:00:00Z"},
         "none": {"followed": "2026-11-20T10:00:00Z"},
     }
     await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{owned['id']}", {"note": None}, email=PLAYER)
-    async with watched(browser, demo_store.url, expected=REFUSALS) as page:
+    async with open_watched_page(browser, demo_store.url, expected=REFUSALS) as page:
         await sign_in(page, PLAYER, "/redeem")
-        await evaluated(page, f"localStorage.setItem('countersign-shelf {PLAYER}', {json.dumps(json.dumps(kept))})")
+        await evaluate(
+            page, f"localStorage.setItem('countersign-shelf {PLAYER}', {json.dumps(json.dumps(stored_shelf))})"
+        )
         await page.goto("/library")
         await page.locator(".side-nav", has_text=collection).wait_for()
-        left = f"Object.keys(JSON.parse(localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'))"
-        await until_equal(page, left, ["none"])
+        shelf_keys = f"Object.keys(JSON.parse(localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'))"
+        await until_equal(page, shelf_keys, ["none"])
 
     items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
     state = await asyncio.to_thread(call, demo_store, "GET", f"/me/owned?ids={followed['id']}", email=PLAYER)
@@ -190,20 +192,20 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
     slug = await asyncio.to_thread(owned_with_a_file, demo_store)
     product = (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["id"]
 
-    async def elsewhere(note: str) -> None:
+    async def save_elsewhere(note: str) -> None:
         await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{product}", {"note": note}, email=PLAYER)
 
     async def saved() -> str:
         items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
         return str(next(item["note"] for item in items if item["id"] == product))
 
-    async with watched(browser, demo_store.url) as page:
-        await elsewhere("Written before")
+    async with open_watched_page(browser, demo_store.url) as page:
+        await save_elsewhere("Written before")
         await sign_in(page, PLAYER, "/library")
         await page.click(f".card:has-text('{slug.title()}') .get-more")
         note = page.locator("dialog textarea")
         await expect(note).to_have_value("Written before")
-        await elsewhere("Written on the phone")
+        await save_elsewhere("Written on the phone")
         await note.fill("Written here")
         await note.press("Tab")
         choice = page.locator("dialog [role=alert]")
@@ -216,11 +218,11 @@ async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
         await expect(note).to_be_focused()
         assert await saved() == "Written here"
 
-        await elsewhere("Written on the phone again")
+        await save_elsewhere("Written on the phone again")
         await note.fill("Not needed")
         await note.press("Tab")
         await expect(choice).to_contain_text("Written on the phone again")
-        await elsewhere("Written on the phone last")
+        await save_elsewhere("Written on the phone last")
         await page.click("button:text-is('Keep the other note')")
         await expect(note).to_have_value("Written on the phone last")
         await expect(note).to_be_focused()
@@ -235,19 +237,19 @@ async def test_a_draft_that_outlives_a_reload_does_not_replace_a_note_that_was_c
     await asyncio.to_thread(owned_with_a_file, demo_store, email)
     product = (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["id"]
 
-    async def elsewhere(note: str) -> None:
+    async def save_elsewhere(note: str) -> None:
         await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{product}", {"note": note}, email=email)
 
     async def saved() -> str:
         return str((await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["note"])
 
-    async with watched(browser, demo_store.url) as page:
-        await elsewhere("Written before")
+    async with open_watched_page(browser, demo_store.url) as page:
+        await save_elsewhere("Written before")
         await sign_in(page, email, "/library")
         await page.click(".card .get-more")
         note = page.locator("dialog textarea")
         await note.fill("Written here")
-        await elsewhere("Written on the phone")
+        await save_elsewhere("Written on the phone")
         await page.reload()
         await page.click(".card .get-more")
         await expect(note).to_have_value("Written here")
@@ -264,24 +266,24 @@ async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
     await asyncio.to_thread(owned_with_a_file, demo_store, email)
-    asked, released = asyncio.Event(), asyncio.Event()
+    save_requested, released = asyncio.Event(), asyncio.Event()
 
-    async def late(route: Route) -> None:
-        asked.set()
+    async def save_late(route: Route) -> None:
+        save_requested.set()
         await asyncio.wait_for(released.wait(), 60)
         await route.continue_()
 
     async def is_saved() -> None:
         assert (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["note"] == "One two"
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, email, "/library")
         await page.click(".card .get-more")
-        await page.route("**/api/v1/library/*", late)
+        await page.route("**/api/v1/library/*", save_late)
         note = page.locator("dialog textarea")
         await note.fill("One")
         await note.press("Tab")
-        await asyncio.wait_for(asked.wait(), 60)
+        await asyncio.wait_for(save_requested.wait(), 60)
         await note.fill("One two")
         async with page.expect_response("**/api/v1/library/*"):
             released.set()
@@ -306,7 +308,7 @@ async def test_a_note_of_a_product_whose_title_has_no_letter_is_saved(browser: B
     email = await asyncio.to_thread(new_person, demo_store)
     await asyncio.to_thread(owned_with_a_file, demo_store, email)
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.add_init_script(WITH_A_STAR)
         await sign_in(page, email, "/library")
         await expect(page.locator(".card h3")).to_have_text("★")
@@ -331,7 +333,7 @@ def updatable(store: Running, email: str) -> list[str]:
 async def test_all_updates_are_downloaded_with_one_press(browser: Browser, demo_store: Running) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
     slugs = await asyncio.to_thread(updatable, demo_store, email)
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, email, "/library")
         await expect(page.locator(".updates > li")).to_have_count(2)
         downloads: list[str] = []
@@ -357,7 +359,7 @@ async def test_a_collection_is_made_renamed_and_deleted_beside_the_products(
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
     slug = await asyncio.to_thread(owned_with_a_file, demo_store, email)
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, email, "/library")
         await page.click("button:text('New collection')")
         await expect(page.locator("#collection-name")).to_be_focused()
@@ -390,7 +392,7 @@ async def test_a_collection_is_made_renamed_and_deleted_beside_the_products(
 async def test_at_phone_width_the_places_of_the_library_are_one_line_and_its_search_opens(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, width=390) as page:
+    async with open_watched_page(browser, demo_store.url, width=390) as page:
         await sign_in(page, PLAYER, "/library")
         await page.wait_for_selector(".card")
         await until_equal(page, PLACE_LINES, 1)

@@ -8,11 +8,11 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from tests.browser.rules import evaluated
-from tests.browser.store.goods import built, published_with_a_file, updated
+from tests.browser.rules import evaluate
+from tests.browser.store.goods import built, create_updated_product, published_with_a_file
 from tests.browser.store.people import PUBLISHER, call, sign_in
 from tests.browser.waiting import eventually
-from tests.browser.watched import assert_accessible, watched
+from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
 
 NOTES = """## New <img src=x onerror=alert(1)>
@@ -26,8 +26,8 @@ PIXEL = bytes.fromhex(
 )
 
 
-async def test_the_download_for_this_computer_stands_first(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url) as page:
+async def test_the_download_for_this_computer_is_the_first(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/brightwater-rally")
         await page.wait_for_selector(".get >> text=Download for Linux")
         await page.wait_for_selector(".files li:first-child >> text=Your system")
@@ -36,9 +36,9 @@ async def test_the_download_for_this_computer_stands_first(browser: Browser, dem
         await expect(page.locator(".get a.strong")).to_have_attribute("download", "")
         command = "countersign pull pixel-harbour/brightwater-rally ./brightwater-rally"
         await expect(page.locator(".terminal")).to_contain_text(command)
-        async with page.expect_download() as started:
+        async with page.expect_download() as started_download:
             await page.click(".get a.strong")
-        assert (await started.value).suggested_filename.endswith(".tar.gz")
+        assert (await started_download.value).suggested_filename.endswith(".tar.gz")
         await page.click(".segments button:text('Beta')")
         await expect(page).to_have_url(re.compile(r"\?channel=beta$"))
         await assert_accessible(page, axe)
@@ -48,7 +48,7 @@ async def test_who_has_an_older_version_gets_the_new_one_by_name_and_its_notes(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(built, demo_store)
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(f"/products/{slug}")
         async with page.expect_download():
             await page.click(".get a:has-text('Download for Linux')")
@@ -72,7 +72,7 @@ HEAD = """(() => {
 
 
 async def has_its_head_on_the_first_screen(page: Page, slug: str, width: int) -> None:
-    head = await evaluated(page, HEAD)
+    head = await evaluate(page, HEAD)
     assert head["lines"] <= 2, (slug, width)
     assert head["picture"] <= 900, (slug, width)
     assert width == 390 or head["panel"] <= 900, (slug, width)
@@ -81,15 +81,15 @@ async def has_its_head_on_the_first_screen(page: Page, slug: str, width: int) ->
 async def test_summary_picture_and_panel_are_on_the_first_screen(browser: Browser, demo_store: Running) -> None:
     for slug in ("aurora-freight", "harbour-of-small-lights", "marginalia"):
         for width in (1440, 390):
-            async with watched(browser, demo_store.url, width=width) as page:
+            async with open_watched_page(browser, demo_store.url, width=width) as page:
                 await page.goto(f"/products/{slug}")
                 await page.locator(".get .button.strong").wait_for()
                 await eventually(partial(has_its_head_on_the_first_screen, page, slug, width))
 
 
 @pytest.mark.full
-async def test_what_is_not_free_is_downloaded_by_whoever_owns_it(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+async def test_a_product_that_is_not_free_is_downloaded_by_its_owner(browser: Browser, demo_store: Running) -> None:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.wait_for_selector(".get >> text=Sign in to redeem")
         await expect(page.locator("a[download]")).to_have_count(0)
@@ -108,7 +108,7 @@ async def test_notes_are_marked_up_and_never_markup(browser: Browser, demo_store
         {"version": "90.0.0", "channel": "alpha", "notes": NOTES, "notes_only": True},
     )
     call(demo_store, "POST", "/products/awl/releases/90.0.0/publish", {})
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/awl?channel=alpha")
         notes = page.locator(".release:has-text('90.0.0') .prose")
 
@@ -123,10 +123,10 @@ async def test_notes_are_marked_up_and_never_markup(browser: Browser, demo_store
 @pytest.mark.full
 async def test_pictures_are_seen_by_keyboard_alone(browser: Browser, demo_store: Running, axe: str) -> None:
     for alt in ("The first picture", "The second picture"):
-        about = {"kind": "screenshot", "filename": "shot.png", "size": len(PIXEL), "alt": alt}
-        announced = call(demo_store, "POST", "/products/awl/media", about)
-        assert httpx.put(announced["upload_url"], content=PIXEL, timeout=60).status_code == 201
-    async with watched(browser, demo_store.url) as page:
+        media_body = {"kind": "screenshot", "filename": "shot.png", "size": len(PIXEL), "alt": alt}
+        announced_picture = call(demo_store, "POST", "/products/awl/media", media_body)
+        assert httpx.put(announced_picture["upload_url"], content=PIXEL, timeout=60).status_code == 201
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.focus(".thumbs button[aria-label='The first picture']")
         await page.keyboard.press("Enter")
@@ -144,7 +144,7 @@ async def test_pictures_are_seen_by_keyboard_alone(browser: Browser, demo_store:
 
 @pytest.mark.full
 async def test_a_product_is_read_without_a_script(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+    async with open_watched_page(browser, demo_store.url, java_script_enabled=False) as page:
         await page.goto("/products/brightwater-rally")
 
         await expect(page.locator("h1")).to_have_text("Brightwater Rally")
@@ -157,13 +157,13 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     slug = await asyncio.to_thread(built, demo_store)
-    async with watched(browser, demo_store.url, expected=("status of 404",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 404",)) as page:
         await page.goto(f"/products/{slug}")
         await page.focus("summary:text('Channel signature')")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("dt:text('Key') + dd >> text=/[0-9a-f]{64}/")
-        about = page.locator("details:has-text('Channel signature')")
-        await expect(about).to_contain_text("--channel stable --verify")
+        signature_details = page.locator("details:has-text('Channel signature')")
+        await expect(signature_details).to_contain_text("--channel stable --verify")
         await assert_accessible(page, axe)
 
         await page.goto("/products/awl")
@@ -180,7 +180,7 @@ async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
     await asyncio.to_thread(publish)
     released = asyncio.Event()
 
-    async def late(route: Route) -> None:
+    async def answer_late(route: Route) -> None:
         if "channels/beta" not in (route.request.post_data or ""):
             await route.continue_()
             return
@@ -189,8 +189,8 @@ async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
         results = [{**result, "status": 503, "body": None} for result in (await response.json())["results"]]
         await route.fulfill(response=response, json={"results": results})
 
-    async with watched(browser, demo_store.url) as page:
-        await page.route("**/api/v1/batch", late)
+    async with open_watched_page(browser, demo_store.url) as page:
+        await page.route("**/api/v1/batch", answer_late)
         await page.goto(f"/products/{slug}")
         await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")
         await page.click(".segments button:text('Beta')")
@@ -207,18 +207,18 @@ async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
 async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_update(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    slug = await asyncio.to_thread(updated, demo_store)
+    slug = await asyncio.to_thread(create_updated_product, demo_store)
     releases = httpx.get(f"{demo_store.url}/api/v1/products/{slug}/releases", timeout=60).json()
     file = releases[0]["artifacts"][0]
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(f"/products/{slug}")
         cards = page.locator(".build li")
-        signed = cards.filter(has_text="Signed by Northwind Games")
-        await signed.wait_for()
+        signed_card = cards.filter(has_text="Signed by Northwind Games")
+        await signed_card.wait_for()
         checksum = cards.filter(has_text="SHA-256 of the file for Linux")
         update = cards.filter(has_text="Updates load only what changed")
 
-        await expect(signed).to_contain_text("Version 1.1.0, signed")
+        await expect(signed_card).to_contain_text("Version 1.1.0, signed")
         await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")
         latest = page.locator(".release.latest")
         await expect(latest).to_contain_text(re.compile(r"Update from 1\.0\.0: \d"))
@@ -229,12 +229,12 @@ async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_u
         bill = await page.get_attribute(".build a:text('Software bill of materials')", "href")
         await assert_accessible(page, axe)
 
-    listed = httpx.get(f"{demo_store.url}{bill}", timeout=60).json()
-    assert {component["name"] for component in listed["components"]} == {"SDL", "zlib"}
+    components = httpx.get(f"{demo_store.url}{bill}", timeout=60).json()
+    assert {component["name"] for component in components["components"]} == {"SDL", "zlib"}
 
 
 async def test_the_files_of_older_releases_are_shown_on_demand(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/aurora-freight")
         await expect(page.locator(".release")).to_have_count(4)
         older = page.locator(".release", has=page.locator("h3:has-text('1.3.1')"))
@@ -259,7 +259,7 @@ async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser:
     video = next(media_file for media_file in product["media"] if media_file["kind"] == "video")
     loaded: list[str] = []
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         page.on("request", lambda request: loaded.append(request.url))
         await page.goto("/products/aurora-freight")
         await expect(page.locator(".stage .flag")).to_have_text("Trailer · 0:10")

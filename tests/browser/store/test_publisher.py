@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from tests.browser.rules import evaluated
+from tests.browser.rules import evaluate
 from tests.browser.store.goods import built
 from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
 from tests.browser.waiting import until_equal
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
 
 LARGE = 9 << 20
@@ -25,10 +25,10 @@ WIDTHS = """[...document.querySelectorAll("progress")]
 
 def archive() -> bytes:
     """A small build."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
+    zip_bytes = io.BytesIO()
+    with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
-    return packed.getvalue()
+    return zip_bytes.getvalue()
 
 
 async def draft(page: Page, store: Running, title: str, *, notes_only: bool = False) -> str:
@@ -52,7 +52,7 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
 ) -> None:
     title = f"Night Ferry {secrets.token_hex(3)}"
     slug = title.lower().replace(" ", "-")
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.fill("#title", title)
         await expect(page.locator("#slug")).to_have_value(slug)
@@ -65,27 +65,27 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await page.click("text=Save draft")
         await page.wait_for_selector("h2:text('Files')")
         await page.click(".steps button:has-text('Review')")
-        shown = page.locator(".step:visible")
-        await expect(shown).to_contain_text("The release has no files")
-        await expect(shown.locator("button:text-is('Publish')")).to_be_disabled()
-        await shown.locator(".review-missing button:text('Files')").click()
+        visible_step = page.locator(".step:visible")
+        await expect(visible_step).to_contain_text("The release has no files")
+        await expect(visible_step.locator("button:text-is('Publish')")).to_be_disabled()
+        await visible_step.locator(".review-missing button:text('Files')").click()
         await expect(page.locator("h2:text-is('Files')")).to_be_focused()
         await page.select_option("#platform", "linux")
         await choose(page, "ferry.zip", archive())
         await page.wait_for_selector("tr:has-text('ferry.zip') >> text=Uploaded")
-        await shown.locator("button:text-is('Continue')").click()
+        await visible_step.locator("button:text-is('Continue')").click()
         await page.wait_for_selector(".step [role=status] >> text=Passed", timeout=60_000)
         await expect(page.locator(".log")).to_contain_text("Done")
         await assert_accessible(page, axe)
         await picture(page, "release-processed-1440-light")
-        await shown.locator("button:text-is('Continue')").click()
+        await visible_step.locator("button:text-is('Continue')").click()
         await expect(page.locator("#notes")).to_have_value("The **first** one")
         await expect(page.locator(".notes-preview strong")).to_have_text("first")
-        await shown.locator("button:text-is('Continue')").click()
+        await visible_step.locator("button:text-is('Continue')").click()
         for words in (title, "1.0.0", "stable", "1 file", "Linux", "The first one", "becomes public"):
-            await expect(shown).to_contain_text(words)
+            await expect(visible_step).to_contain_text(words)
         await assert_accessible(page, axe)
-        await shown.locator("button:text-is('Publish')").click()
+        await visible_step.locator("button:text-is('Publish')").click()
         await page.wait_for_selector(".page-head >> text=Published")
 
         await page.goto(f"/products/{slug}")
@@ -93,10 +93,10 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
 
 
 @pytest.mark.full
-async def test_what_a_form_lacks_stands_at_its_fields_in_plain_words(
+async def test_missing_values_of_a_form_are_named_at_its_fields(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.wait_for_selector("legend:has-text('(required)')")
         await page.click("text=Create draft")
@@ -115,7 +115,7 @@ async def test_what_a_form_lacks_stands_at_its_fields_in_plain_words(
 
 
 async def test_a_field_that_the_api_refuses_is_explained_in_german(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, locale="de-DE", expected=("status of 4",)) as page:
+    async with open_watched_page(browser, demo_store.url, locale="de-DE", expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.fill("#title", "Zu lang")
         await page.check("text=Linux")
@@ -125,33 +125,33 @@ async def test_a_field_that_the_api_refuses_is_explained_in_german(browser: Brow
 
 
 @pytest.mark.full
-async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo_store: Running) -> None:
+async def test_an_interrupted_upload_continues_at_its_position(browser: Browser, demo_store: Running) -> None:
     content = secrets.token_bytes(LARGE)
-    sent: list[str] = []
+    sent_ranges: list[str] = []
 
     async def cut(route: Route) -> None:
         if route.request.method != "PUT":
             await route.continue_()
             return
-        sent.append(route.request.headers["content-range"])
-        if len(sent) == 2:
+        sent_ranges.append(route.request.headers["content-range"])
+        if len(sent_ranges) == 2:
             await route.abort()
         else:
             await route.continue_()
 
-    async with watched(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
         await draft(page, demo_store, "Cut Short")
         await page.route("**/uploads/*", cut)
         await choose(page, "large.bin", content)
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
-    part = 4 << 20
-    starts = [int(header.split()[1].split("-")[0]) for header in sent]
-    assert starts == [0, part, part, 2 * part]
+    part_size = 4 << 20
+    starts = [int(header.split()[1].split("-")[0]) for header in sent_ranges]
+    assert starts == [0, part_size, part_size, 2 * part_size]
 
 
 @pytest.mark.full
-async def test_an_upload_goes_on_after_a_reload(browser: Browser, demo_store: Running, tmp_path: Path) -> None:
+async def test_an_upload_continues_after_a_reload(browser: Browser, demo_store: Running, tmp_path: Path) -> None:
     file = tmp_path / "large.bin"
     await asyncio.to_thread(file.write_bytes, secrets.token_bytes(LARGE))
     starts: list[int] = []
@@ -167,7 +167,7 @@ async def test_an_upload_goes_on_after_a_reload(browser: Browser, demo_store: Ru
         else:
             await route.continue_()
 
-    async with watched(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
         await draft(page, demo_store, "Loaded Anew")
         await page.route("**/uploads/*", cut)
         async with page.expect_event("requestfailed"):
@@ -182,8 +182,8 @@ async def test_an_upload_goes_on_after_a_reload(browser: Browser, demo_store: Ru
 
 
 @pytest.mark.full
-async def test_a_file_is_dropped_as_well(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+async def test_a_file_can_be_dropped_too(browser: Browser, demo_store: Running) -> None:
+    async with open_watched_page(browser, demo_store.url) as page:
         await draft(page, demo_store, "Dropped")
         transfer = await page.evaluate_handle(
             "() => { const it = new DataTransfer(); it.items.add(new File(['hello'], 'drop.txt')); return it; }"
@@ -196,7 +196,7 @@ async def test_a_file_is_dropped_as_well(browser: Browser, demo_store: Running) 
 
 @pytest.mark.full
 async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
+    async with open_watched_page(browser, demo_store.url, width=360, scheme="dark") as page:
         slug = await draft(page, demo_store, "Taken Back")
         await choose(page, "taken.zip", archive())
         await page.wait_for_selector("tr:has-text('taken.zip') >> text=Uploaded", timeout=60_000)
@@ -224,12 +224,12 @@ async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, 
 async def test_whoever_changes_the_same_product_is_shown_both_versions(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, expected=("status of 412",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 412",)) as page:
         slug = await draft(page, demo_store, "Two Hands")
         await page.goto(f"/publisher/products/{slug}?tab=details")
         await page.fill("#title", "Mine")
-        theirs = {"slug": slug, "title": "Theirs", "kind": "game", "platforms": ["linux"], "access": "free"}
-        await asyncio.to_thread(call, demo_store, "PUT", f"/products/{slug}", theirs)
+        their_product = {"slug": slug, "title": "Theirs", "kind": "game", "platforms": ["linux"], "access": "free"}
+        await asyncio.to_thread(call, demo_store, "PUT", f"/products/{slug}", their_product)
         await page.click("button:text('Save')")
         await page.wait_for_selector("text=Someone else changed this")
         await expect(page.locator("tr:has-text('Mine') >> td")).to_have_text(["Mine", "Theirs"])
@@ -243,7 +243,7 @@ async def test_whoever_changes_the_same_product_is_shown_both_versions(
 
 @pytest.mark.full
 async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=codes")
         await page.click("summary")
         await page.fill("#products", "gantry, no-such-product")
@@ -257,9 +257,9 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
         await page.fill("#count", "7")
         await page.click("button:text('Issue codes')")
         await page.wait_for_selector("h3:text('7 codes')")
-        async with page.expect_download() as started:
+        async with page.expect_download() as started_download:
             await page.click("text=Download as CSV")
-        lines = (await asyncio.to_thread(Path(await (await started.value).path()).read_text)).split()
+        lines = (await asyncio.to_thread(Path(await (await started_download.value).path()).read_text)).split()
         assert lines[0] == "code"
         assert len(lines) == 8
         batch = page.locator("tr:has-text('0 of 7')")
@@ -273,7 +273,7 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
 @pytest.mark.full
 async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Browser, demo_store: Running) -> None:
     name = f"Builder {secrets.token_hex(3)}"
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=team")
         await page.fill("#email", PLAYER)
         await page.click("button:text('Add a member')")
@@ -297,8 +297,10 @@ async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Brows
 
 
 @pytest.mark.full
-async def test_who_publishes_nothing_is_told_so(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url) as page:
+async def test_a_person_without_an_organisation_is_informed_on_the_publisher_page(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/publisher")
 
         await page.wait_for_selector("text=You’re not a publisher yet")
@@ -307,7 +309,7 @@ async def test_who_publishes_nothing_is_told_so(browser: Browser, demo_store: Ru
 
 @pytest.mark.full
 async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         slug = await draft(page, demo_store, "Rolled Back", notes_only=True)
         releases = f"/products/{slug}/releases"
         await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.0.0/publish", {})
@@ -339,7 +341,7 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
 @pytest.mark.full
 async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_store: Running, axe: str) -> None:
     slug = await asyncio.to_thread(built, demo_store)
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(f"/products/{slug}")
         async with page.expect_download():
             await page.click(".get a.strong")
@@ -352,22 +354,22 @@ async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_
 
 
 @pytest.mark.full
-async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
+async def test_an_upload_shows_its_remaining_time_and_is_paused_by_keyboard(
     browser: Browser, demo_store: Running
 ) -> None:
-    sent: list[str] = []
-    held = asyncio.Event()
+    sent_ranges: list[str] = []
+    request_held = asyncio.Event()
 
     async def hold(route: Route) -> None:
         if route.request.method == "PUT":
-            sent.append(route.request.headers["content-range"])
-        if len(sent) == 3 and not held.is_set():
+            sent_ranges.append(route.request.headers["content-range"])
+        if len(sent_ranges) == 3 and not request_held.is_set():
             # The third part stays in transit until the upload is paused.
-            held.set()
+            request_held.set()
             return
         await route.continue_()
 
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await draft(page, demo_store, "In A Hurry")
         await page.route("**/uploads/*", hold)
         await choose(page, "large.bin", secrets.token_bytes(LARGE))
@@ -375,14 +377,14 @@ async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
         await expect(page.locator("label:has(progress)")).to_contain_text(" left")
         # An upload's line is as wide as the text above it.
         await until_equal(page, WIDTHS, [])
-        await held.wait()
+        await request_held.wait()
         await page.focus("button:text('Pause')")
         await page.keyboard.press("Enter")
         await page.click("button:text('Resume')")
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
-    assert len(sent) == 4
-    assert sent[2] == sent[3]
+    assert len(sent_ranges) == 4
+    assert sent_ranges[2] == sent_ranges[3]
 
 
 @pytest.mark.full
@@ -392,7 +394,7 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
     member = {"email": PLAYER, "role": "publisher"}
     await asyncio.to_thread(call, demo_store, "POST", "/org/members", member)
     try:
-        async with watched(browser, demo_store.url) as page:
+        async with open_watched_page(browser, demo_store.url) as page:
             await sign_in(page, PLAYER, "/publisher")
             await page.wait_for_selector(".side-org >> text=Publisher")
 
@@ -403,14 +405,14 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
 
 @pytest.mark.full
 async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url, permissions=["clipboard-read", "clipboard-write"]) as page:
+    async with open_watched_page(browser, demo_store.url, permissions=["clipboard-read", "clipboard-write"]) as page:
         slug = await draft(page, demo_store, "Copied", notes_only=True)
 
-        async def copied(named: str) -> str:
-            await page.focus(f"button[aria-label^='Copy as curl: {named}']")
+        async def copied(command_name: str) -> str:
+            await page.focus(f"button[aria-label^='Copy as curl: {command_name}']")
             await page.keyboard.press("Enter")
-            await page.wait_for_selector(f"button[aria-label^='Copy as curl: {named}'] >> text=Copied")
-            return await evaluated(page, "navigator.clipboard.readText()")
+            await page.wait_for_selector(f"button[aria-label^='Copy as curl: {command_name}'] >> text=Copied")
+            return await evaluate(page, "navigator.clipboard.readText()")
 
         line = await copied("POST")
         assert line.startswith(f"curl -X POST '{demo_store.url}/api/v1/products/{slug}/releases/1.0.0/publish'")

@@ -7,11 +7,11 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.store.people import PASSWORD, PUBLISHER, call, sign_in
-from tests.browser.watched import assert_accessible, watched
+from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
 
 
-def made(store: Running, title: str) -> str:
+def create_product(store: Running, title: str) -> str:
     """Create a product, and return its slug."""
     slug = f"{title.lower().replace(' ', '-')}-{secrets.token_hex(3)}"
     product = {"slug": slug, "title": title, "kind": "game", "platforms": ["linux"], "access": "free"}
@@ -22,8 +22,8 @@ def made(store: Running, title: str) -> str:
 async def test_what_is_typed_into_a_product_survives_a_reload_and_is_shown_as_buyers_see_it(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    slug = await asyncio.to_thread(made, demo_store, "Slow Tide")
-    async with watched(browser, demo_store.url) as page:
+    slug = await asyncio.to_thread(create_product, demo_store, "Slow Tide")
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, f"/publisher/products/{slug}?tab=details")
         await page.fill("#title", "Slower Tide")
         await page.fill("#summary", "A calm sea.")
@@ -52,7 +52,7 @@ async def test_what_is_typed_survives_a_lost_network_and_an_ended_session(
     browser: Browser, demo_store: Running
 ) -> None:
     title = f"Long Way {secrets.token_hex(3)}"
-    async with watched(browser, demo_store.url, width=390, expected=("status of 401", "ERR_")) as page:
+    async with open_watched_page(browser, demo_store.url, width=390, expected=("status of 401", "ERR_")) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto("/publisher/new")
         await page.fill("#title", title)
@@ -74,9 +74,9 @@ async def test_what_is_typed_survives_a_lost_network_and_an_ended_session(
         await expect(page.locator("#title")).to_have_value("")
 
 
-def drafted(store: Running, title: str) -> str:
+def create_product_with_draft(store: Running, title: str) -> str:
     """Create a product with the draft 1.0.0, and return its slug."""
-    slug = made(store, title)
+    slug = create_product(store, title)
     call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "beta", "notes": "As saved"})
     return slug
 
@@ -84,9 +84,9 @@ def drafted(store: Running, title: str) -> str:
 async def test_typed_notes_survive_another_step_a_reload_and_a_lost_network_until_they_are_saved(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    slug = await asyncio.to_thread(drafted, demo_store, "Noted")
+    slug = await asyncio.to_thread(create_product_with_draft, demo_store, "Noted")
     path = f"/publisher/products/{slug}/releases/1.0.0"
-    async with watched(browser, demo_store.url, width=390, expected=("ERR_",)) as page:
+    async with open_watched_page(browser, demo_store.url, width=390, expected=("ERR_",)) as page:
         await sign_in(page, PUBLISHER, f"{path}?step=notes")
         notes = page.locator("#notes")
         await expect(notes).to_have_value("As saved")
@@ -116,8 +116,8 @@ async def test_typed_notes_survive_another_step_a_reload_and_a_lost_network_unti
 async def test_a_refused_file_says_why_and_leads_to_where_another_is_uploaded(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    slug = await asyncio.to_thread(drafted, demo_store, "Refused")
-    async with watched(browser, demo_store.url) as page:
+    slug = await asyncio.to_thread(create_product_with_draft, demo_store, "Refused")
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, f"/publisher/products/{slug}/releases/1.0.0")
         await page.select_option("#platform", "linux")
         broken = {"name": "broken.zip", "mimeType": "application/zip", "buffer": b"PK\x03\x04 no archive at all"}
@@ -143,7 +143,7 @@ async def test_a_webhook_is_added_with_a_secret_shown_once_and_removed(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     url = f"https://hooks.example/{secrets.token_hex(6)}"
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=webhooks")
         await page.click("button:text-is('Add webhook')")
         await expect(page.locator("#url-fault")).to_have_text("Enter URL")
@@ -171,7 +171,7 @@ async def test_signing_keys_are_listed_and_a_rotation_asks_first(
     if not await asyncio.to_thread(call, demo_store, "GET", "/org/signing-keys"):
         await asyncio.to_thread(call, demo_store, "POST", "/org/signing-keys")
     keys = await asyncio.to_thread(call, demo_store, "GET", "/org/signing-keys")
-    async with watched(browser, demo_store.url, scheme="dark") as page:
+    async with open_watched_page(browser, demo_store.url, scheme="dark") as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=signing")
         row = page.locator(f"tr:has-text('{keys[-1]['keyid']}')")
         await expect(row).to_contain_text("Current")

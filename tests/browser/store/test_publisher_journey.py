@@ -13,7 +13,7 @@ from playwright.async_api import Browser, FilePayload, Page, Route, expect
 from tests.browser.store.conftest import require_pages
 from tests.browser.store.input_devices import Keyboard, Mouse
 from tests.browser.store.people import PASSWORD, PUBLISHER
-from tests.browser.watched import watched
+from tests.browser.watched import open_watched_page
 from tests.servers.countersign import served
 from tests.servers.process import free_port
 
@@ -27,52 +27,52 @@ TWO_PARTS = 5 << 20
 
 def build() -> FilePayload:
     """A build that is uploaded in two parts."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
+    zip_bytes = io.BytesIO()
+    with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("tide/run.sh", "#!/bin/sh\necho tide\n")
         file.writestr("tide/tables.bin", secrets.token_bytes(TWO_PARTS))
-    return {"name": "tide-tables.zip", "mimeType": "application/zip", "buffer": packed.getvalue()}
+    return {"name": "tide-tables.zip", "mimeType": "application/zip", "buffer": zip_bytes.getvalue()}
 
 
-async def sign_in(hand: Keyboard) -> None:
+async def sign_in(keyboard: Keyboard) -> None:
     """Sign in on the sign-in page."""
-    await hand.type("#email", PUBLISHER)
-    await hand.type("#password", PASSWORD)
-    await hand.press("main form button")
+    await keyboard.type("#email", PUBLISHER)
+    await keyboard.type("#password", PASSWORD)
+    await keyboard.press("main form button")
 
 
-async def describe_the_product(page: Page, hand: Keyboard) -> None:
+async def describe_the_product(page: Page, keyboard: Keyboard) -> None:
     """Sign in, fill in the form of a new product, and find it filled in after a reload."""
     await page.goto("/publisher")
-    await hand.press("main a:text-is('Sign in')")
+    await keyboard.press("main a:text-is('Sign in')")
     await page.wait_for_selector("#password")
-    await sign_in(hand)
-    await hand.press("main a:text-is('New product')")
-    await hand.type("#title", TITLE)
-    await hand.check("#platforms label:has-text('Linux') input")
-    await hand.select("#access", "Free")
+    await sign_in(keyboard)
+    await keyboard.press("main a:text-is('New product')")
+    await keyboard.type("#title", TITLE)
+    await keyboard.check("#platforms label:has-text('Linux') input")
+    await keyboard.select("#access", "Free")
     await page.reload()
     await expect(page.locator("#title")).to_have_value(TITLE)
     await expect(page.locator("#slug")).to_have_value(SLUG)
     await expect(page.locator("#platforms label:has-text('Linux') input")).to_be_checked()
     await expect(page.locator("#access")).to_have_value("free")
-    await hand.press("button:text-is('Create draft')")
+    await keyboard.press("button:text-is('Create draft')")
     await page.wait_for_selector(f"h1:text-is('{TITLE}')")
 
 
-async def draft_without_a_network(page: Page, hand: Keyboard) -> None:
+async def draft_without_a_network(page: Page, keyboard: Keyboard) -> None:
     """Create a draft release without a network, and again with one."""
-    await hand.press("summary:text-is('New release')")
-    await hand.type("#version", "1.0.0")
-    await hand.type("#notes", "Tides of **all** harbours")
+    await keyboard.press("summary:text-is('New release')")
+    await keyboard.type("#version", "1.0.0")
+    await keyboard.type("#notes", "Tides of **all** harbours")
     await page.context.set_offline(True)
-    await hand.press("button:text-is('Save draft')")
+    await keyboard.press("button:text-is('Save draft')")
     await page.wait_for_selector("main [role=alert] >> text=Can’t reach the server")
     await expect(page.locator("#version")).to_have_value("1.0.0")
     await expect(page.locator("#notes")).to_have_value("Tides of **all** harbours")
     await page.context.set_offline(False)
     await expect(page.locator("header [role=status]")).to_have_text("")
-    await hand.press("button:text-is('Save draft')")
+    await keyboard.press("button:text-is('Save draft')")
     await page.wait_for_url(f"**{RELEASE}")
 
 
@@ -93,34 +93,34 @@ class SecondPart:
         await route.continue_()
 
 
-async def pass_the_checks(page: Page, hand: Keyboard) -> None:
+async def pass_the_checks(page: Page, keyboard: Keyboard) -> None:
     """Wait for the file, of which only the missing part is sent again, and for its checks."""
     await page.wait_for_selector("tr:has-text('tide-tables.zip') >> text=Uploaded")
-    await hand.press(".step:not([hidden]) button:text-is('Continue')")
+    await keyboard.press(".step:not([hidden]) button:text-is('Continue')")
     await page.wait_for_selector(".step:not([hidden]) [role=status] >> text=Passed")
-    await hand.press(".step:not([hidden]) button:text-is('Continue')")
+    await keyboard.press(".step:not([hidden]) button:text-is('Continue')")
 
 
-async def note_after_the_session(page: Page, hand: Keyboard) -> None:
+async def note_after_the_session(page: Page, keyboard: Keyboard) -> None:
     """Change the notes after the session has ended, sign in again, and save them then."""
     await expect(page.locator("#notes")).to_have_value("Tides of **all** harbours")
-    await hand.type("#notes", "Tides of **four** harbours")
+    await keyboard.type("#notes", "Tides of **four** harbours")
     await page.context.clear_cookies()
-    await hand.press(".step:not([hidden]) button:text-is('Save and continue')")
+    await keyboard.press(".step:not([hidden]) button:text-is('Save and continue')")
     alert = page.locator(".step:not([hidden]) [role=alert]")
     await expect(alert.locator("h2")).to_have_text("Sign in to continue")
     await expect(alert.locator("p")).to_have_text(["You’re signed out."])
-    await hand.press(".step:not([hidden]) [role=alert] a:text-is('Sign in')")
+    await keyboard.press(".step:not([hidden]) [role=alert] a:text-is('Sign in')")
     await page.wait_for_selector("#password")
-    await sign_in(hand)
+    await sign_in(keyboard)
     await expect(page.locator("#notes")).to_have_value("Tides of **four** harbours")
-    await hand.press(".step:not([hidden]) button:text-is('Save and continue')")
+    await keyboard.press(".step:not([hidden]) button:text-is('Save and continue')")
 
 
-async def publish(page: Page, hand: Keyboard) -> None:
+async def publish(page: Page, keyboard: Keyboard) -> None:
     """Review the release and publish it."""
     await expect(page.locator(".step:not([hidden])")).to_contain_text("Tides of four harbours")
-    await hand.press(".step:not([hidden]) button:text-is('Publish'):enabled")
+    await keyboard.press(".step:not([hidden]) button:text-is('Publish'):enabled")
     await page.wait_for_selector(".page-head >> text=Published")
 
 
@@ -133,27 +133,27 @@ async def test_a_publisher_publishes_whatever_happens_on_the_way(
     settings = {"COUNTERSIGN_JOB_WORKERS": "1"}
     upload = SecondPart()
     with served(data, "--demo", ports=ports, settings=settings) as store:
-        watching = watched(browser, store.url, expected=EXPECTED)
+        watching = open_watched_page(browser, store.url, expected=EXPECTED)
         page = await watching.__aenter__()
-        hand = device(page)
-        await describe_the_product(page, hand)
-        await draft_without_a_network(page, hand)
-        await hand.select("#platform", "Linux")
+        keyboard = device(page)
+        await describe_the_product(page, keyboard)
+        await draft_without_a_network(page, keyboard)
+        await keyboard.select("#platform", "Linux")
         await page.route("**/uploads/*", upload.hold)
-        await hand.choose_file("button:text-is('Choose files')", await asyncio.to_thread(build))
+        await keyboard.choose_file("button:text-is('Choose files')", await asyncio.to_thread(build))
         await upload.is_sent.wait()
     upload.may_go.set()
     await page.wait_for_selector("header [role=status] >> text=Offline")
     with served(data, ports=ports, settings=settings):
-        await pass_the_checks(page, hand)
-        await note_after_the_session(page, hand)
-        await publish(page, hand)
+        await pass_the_checks(page, keyboard)
+        await note_after_the_session(page, keyboard)
+        await publish(page, keyboard)
         await page.context.clear_cookies()
         await page.goto(f"/products/{SLUG}")
         await expect(page.locator("main")).to_contain_text("Tides of four harbours")
-        async with page.expect_download() as started:
-            await hand.press(".get a:has-text('Download for Linux')")
-        assert await (await started.value).failure() is None
+        async with page.expect_download() as started_download:
+            await keyboard.press(".get a:has-text('Download for Linux')")
+        assert await (await started_download.value).failure() is None
         await watching.__aexit__(None, None, None)
 
     assert upload.parts == 3, "the first part arrived once, the second was sent again"

@@ -6,16 +6,16 @@ import re
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.browser.store.goods import new, published
+from tests.browser.store.goods import new, publish_release
 from tests.browser.store.people import PLAYER, call, new_person, sign_in
 from tests.browser.waiting import until_equal
-from tests.browser.watched import assert_accessible, watched
+from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
 
 MISSED = "status of 404"
 
 
-def issued(store: Running, product: str, count: int = 1) -> list[str]:
+def issue_codes(store: Running, product: str, count: int = 1) -> list[str]:
     """New codes for the product."""
     return call(store, "POST", "/codes", {"kind": "license", "products": [product], "count": count})["codes"]
 
@@ -24,8 +24,8 @@ async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
-    code = (await asyncio.to_thread(issued, demo_store, "awl"))[0]
-    async with watched(browser, demo_store.url, expected=(MISSED,)) as page:
+    code = (await asyncio.to_thread(issue_codes, demo_store, "awl"))[0]
+    async with open_watched_page(browser, demo_store.url, expected=(MISSED,)) as page:
         await sign_in(page, email, "/redeem")
         await page.fill("#code", f"  {code.lower().replace('-', ' ')} \nnot a code\n{code}")
         await page.click("button:text('Redeem 2 codes')")
@@ -48,8 +48,8 @@ async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
 @pytest.mark.full
 async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, demo_store: Running) -> None:
     slug = await asyncio.to_thread(new, demo_store)
-    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
-    code = (await asyncio.to_thread(issued, demo_store, slug))[0]
+    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    code = (await asyncio.to_thread(issue_codes, demo_store, slug))[0]
     keys: list[str | None] = []
 
     async def cut(route: Route) -> None:
@@ -61,7 +61,7 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
         else:
             await route.continue_()
 
-    async with watched(browser, demo_store.url, expected=("ERR_FAILED",)) as page:
+    async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED",)) as page:
         await sign_in(page, PLAYER, "/redeem")
         await page.route("**/api/v1/redeem", cut)
         await page.fill("#code", code)
@@ -75,15 +75,15 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
 
 
 @pytest.mark.full
-async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nobody_else(
+async def test_a_code_from_a_link_survives_the_sign_in_and_is_sent_to_no_other_site(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(new, demo_store)
-    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
-    code = (await asyncio.to_thread(issued, demo_store, slug))[0]
-    asked: list[str] = []
-    async with watched(browser, demo_store.url) as page:
-        page.on("request", lambda request: asked.append(f"{request.url} {request.headers.get('referer')}"))
+    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    code = (await asyncio.to_thread(issue_codes, demo_store, slug))[0]
+    requested_urls: list[str] = []
+    async with open_watched_page(browser, demo_store.url) as page:
+        page.on("request", lambda request: requested_urls.append(f"{request.url} {request.headers.get('referer')}"))
         await page.goto(f"/redeem#code={code.lower()}")
         await page.wait_for_selector("h2:text-is('Sign in')")
         await page.wait_for_selector("text=We’ll keep your code in this tab")
@@ -98,7 +98,7 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
         await page.reload()
         await expect(page.locator("#code")).to_have_value("")
 
-    assert not [url for url in asked if code.lower() in url.lower()]
+    assert not [url for url in requested_urls if code.lower() in url.lower()]
 
 
 @pytest.mark.full
@@ -106,10 +106,10 @@ async def test_typed_codes_stay_over_a_reload_a_lost_network_and_an_ended_sessio
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(new, demo_store)
-    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
-    code = (await asyncio.to_thread(issued, demo_store, slug))[0]
+    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    code = (await asyncio.to_thread(issue_codes, demo_store, slug))[0]
     expected = (MISSED, "ERR_FAILED", "ERR_INTERNET_DISCONNECTED", "status of 401")
-    async with watched(browser, demo_store.url, expected=expected) as page:
+    async with open_watched_page(browser, demo_store.url, expected=expected) as page:
         await sign_in(page, PLAYER, "/redeem")
         await page.fill("#code", code)
         await page.reload()
@@ -137,16 +137,16 @@ async def test_typed_codes_stay_over_a_reload_a_lost_network_and_an_ended_sessio
 
 
 @pytest.mark.full
-async def test_a_code_used_before_and_one_for_what_is_owned_are_told_apart(
+async def test_a_used_code_and_a_code_for_an_owned_product_get_different_messages(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(new, demo_store)
-    used, fresh = await asyncio.to_thread(issued, demo_store, slug, 2)
-    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
-    await asyncio.to_thread(call, demo_store, "POST", "/redeem", {"code": used}, email=PLAYER)
-    async with watched(browser, demo_store.url) as page:
+    used_code, unused_code = await asyncio.to_thread(issue_codes, demo_store, slug, 2)
+    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    await asyncio.to_thread(call, demo_store, "POST", "/redeem", {"code": used_code}, email=PLAYER)
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/redeem")
-        await page.fill("#code", f"{used}\n{fresh}")
+        await page.fill("#code", f"{used_code}\n{unused_code}")
         await page.click("button:text('Redeem 2 codes')")
 
         results = page.locator(".results li")
@@ -156,7 +156,7 @@ async def test_a_code_used_before_and_one_for_what_is_owned_are_told_apart(
 
 @pytest.mark.full
 async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/library?view=list")
         await page.click("main a:text('Sign in')")
         await page.fill("#email", PLAYER)
@@ -173,10 +173,10 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
 
 
 async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(browser: Browser, demo_store: Running) -> None:
-    first = await asyncio.to_thread(new_person, demo_store)
-    second = await asyncio.to_thread(new_person, demo_store)
-    async with watched(browser, demo_store.url) as page:
-        await sign_in(page, first, "/products/awl")
+    first_person = await asyncio.to_thread(new_person, demo_store)
+    second_person = await asyncio.to_thread(new_person, demo_store)
+    async with open_watched_page(browser, demo_store.url) as page:
+        await sign_in(page, first_person, "/products/awl")
         await page.fill("#get-code", "ABCDE-12345-FGHIJ")
         await page.reload()
         await expect(page.locator("#get-code")).to_have_value("ABCDE-12345-FGHIJ")
@@ -184,7 +184,7 @@ async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(browser
         # The session ends elsewhere, so that nothing clears this tab. Nothing that the page still asks for is refused.
         await page.goto("/logo.svg")
         await page.context.clear_cookies()
-        await sign_in(page, second, "/products/awl")
+        await sign_in(page, second_person, "/products/awl")
 
         await expect(page.locator("#get-code")).to_have_value("")
         await until_equal(page, "Object.values(sessionStorage).join().includes('ABCDE')", expected=False)

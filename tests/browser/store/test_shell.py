@@ -6,7 +6,7 @@ from playwright.async_api import Browser, Route, expect
 
 from tests.browser.store.people import PLAYER, sign_in
 from tests.browser.waiting import box
-from tests.browser.watched import assert_accessible, watched
+from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
 
 LOST = ("Failed to load resource",)
@@ -23,7 +23,7 @@ async def test_the_account_appears_when_the_server_can_be_reached_again(browser:
         else:
             await route.continue_()
 
-    async with watched(browser, demo_store.url, expected=LOST) as page:
+    async with open_watched_page(browser, demo_store.url, expected=LOST) as page:
         await sign_in(page, PLAYER, "/browse")
         for path in failures:
             await page.route(f"**{path}", fail_first)
@@ -36,7 +36,7 @@ async def test_the_account_appears_when_the_server_can_be_reached_again(browser:
 async def test_the_pages_of_a_person_have_their_places_beside_them_and_on_phones_in_a_list(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/account")
         places = page.get_by_role("navigation", name="Account", exact=True)
         await expect(places.locator("[aria-current=page]")).to_have_text("Account")

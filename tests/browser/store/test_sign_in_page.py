@@ -4,10 +4,10 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page, Request, expect
 
-from tests.browser.rules import evaluated
+from tests.browser.rules import evaluate
 from tests.browser.store.goods import free_product, new
 from tests.browser.waiting import eventually, until_equal
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
 
 LOADED = "[...document.querySelectorAll('.pictures img')].filter((each) => each.complete && each.naturalWidth).length"
@@ -19,16 +19,16 @@ async def covers_are_there(page: Page) -> None:
     """Wait until covers are shown."""
 
     async def are_loaded() -> None:
-        assert await evaluated(page, LOADED) >= SHOWN
+        assert await evaluate(page, LOADED) >= SHOWN
 
     await eventually(are_loaded)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_the_form_stands_beside_covers_that_are_loaded(
+async def test_the_form_is_beside_covers_that_are_loaded(
     browser: Browser, demo_store: Running, axe: str, scheme: str
 ) -> None:
-    async with watched(browser, demo_store.url, scheme=scheme) as page:
+    async with open_watched_page(browser, demo_store.url, scheme=scheme) as page:
         await page.goto("/auth/signin")
         await covers_are_there(page)
         is_beside = f"{FORM}.right <= document.querySelector('.pictures').getBoundingClientRect().left"
@@ -41,22 +41,22 @@ async def test_the_form_stands_beside_covers_that_are_loaded(
 async def test_on_a_phone_the_form_is_alone_and_no_cover_is_loaded(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    asked: list[str] = []
+    requested_urls: list[str] = []
 
     def note(request: Request) -> None:
-        asked.append(request.url)
+        requested_urls.append(request.url)
 
-    async with watched(browser, demo_store.url, width=390) as page:
+    async with open_watched_page(browser, demo_store.url, width=390) as page:
         page.on("request", note)
         await page.goto("/auth/signin", wait_until="networkidle")
         await until_equal(page, f"{FORM}.top < 200", expected=True)
-        assert not [url for url in asked if "cover" in url]
+        assert not [url for url in requested_urls if "cover" in url]
         await assert_accessible(page, axe)
 
 
 @pytest.mark.parametrize("address", ["/auth/signup", "/auth/reset"])
 async def test_the_other_forms_have_covers_too(browser: Browser, demo_store: Running, address: str) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address)
         await covers_are_there(page)
 

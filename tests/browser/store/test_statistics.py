@@ -9,31 +9,33 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.rules import settle
 from tests.browser.store.people import PUBLISHER, call, sign_in
-from tests.browser.watched import assert_accessible, watched
+from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
 
 ORG = "northwind-games"
 
 
-def days(last: int, first: int) -> str:
-    """The parameters of the days from `first` to `last` days ago."""
+def days(last: int, first_age: int) -> str:
+    """The query parameters of the period from `first_age` to `last` days ago."""
     today = datetime.now(UTC).date()
-    return f"from={today - timedelta(days=first)}&to={today - timedelta(days=last)}"
+    return f"from={today - timedelta(days=first_age)}&to={today - timedelta(days=last)}"
 
 
 async def test_analytics_compare_a_period_with_the_one_before(browser: Browser, demo_store: Running, axe: str) -> None:
-    period, before = days(10, 39), days(40, 69)
+    period, earlier_period = days(10, 39), days(40, 69)
     path = f"/org/stats?org={ORG}&metric=downloads"
     now = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}&by=product")
-    then = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{before}")
-    change = now["total"] / then["total"] - 1
-    async with watched(browser, demo_store.url) as page:
+    earlier_figures = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}")
+    change = now["total"] / earlier_figures["total"] - 1
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
 
         tile = page.locator(".kpi:has-text('Downloads')")
         await expect(tile).to_contain_text(f"{now['total']:,}")
-        await expect(tile.locator("small")).to_have_attribute("title", f"{then['total']:,} in the 30 days before")
+        await expect(tile.locator("small")).to_have_attribute(
+            "title", f"{earlier_figures['total']:,} in the 30 days before"
+        )
         await expect(tile.locator("small")).to_have_class("up" if change >= 0 else "down")
         row = page.locator(f".stats-panel tr:has-text('{now['groups'][0]['label']}') >> nth=0")
         await expect(row).to_contain_text(f"{now['groups'][0]['total']:,}")
@@ -49,7 +51,7 @@ async def test_a_figure_a_step_and_a_product_are_chosen_and_kept_in_the_address(
     period = days(1, 90)
     path = f"/org/stats?org={ORG}&metric=redemptions&product=owl-hour&{period}"
     redeemed = await asyncio.to_thread(call, demo_store, "GET", path)
-    async with watched(browser, demo_store.url, width=390, scheme="dark") as page:
+    async with open_watched_page(browser, demo_store.url, width=390, scheme="dark") as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
         await page.click(".kpi:has-text('Codes redeemed')")
@@ -73,11 +75,11 @@ async def test_releases_are_marked_in_the_series_and_lead_to_their_page(browser:
     path = f"/org/stats?org={ORG}&metric=downloads&product=owl-hour&{period}"
     markers = (await asyncio.to_thread(call, demo_store, "GET", path))["markers"]
     assert markers
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&product=owl-hour&step=day&{period}")
-        first = page.locator(".chart-tags a >> nth=0")
-        await first.focus()
+        first_tag = page.locator(".chart-tags a >> nth=0")
+        await first_tag.focus()
         await expect(page.locator(".chart-tag-tip")).to_contain_text(f"Owl Hour {markers[-1]['version']}")
         await page.keyboard.press("Enter")
 
@@ -91,14 +93,14 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
     path = f"/org/stats?org={ORG}&metric=downloads&{period}"
     markers = (await asyncio.to_thread(call, demo_store, "GET", path))["markers"]
     assert len(markers) > 1
-    async with watched(browser, demo_store.url, width=390) as page:
+    async with open_watched_page(browser, demo_store.url, width=390) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&step=day&{period}")
         places = page.locator(".chart-tags > li")
         await places.first.wait_for()
         # The width of the chart says which marks share a place.
         await settle(page)
-        listed: list[str] = []
+        listed_releases: list[str] = []
         for place in await places.all():
             several = place.locator(".menu > button")
             if await several.count():
@@ -108,27 +110,27 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
                 await place.locator("[role=menuitem]:focus").wait_for()
                 entries = await place.locator("[role=menuitem]").all_inner_texts()
                 assert name.strip() == f"{len(entries)} releases"
-                listed += entries
+                listed_releases += entries
                 await page.keyboard.press("Escape")
                 await expect(several).to_be_focused()
             else:
-                listed += [(await place.locator("a > .hidden-text").inner_text()).removeprefix(": ")]
+                listed_releases += [(await place.locator("a > .hidden-text").inner_text()).removeprefix(": ")]
 
-        assert len(listed) == len(markers)
-        assert all(not entry[0].isdigit() for entry in listed), "each names its product before the version"
+        assert len(listed_releases) == len(markers)
+        assert all(not entry[0].isdigit() for entry in listed_releases), "each names its product before the version"
 
 
 async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_shown_on_request(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    period, before = days(1, 90), days(91, 180)
+    period, earlier_period = days(1, 90), days(91, 180)
     path = f"/org/stats?org={ORG}&metric=downloads&by=product"
     now = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}"))["groups"]
-    then = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{before}"))["groups"]
-    downloaded_before = {group["key"] for group in then if group["total"]}
-    fresh = [group["label"] for group in now[:20] if group["total"] and group["key"] not in downloaded_before]
-    assert fresh
-    async with watched(browser, demo_store.url, scheme="dark") as page:
+    earlier_groups = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{earlier_period}"))["groups"]
+    downloaded_before = {group["key"] for group in earlier_groups if group["total"]}
+    new_products = [group["label"] for group in now[:20] if group["total"] and group["key"] not in downloaded_before]
+    assert new_products
+    async with open_watched_page(browser, demo_store.url, scheme="dark") as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
         rows = page.locator(".stats-products tbody tr")
@@ -137,7 +139,7 @@ async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_s
         await page.keyboard.press("Enter")
 
         await expect(rows).to_have_count(min(len(now), 20))
-        row = rows.filter(has=page.get_by_role("link", name=fresh[0], exact=True))
+        row = rows.filter(has=page.get_by_role("link", name=new_products[0], exact=True))
         await expect(row.locator("small")).to_have_text("New")
         await expect(row.locator("small")).to_have_attribute("title", "0 in the 90 days before")
         await assert_accessible(page, axe)
@@ -145,7 +147,7 @@ async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_s
 
 async def test_the_area_of_a_publisher_is_a_menu_at_phone_width(browser: Browser, demo_store: Running) -> None:
     name = (await asyncio.to_thread(call, demo_store, "GET", f"/org?org={ORG}"))["name"]
-    async with watched(browser, demo_store.url, width=390) as page:
+    async with open_watched_page(browser, demo_store.url, width=390) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}")
         await expect(page.locator(".side-org")).to_contain_text(name)
@@ -161,7 +163,7 @@ async def test_the_area_of_a_publisher_is_a_menu_at_phone_width(browser: Browser
 
 @pytest.mark.full
 async def test_dates_are_chosen_by_keyboard_and_exported(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}")
         await page.focus(".stats-controls .menu > button")
@@ -177,9 +179,9 @@ async def test_dates_are_chosen_by_keyboard_and_exported(browser: Browser, demo_
         await page.fill("dialog #to", "2020-01-03")
         await page.click("dialog >> button.strong")
         await page.wait_for_selector("text=3 days, compared with the 3 before")
-        async with page.expect_download() as started:
+        async with page.expect_download() as started_download:
             await page.click(".stats-controls a.button")
-        download = await started.value
+        download = await started_download.value
         rows = (await asyncio.to_thread(Path(await download.path()).read_text)).split()
 
     assert download.suggested_filename == f"{ORG}-downloads-2020-01-01-2020-01-03.csv"

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page
 
 from countersign.web.assets import Assets
 from tests.browser.shop import TLS
-from tests.browser.watched import watched
+from tests.browser.watched import open_watched_page
 from tests.servers.countersign import Running, served
 
 PASSWORD = "countersign-demo"
@@ -68,13 +68,13 @@ class Desk:
 
     def caller(self, name: str) -> Caller:
         """A person of the demonstration at the API."""
-        sent = {"username": name, "password": PASSWORD}
-        answer = httpx.post(f"{self.url}/api/auth/login", json=sent, timeout=ANSWER_S, verify=TLS)
+        credentials = {"username": name, "password": PASSWORD}
+        answer = httpx.post(f"{self.url}/api/auth/login", json=credentials, timeout=ANSWER_S, verify=TLS)
         return Caller(self.url, answer.json()["token"])
 
     def page(self, browser: Browser, **options: Any) -> Any:
         """A watched page of the app. The browser also logs refusals to the console."""
-        return watched(browser, self.url, **{"expected": ("400", "401", "404"), **options})
+        return open_watched_page(browser, self.url, **{"expected": ("400", "401", "404"), **options})
 
     async def sign_in(self, page: Page, name: str, path: str = "/") -> None:
         """Sign in as that person, and open that page."""
@@ -121,6 +121,6 @@ def alice(desk: Desk) -> Caller:
     return desk.caller("alice")
 
 
-def filtered(*conditions: tuple[str, str, object]) -> str:
+def filter_parameter(*conditions: tuple[str, str, object]) -> str:
     """The query of a list's address for these conditions."""
     return "filter=" + json.dumps([{"field": field, "op": op, "value": value} for field, op, value in conditions])

@@ -36,6 +36,7 @@ WORK = (
     Place("agents-new", "/agents?new=1"),
     Place("users", "/users"),
     Place("roles", "/users?view=roles"),
+    Place("data-map", "/data"),
     Place("users-invite", "/users", ("button:text-is('Invite a person')",)),
     Place("dashboard", "/dashboard"),
     Place("dashboard-table", "/dashboard?board=crm&period=custom", (".widget .end button >> nth=0",)),

@@ -37,14 +37,14 @@ async def test_a_person_changes_the_language_of_the_pages(browser: Browser, desk
 async def test_a_person_ends_another_session_and_stays_signed_in(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob")
-        elsewhere = desk.caller("bob")
-        session = elsewhere.run("session.list", order=[{"field": "started_at", "dir": "desc"}], limit=1)[0]
+        other_session = desk.caller("bob")
+        session = other_session.run("session.list", order=[{"field": "started_at", "dir": "desc"}], limit=1)[0]
         await page.goto("/account")
-        started = page.locator(f"time[datetime='{session['started_at']}']")
-        await page.locator(".account-rows li", has=started).locator("button").click()
+        start_time = page.locator(f"time[datetime='{session['started_at']}']")
+        await page.locator(".account-rows li", has=start_time).locator("button").click()
         await page.wait_for_selector(".toast:has-text('Session ended')")
-        await expect(started).to_have_count(0)
+        await expect(start_time).to_have_count(0)
 
-        assert elsewhere.post("session/list", {}).status_code == 401
+        assert other_session.post("session/list", {}).status_code == 401
         await page.reload()
         await page.wait_for_selector("h1:text-is('Account')")

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.browser.waiting import copied, eventually
+from tests.browser.waiting import clipboard_text, eventually
 from tests.browser.watched import ENOUGH_MS, assert_accessible
 from tests.browser.work.conftest import Caller, Desk
 
@@ -19,8 +19,8 @@ async def refuse(route: Route) -> None:
 
 def tokens_of(caller: Caller, label: str) -> list[dict[str, str]]:
     """The tokens of agents with this label that the caller may see, the newest first."""
-    chosen = [{"field": "label", "op": "eq", "value": label}]
-    return caller.run("agent_token.list", filter=chosen, order=[{"field": "issued_at", "dir": "desc"}])
+    label_filter = [{"field": "label", "op": "eq", "value": label}]
+    return caller.run("agent_token.list", filter=label_filter, order=[{"field": "issued_at", "dir": "desc"}])
 
 
 async def test_a_token_is_made_shown_once_works_and_is_revoked(
@@ -44,7 +44,7 @@ async def test_a_token_is_made_shown_once_works_and_is_revoked(
         await page.click("[aria-label='Copy: the settings']")
 
         async def are_copied() -> None:
-            settings = await copied(page)
+            settings = await clipboard_text(page)
             assert token in settings
             assert f"{desk.url}/mcp" in settings
 
@@ -110,7 +110,7 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
         await expect(log.first).to_contain_text("Watched 1")
 
 
-async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_are_reached(
+async def test_the_permissions_of_an_agent_agree_in_table_and_text_and_all_clients_are_reached(
     browser: Browser, desk: Desk, alice: Caller, axe: str, mark: str
 ) -> None:
     # A phone has the list of agents in a menu if there are several.
@@ -175,12 +175,12 @@ async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_repla
         await page.click(".agent:has-text('replaced-bot')")
         await page.wait_for_selector("h2:text-is('replaced-bot')")
         await page.click("summary:text-is('Not allowed')")
-        denied = page.locator(".denied > li:has(strong:text-is('Leads'))")
-        await expect(denied.locator("summary")).to_contain_text("high risk")
+        denied_leads = page.locator(".denied > li:has(strong:text-is('Leads'))")
+        await expect(denied_leads.locator("summary")).to_contain_text("high risk")
         await expect(page.locator(".denied > li:has(strong:text-is('Activities'))")).to_have_count(0)
-        await denied.locator("summary").click()
-        await expect(denied.locator("li[title='lead.delete']")).to_contain_text("High risk")
-        await expect(denied.locator("li[title='lead.get']")).to_have_count(0)
+        await denied_leads.locator("summary").click()
+        await expect(denied_leads.locator("li[title='lead.delete']")).to_contain_text("High risk")
+        await expect(denied_leads.locator("li[title='lead.get']")).to_have_count(0)
         await assert_accessible(page, axe)
 
         await page.click(".widget-head a:text-is('Edit')")

@@ -31,10 +31,10 @@ def lead(alice: Caller, title: str) -> str:
     return str(alice.run("lead.create", title=title)["id"])
 
 
-def waiting(alice: Caller) -> int:
+def count_waiting_plans(alice: Caller) -> int:
     """How many pending proposals have not expired."""
-    found = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
-    return sum(plan["expires_at"] > clock.rfc3339(clock.now()) for plan in found)
+    pending_plans = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
+    return sum(plan["expires_at"] > clock.rfc3339(clock.now()) for plan in pending_plans)
 
 
 async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
@@ -49,28 +49,29 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         await page.wait_for_selector(".plan:has-text('Delete lead')")
         await expect(page.locator("h2#plan-title")).to_have_text("Delete lead “Old 0”")
         await expect(page.locator(".plan-page .irreversible")).to_contain_text("This can’t be undone.")
-        shown = page.locator(".plan-page")
-        await expect(shown).to_contain_text(f"scout-{mark} on behalf of alice", use_inner_text=True)
+        plan_page = page.locator(".plan-page")
+        await expect(plan_page).to_contain_text(f"scout-{mark} on behalf of alice", use_inner_text=True)
         await expect(page.locator(".plan .about")).to_have_text("Old 0")
-        before = waiting(alice)
+        count_before = count_waiting_plans(alice)
         badge = page.locator(".side-link:has-text('Approvals') .badge")
-        await expect(badge).to_have_text(f"{before} waiting")
-        await expect(page).to_have_title(f"({before}) Approvals · Countersign")
-        sent: list[str] = []
+        await expect(badge).to_have_text(f"{count_before} waiting")
+        await expect(page).to_have_title(f"({count_before}) Approvals · Countersign")
+        sent_bodies: list[str] = []
         page.on(
-            "request", lambda request: sent.append(request.post_data or "") if "/api/approve/" in request.url else None
+            "request",
+            lambda request: sent_bodies.append(request.post_data or "") if "/api/approve/" in request.url else None,
         )
         await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
-        await expect(page.locator(f".badge:text-is('{before} waiting')")).to_have_count(0)
-        assert waiting(alice) == before - 1
-        assert '"digest":"sha256:' in sent[0]
+        await expect(page.locator(f".badge:text-is('{count_before} waiting')")).to_have_count(0)
+        assert count_waiting_plans(alice) == count_before - 1
+        assert '"digest":"sha256:' in sent_bodies[0]
         assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": ids[0]}])
         assert alice.run("lead.get", id=ids[1])
 
 
-async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
+async def test_further_effects_of_a_deletion_are_shown_as_the_api_states_them(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     each = lead(alice, "With an activity")
@@ -87,7 +88,7 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
         await expect(page.locator(".plan-page")).to_contain_text("Proposed now · Expires in")
 
 
-async def test_a_deletion_shows_all_fields_where_they_fit_and_else_the_most_telling_ones(
+async def test_a_deletion_shows_all_fields_or_the_most_important_if_not_all_fit(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     values = {
@@ -105,8 +106,8 @@ async def test_a_deletion_shows_all_fields_where_they_fit_and_else_the_most_tell
         await page.set_viewport_size({"width": 1440, "height": 1400})
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         rows = page.locator(".plan-page table.changes tbody tr")
-        shown = page.locator(".plan-page table.changes")
-        await expect(shown).to_contain_text("Asked for a second offer")
+        changes_table = page.locator(".plan-page table.changes")
+        await expect(changes_table).to_contain_text("Asked for a second offer")
         await expect(page.locator(".more-fields")).to_have_count(0)
 
         async def are_more() -> None:
@@ -116,22 +117,20 @@ async def test_a_deletion_shows_all_fields_where_they_fit_and_else_the_most_tell
 
         await page.set_viewport_size({"width": 1440, "height": 500})
         await expect(rows).to_have_count(6)
-        for told in ("Has many fields", "1,200.00", "14 Dec 2026", "Ada Folded"):
-            await expect(shown).to_contain_text(told)
-        await expect(shown).not_to_contain_text("Asked for a second offer")
+        for expected_text in ("Has many fields", "1,200.00", "14 Dec 2026", "Ada Folded"):
+            await expect(changes_table).to_contain_text(expected_text)
+        await expect(changes_table).not_to_contain_text("Asked for a second offer")
         await page.click(".more-fields")
-        await expect(shown).to_contain_text("Asked for a second offer")
-        await expect(shown).to_contain_text("ada@folded.example")
+        await expect(changes_table).to_contain_text("Asked for a second offer")
+        await expect(changes_table).to_contain_text("ada@folded.example")
         await expect(page.locator(".more-fields")).to_have_text("Show fewer fields")
 
         await page.set_viewport_size({"width": 390, "height": 844})
-        await expect(shown.locator("tfoot")).to_be_visible()
-        await expect(shown.locator("tfoot")).to_contain_text("Nothing remains")
+        await expect(changes_table.locator("tfoot")).to_be_visible()
+        await expect(changes_table.locator("tfoot")).to_contain_text("Nothing remains")
 
 
-async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
-    browser: Browser, desk: Desk, alice: Caller
-) -> None:
+async def test_an_overtaken_plan_is_marked_on_its_page(browser: Browser, desk: Desk, alice: Caller) -> None:
     each = lead(alice, "Overtaken")
     plan = alice.agent("slow", "lead.*").run("lead.delete", id=each)["plan_id"]
     async with desk.page(browser, expected=("409", "400", "404")) as page:
@@ -150,7 +149,7 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
         assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
 
 
-async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_cannot_be_signed(
+async def test_other_proposals_for_a_deleted_record_are_marked_at_once_and_cannot_be_approved(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     each = lead(alice, "Sold and gone")
@@ -201,12 +200,12 @@ async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, ali
         times: list[float] = []
         for number, each in enumerate(ids, 1):
             runner.run("lead.delete", id=each)
-            answered = time.monotonic()
+            answered_at = time.monotonic()
             # The first one is open, so it remains alone.
             alike = f".plan:has-text('{number - 1} identical')"
-            shown = f".plans li:nth-child({number}) .plan" if number < 3 else alike
-            await page.wait_for_selector(shown)
-            times.append((time.monotonic() - answered) * 1000)
+            plan_selector = f".plans li:nth-child({number}) .plan" if number < 3 else alike
+            await page.wait_for_selector(plan_selector)
+            times.append((time.monotonic() - answered_at) * 1000)
 
     in_order = sorted(round(seconds) for seconds in times)
     figures |= {"proposals": len(times), "p50_ms": in_order[len(times) // 2], "p95_ms": in_order[-2]}
@@ -232,7 +231,9 @@ async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser
 
 
 @pytest.mark.full
-async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_person_who_approves_in_haste_is_shown_the_plan_again_with_a_warning(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     hasty = alice.agent("hasty", "lead.*", "plan.propose")
     ids = [lead(alice, f"Hurried {number}") for number in range(4)]
     for id_ in ids:
@@ -240,10 +241,10 @@ async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, d
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals?agent=hasty")
         await expect(page.locator(".plan")).to_have_count(4)
-        for left in (3, 2):
+        for remaining_count in (3, 2):
             await page.wait_for_selector("[data-seconds='0'] #approve:not(.is-busy)")
             await page.keyboard.press("a")
-            await expect(page.locator(".plan")).to_have_count(left)
+            await expect(page.locator(".plan")).to_have_count(remaining_count)
         await page.wait_for_selector(".notice:has-text('You approved 2 of 2 in under 4 seconds.')")
         await page.wait_for_selector("[data-seconds='0'] #approve:not(.is-busy)")
         await page.keyboard.press("a")
@@ -283,8 +284,8 @@ async def test_what_was_proposed_is_done_otherwise_by_the_person(browser: Browse
 
 @pytest.mark.full
 async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, desk: Desk, alice: Caller) -> None:
-    one, two = alice.agent("first hand", "lead.*"), alice.agent("second hand", "ticket.*")
-    one.run("lead.delete", id=lead(alice, "Filtered"))
+    first_agent, two = alice.agent("first hand", "lead.*"), alice.agent("second hand", "ticket.*")
+    first_agent.run("lead.delete", id=lead(alice, "Filtered"))
     two.run("ticket.delete", id=alice.run("ticket.create", subject="Filtered")["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals")
@@ -304,7 +305,7 @@ async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, d
 
 
 @pytest.mark.full
-async def test_where_two_must_sign_the_first_is_told_so(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_where_two_people_must_approve_the_first_is_informed(browser: Browser, desk: Desk, alice: Caller) -> None:
     root = desk.caller("root")
     rule = root.run("setting.create", title="approval:address.delete", value='{"n": 2}')
     party = alice.run("party.create", name="Signed twice")["id"]
@@ -327,7 +328,7 @@ async def test_where_two_must_sign_the_first_is_told_so(browser: Browser, desk: 
 
 
 @pytest.mark.full
-async def test_an_agents_words_stay_text_and_are_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_the_text_of_an_agent_stays_text_and_is_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
     writer = alice.agent("writer", "lead.*", "plan.propose")
     words = "<img src=x onerror=alert(1)> <b>urgent</b>"
     steps = [{"command": "lead.update", "input": {"id": lead(alice, "Before"), "title": words}}]
@@ -359,7 +360,9 @@ async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk:
 
 
 @pytest.mark.full
-async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_plans_that_arrive_meanwhile_are_not_approved_with_the_picked_plans(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     racer = alice.agent("racer", "lead.*")
     ids = [lead(alice, f"Raced {number}") for number in range(2)]
     async with desk.page(browser) as page:
@@ -371,8 +374,8 @@ async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, 
         await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
-        left = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
-        assert [plan["id"] for plan in left] == ids[1:]
+        remaining_leads = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
+        assert [plan["id"] for plan in remaining_leads] == ids[1:]
 
 
 @pytest.mark.full
@@ -381,30 +384,32 @@ async def test_one_window_waits_at_the_api_for_all(browser: Browser, desk: Desk,
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals")
         await page.wait_for_selector(".live[data-state=live]")
-        other = await page.context.new_page()
+        other_page = await page.context.new_page()
         waits: list[str] = []
-        other.on("request", lambda request: waits.append(request.url) if request.url.endswith("/plan/watch") else None)
-        await other.goto(f"{desk.url}/approvals?agent=twin")
-        await other.wait_for_selector("h1:text-is('Approvals')")
+        other_page.on(
+            "request", lambda request: waits.append(request.url) if request.url.endswith("/plan/watch") else None
+        )
+        await other_page.goto(f"{desk.url}/approvals?agent=twin")
+        await other_page.wait_for_selector("h1:text-is('Approvals')")
         twin.run("lead.delete", id=lead(alice, "Seen twice"))
-        await other.wait_for_selector(".plan:has-text('twin')")
+        await other_page.wait_for_selector(".plan:has-text('twin')")
         assert not waits
         await page.goto("about:blank")
         twin.run("lead.delete", id=lead(alice, "Seen by the other"))
-        await expect(other.locator(".plan:has-text('twin')")).to_have_count(2)
+        await expect(other_page.locator(".plan:has-text('twin')")).to_have_count(2)
 
         assert waits
 
 
 @pytest.mark.full
-async def test_a_lost_connection_is_told_and_made_again(browser: Browser, desk: Desk, alice: Caller) -> None:
-    late = alice.agent("late", "lead.*")
+async def test_a_lost_connection_is_reported_and_restored(browser: Browser, desk: Desk, alice: Caller) -> None:
+    late_agent = alice.agent("late", "lead.*")
     async with desk.page(browser, expected=("ERR_INTERNET_DISCONNECTED", "400", "404")) as page:
         await desk.sign_in(page, "alice", "/approvals")
         await page.wait_for_selector(".live[data-state=live]")
         await page.context.set_offline(True)
         await page.wait_for_selector(".live[data-state=reconnecting]")
-        late.run("lead.delete", id=lead(alice, "Missed"))
+        late_agent.run("lead.delete", id=lead(alice, "Missed"))
         await page.context.set_offline(False)
 
         await page.wait_for_selector(".plan:has-text('late')")
@@ -460,11 +465,11 @@ async def test_who_approves_a_payment_sees_the_invoice_that_it_pays(browser: Bro
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", f"/approvals?agent=payer-{mark}&plan={plan}")
         number = root.run("invoice.get", id=invoice)["number"]
-        about = page.locator(f".plan[aria-current=true]:has-text('{number}') .about")
-        await expect(about).to_have_text(f"New: Payment of 500.00 for Invoice {number}")
+        plan_summary = page.locator(f".plan[aria-current=true]:has-text('{number}') .about")
+        await expect(plan_summary).to_have_text(f"New: Payment of 500.00 for Invoice {number}")
         facts = page.locator(".plan-page .subject dl.facts")
-        for told in ("Pays in parts", "1,200.00", "200.00", "1,000.00"):
-            await expect(facts).to_contain_text(told)
+        for expected_text in ("Pays in parts", "1,200.00", "200.00", "1,000.00"):
+            await expect(facts).to_contain_text(expected_text)
 
 
 async def test_the_list_names_the_fields_that_an_update_changes(
@@ -511,17 +516,17 @@ async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_th
         assert alice.run("lead.get", id=each)["title"] == "To be kept open"
 
 
-async def test_what_ones_own_agents_proposed_is_listed_and_what_others_agents_did_is_not(
+async def test_proposals_of_own_agents_are_listed_and_those_of_other_agents_are_not(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    own, others = lead(alice, "Of her agent"), lead(alice, "Of his agent")
-    mine = alice.agent(f"hers-{mark}", "lead.*").run("lead.delete", id=own)["plan_id"]
+    own_lead, other_lead = lead(alice, "Of her agent"), lead(alice, "Of his agent")
+    own_plan = alice.agent(f"hers-{mark}", "lead.*").run("lead.delete", id=own_lead)["plan_id"]
     bob = desk.caller("bob").agent(f"his-{mark}", "lead.*", "plan.*")
-    steps = [{"command": "lead.update", "input": {"id": others, "source": "fair"}}]
-    theirs = bob.run("plan.propose", steps=steps)["plan_id"]
-    alice.run("plan.reject", id=mine, reason="Not now")
+    steps = [{"command": "lead.update", "input": {"id": other_lead, "source": "fair"}}]
+    their_plan = bob.run("plan.propose", steps=steps)["plan_id"]
+    alice.run("plan.reject", id=own_plan, reason="Not now")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/approvals?plan={theirs}")
+        await desk.sign_in(page, "alice", f"/approvals?plan={their_plan}")
         await expect(page.locator(f".plan .plan-by:has-text('his-{mark}')")).to_have_count(1)
         await page.click(".views a:has-text('Proposed by my agents')")
         await expect(page.locator(f".plan .plan-by:has-text('hers-{mark}')")).to_have_count(1)
@@ -536,13 +541,13 @@ async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Brows
         for model in root.meta()["models"]:
             has_pages = model["actions"] and model["module"] != "base"
             rows = root.run(f"{model['name']}.list", limit=50) if has_pages else []
-            seen: set[str] = set()
+            states_seen: set[str] = set()
             for row in rows:
                 # The field that the actions change has a different name in each model.
                 state = str(row.get("state") or row.get("stage") or row.get("status"))
-                if state in seen:
+                if state in states_seen:
                     continue
-                seen.add(state)
+                states_seen.add(state)
                 await page.goto(f"/models/{model['name']}/records/{row['id']}")
                 await page.wait_for_selector("main h1")
                 # The page has all its actions when it has its history.

@@ -27,8 +27,8 @@ async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, al
     ticket = alice.run("ticket.create", subject="Moved by its menu")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/ticket/board")
-        opened = [{"field": "state", "op": "eq", "value": "open"}]
-        total = int(alice.run("ticket.search", filter=opened, limit=1)["total"])
+        open_filter = [{"field": "state", "op": "eq", "value": "open"}]
+        total = int(alice.run("ticket.search", filter=open_filter, limit=1)["total"])
         await expect(page.locator("#lane-open .lane-count")).to_have_text(str(total))
         card = page.locator(".lane:has(#lane-new) .board-card").first
         # The key of a card opens its menu.
@@ -55,7 +55,7 @@ async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: B
 
 
 @pytest.mark.full
-async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_records(browser: Browser, desk: Desk) -> None:
+async def test_figures_are_split_by_a_second_field_and_link_to_their_records(browser: Browser, desk: Desk) -> None:
     root = desk.caller("root")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/dashboard?board=crm")
@@ -73,9 +73,9 @@ async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_record
         heads = await eventually(adds_up)
         column = heads.index("web")
         row = table.locator("tbody tr:has(th .chip:text-is('New'))")
-        found = row.locator(f":nth-child({column + 1}) a")
-        count = await found.inner_text()
-        await found.press("Enter")
+        figure_link = row.locator(f":nth-child({column + 1}) a")
+        count = await figure_link.inner_text()
+        await figure_link.press("Enter")
 
         await expect(page.locator(".count")).to_have_text(f"{count} records")
         await expect(page.locator(".filter-token")).to_have_count(2)
@@ -100,8 +100,8 @@ async def test_on_paper_there_are_records_and_nothing_to_press(browser: Browser,
             assert tops == sorted(set(tops))
 
         await eventually(are_below_each_other)
-        second = "document.querySelector('.grid-body .grid-row:nth-child(2)')"
-        await until_equal(page, f"getComputedStyle({second}).backgroundColor", "rgb(255, 255, 255)")
+        second_row = "document.querySelector('.grid-body .grid-row:nth-child(2)')"
+        await until_equal(page, f"getComputedStyle({second_row}).backgroundColor", "rgb(255, 255, 255)")
 
 
 @pytest.mark.full

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.waiting import copied, eventually
+from tests.browser.waiting import clipboard_text, eventually
 from tests.browser.work.conftest import Caller, Desk
 from tests.servers.countersign import served
 
@@ -43,7 +43,7 @@ async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
         await page.click("[aria-label='Copy link: to this entry']")
 
         async def is_copied() -> str:
-            link = await copied(page)
+            link = await clipboard_text(page)
             assert link == page.url
             return link
 
@@ -61,15 +61,15 @@ async def test_the_chain_is_checked_and_what_was_done_past_the_service_is_shown(
     browser: Browser, desk: Desk, tmp_path: Path
 ) -> None:
     with served(tmp_path / "data", "--demo", service="both") as running:
-        own = Desk(running)
-        own.caller("alice").run("lead.create", title="Hidden tracks")
-        async with own.page(browser) as page:
-            await own.sign_in(page, "root", "/audit")
+        own_desk = Desk(running)
+        own_desk.caller("alice").run("lead.create", title="Hidden tracks")
+        async with own_desk.page(browser) as page:
+            await own_desk.sign_in(page, "root", "/audit")
             await page.locator("text=Verify now").press("Enter")
             await page.wait_for_selector("[role=status]:has-text('The log is intact.')")
             with closing(sqlite3.connect(tmp_path / "data/records.sqlite", timeout=60)) as database, database:
-                found = "SELECT id FROM audit_entry WHERE command = 'lead.create' ORDER BY at DESC LIMIT 1"
-                (entry,) = database.execute(found).fetchone()
+                find_entry = "SELECT id FROM audit_entry WHERE command = 'lead.create' ORDER BY at DESC LIMIT 1"
+                (entry,) = database.execute(find_entry).fetchone()
                 database.execute("UPDATE audit_entry SET user_id = 'nobody' WHERE id = ?", (entry,))
             await page.locator("text=Verify now").press("Enter")
             await page.wait_for_selector("[role=alert]:has-text('tampered with')")

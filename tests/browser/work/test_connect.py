@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.rules import evaluated
-from tests.browser.waiting import copied, eventually
+from tests.browser.rules import evaluate
+from tests.browser.waiting import clipboard_text, eventually
 from tests.browser.work.conftest import Caller, Desk
 
 DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
@@ -15,26 +15,26 @@ DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
 
 def in_document(url: str) -> dict[str, str]:
     """The settings of each client as in the documentation, for this address."""
-    found: dict[str, str] = {}
-    for part in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
-        name, _, text = part.partition("\n")
+    snippets: dict[str, str] = {}
+    for section_text in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
+        name, _, text = section_text.partition("\n")
         fenced = re.search(r"```(?:json|toml)\n(.*?)\n```", text, re.DOTALL)
         lines = [line[4:] for line in text.partition("```")[0].splitlines() if line.startswith("    ")]
-        own = "\n".join(lines) if name in ("Claude Code", "Look at it by hand") else fenced[1] if fenced else ""
-        found[name] = own.replace("http://127.0.0.1:8080", url)
-    return {**found, "Inspector": found["Look at it by hand"]}
+        snippet = "\n".join(lines) if name in ("Claude Code", "Look at it by hand") else fenced[1] if fenced else ""
+        snippets[name] = snippet.replace("http://127.0.0.1:8080", url)
+    return {**snippets, "Inspector": snippets["Look at it by hand"]}
 
 
-def squeezed(text: str) -> str:
+def without_spaces(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-async def copy_settings(page: Page, known: dict[str, str], name: str) -> None:
+async def copy_settings(page: Page, settings_by_name: dict[str, str], name: str) -> None:
     """Copy the settings of this client, and compare them with the documentation."""
     await page.click("[role=tabpanel] button")
 
     async def are_copied() -> None:
-        assert squeezed(await copied(page)) == squeezed(known[name]), name
+        assert without_spaces(await clipboard_text(page)) == without_spaces(settings_by_name[name]), name
 
     await eventually(are_copied)
 
@@ -45,12 +45,12 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
     agent = alice.agent(f"wired-{mark}", "lead.list", "lead.delete")
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         await desk.sign_in(page, "alice", "/connect")
-        known = in_document(desk.url)
+        settings_by_name = in_document(desk.url)
         tabs = page.locator("[role=tab]")
         await tabs.first.wait_for()
         for number in range(await tabs.count()):
             await expect(tabs.nth(number)).to_have_attribute("aria-selected", "true")
-            await copy_settings(page, known, await tabs.nth(number).inner_text())
+            await copy_settings(page, settings_by_name, await tabs.nth(number).inner_text())
             await tabs.nth(number).press("ArrowRight")
         await page.fill("#token", agent.token)
         await page.press("#token", "Enter")
@@ -58,7 +58,7 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
         await expect(deleting).to_contain_text("Proposes")
         await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("Reads")
         await expect(page.locator("code:text-is('lead__create')")).to_have_count(0)
-        assert agent.token not in await evaluated(page, "JSON.stringify([localStorage, sessionStorage, location.href])")
+        assert agent.token not in await evaluate(page, "JSON.stringify([localStorage, sessionStorage, location.href])")
         token = alice.run("agent_token.list", filter=[{"field": "label", "op": "eq", "value": f"wired-{mark}"}])[0]
         alice.run("agent_token.revoke", id=token["id"])
         await page.press("#token", "Enter")
@@ -67,7 +67,7 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
 
 
 @pytest.mark.full
-async def test_what_an_agent_did_is_told_by_the_audit_or_by_its_proposals(
+async def test_the_work_of_an_agent_is_shown_from_the_audit_or_from_its_proposals(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     by_root = desk.caller("root").agent("logged", "lead.*")

@@ -78,7 +78,7 @@ def propose(agent: Caller, lead: str, number: int) -> None:
     agent.run("plan.propose", steps=steps, why=f"Wish {number}")
 
 
-def decided(person: Caller, state: str) -> list[str | None]:
+def decided_reasons(person: Caller, state: str) -> list[str | None]:
     """The reasons of the proposals in this state."""
     return [plan["reason"] for plan in person.run("plan.list", filter=[{"field": "state", "op": "eq", "value": state}])]
 
@@ -92,80 +92,80 @@ async def waits(page: Page, count: int) -> None:
     await settle(page)
 
 
-async def typed(page: Page, hand: Keyboard, reason: str) -> None:
+async def type_reason(page: Page, keyboard: Keyboard, reason: str) -> None:
     """Type a reason without sending it."""
-    await hand.ask_to_reject()
+    await keyboard.ask_to_reject()
     await page.locator("dialog[open] #reject-reason").wait_for()
     await page.focus("#reject-reason")
     await page.keyboard.type(reason)
     await expect(page.locator("#reject-reason")).to_have_value(reason, timeout=ENOUGH_S * 1000)
 
 
-async def refused_and_kept(page: Page, hand: Keyboard, reason: str) -> None:
+async def refused_and_kept(page: Page, keyboard: Keyboard, reason: str) -> None:
     """Send the reason without a connection: the dialog reports this and keeps the reason."""
     async with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/plan/reject")):
-        await hand.send()
+        await keyboard.send()
     await page.wait_for_selector("dialog[open] [role=alert]")
     await expect(page.locator("dialog[open] #reject-reason")).to_have_value(reason, timeout=ENOUGH_S * 1000)
 
 
-async def before_the_restart(page: Page, hand: Keyboard) -> None:
+async def before_the_restart(page: Page, keyboard: Keyboard) -> None:
     """Decide four, and type the reason of the fifth."""
     await page.wait_for_selector("a:text-is('Open approvals')")
-    await hand.open_approvals()
+    await keyboard.open_approvals()
     await waits(page, DECISIONS)
     for number in (1, 2, 3):
-        await typed(page, hand, f"Reason {number}")
-        await hand.send()
+        await type_reason(page, keyboard, f"Reason {number}")
+        await keyboard.send()
         await waits(page, DECISIONS - number)
-    await hand.approve()
+    await keyboard.approve()
     await waits(page, 6)
-    await typed(page, hand, "Typed before the restart")
+    await type_reason(page, keyboard, "Typed before the restart")
 
 
-async def without_a_network(page: Page, hand: Keyboard) -> None:
+async def without_a_network(page: Page, keyboard: Keyboard) -> None:
     """Send a reason without a network, and again with one."""
-    await typed(page, hand, "Typed without a network")
+    await type_reason(page, keyboard, "Typed without a network")
     await page.context.set_offline(True)
-    await refused_and_kept(page, hand, "Typed without a network")
+    await refused_and_kept(page, keyboard, "Typed without a network")
     await page.context.set_offline(False)
     await page.wait_for_selector(".live[data-state=live]", timeout=ENOUGH_S * 1000)
-    await hand.send()
+    await keyboard.send()
     await waits(page, 4)
 
 
-async def after_the_session(page: Page, hand: Keyboard, agent: Caller, lead: str) -> None:
+async def after_the_session(page: Page, keyboard: Keyboard, agent: Caller, lead: str) -> None:
     """Type a reason, sign in again because the session has ended, and send it then."""
-    await typed(page, hand, "Typed before the session ended")
+    await type_reason(page, keyboard, "Typed before the session ended")
     await page.context.clear_cookies()
     # The page detects this with its next request, which a new proposal triggers.
     propose(agent, lead, DECISIONS)
     await page.wait_for_selector("#session-password", timeout=ENOUGH_S * 1000)
-    await hand.sign_in()
+    await keyboard.sign_in()
     await expect(page.locator("#session-password")).to_have_count(0, timeout=ENOUGH_S * 1000)
     await page.wait_for_selector(".live[data-state=live]", timeout=ENOUGH_S * 1000)
     await expect(page.locator("dialog[open] #reject-reason")).to_have_value(
         "Typed before the session ended", timeout=ENOUGH_S * 1000
     )
-    await hand.send()
+    await keyboard.send()
     await waits(page, 4)
 
 
-async def after_a_reload(page: Page, hand: Keyboard) -> None:
+async def after_a_reload(page: Page, keyboard: Keyboard) -> None:
     """Approve one; type a reason, reload the page and find it; reject the last one."""
-    await hand.approve()
+    await keyboard.approve()
     await waits(page, 3)
-    await typed(page, hand, "Typed before the page was loaded again")
+    await type_reason(page, keyboard, "Typed before the page was loaded again")
     await page.reload()
     await waits(page, 3)
-    await hand.ask_to_reject()
+    await keyboard.ask_to_reject()
     await expect(page.locator("#reject-reason")).to_have_value(
         "Typed before the page was loaded again", timeout=ENOUGH_S * 1000
     )
-    await hand.send()
+    await keyboard.send()
     await waits(page, 2)
-    await typed(page, hand, "The last one")
-    await hand.send()
+    await type_reason(page, keyboard, "The last one")
+    await keyboard.send()
     await waits(page, 1)
 
 
@@ -185,22 +185,22 @@ async def test_ten_decisions_are_made_whatever_happens_on_the_way(
             propose(agent, leads[number], number)
         watching = desk.page(browser, expected=(*AWAY, "ERR_INTERNET_DISCONNECTED", "401"))
         page = await watching.__aenter__()
-        hand = kind(page)
+        keyboard = kind(page)
         page.set_default_timeout(ENOUGH_S * 1000)
         await desk.sign_in(page, "alice")
-        await before_the_restart(page, hand)
+        await before_the_restart(page, keyboard)
     await page.wait_for_selector(".live[data-state=reconnecting]", timeout=ENOUGH_S * 1000)
-    await refused_and_kept(page, hand, "Typed before the restart")
+    await refused_and_kept(page, keyboard, "Typed before the restart")
     with served(data, service="both", ports=ports, settings=settings):
         await page.wait_for_selector(".live[data-state=live]", timeout=ENOUGH_S * 1000)
-        await hand.send()
+        await keyboard.send()
         await waits(page, 5)
-        await without_a_network(page, hand)
-        await after_the_session(page, hand, agent, leads[DECISIONS])
-        await after_a_reload(page, hand)
+        await without_a_network(page, keyboard)
+        await after_the_session(page, keyboard, agent, leads[DECISIONS])
+        await after_a_reload(page, keyboard)
 
         alice = desk.caller("alice")
-        assert set(decided(alice, "rejected")) == {
+        assert set(decided_reasons(alice, "rejected")) == {
             *(f"Reason {number}" for number in (1, 2, 3)),
             "Typed before the restart",
             "Typed without a network",
@@ -208,5 +208,5 @@ async def test_ten_decisions_are_made_whatever_happens_on_the_way(
             "Typed before the page was loaded again",
             "The last one",
         }
-        assert len(decided(alice, "executed")) == 2
+        assert len(decided_reasons(alice, "executed")) == 2
         await watching.__aexit__(None, None, None)

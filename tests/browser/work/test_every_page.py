@@ -5,7 +5,15 @@ import json
 import pytest
 from playwright.async_api import Browser
 
-from tests.browser.visits import Visitor, chosen, counted, spoil, unvisited, visiting, walk
+from tests.browser.visits import (
+    Visitor,
+    check_pages,
+    choose_places,
+    record_figures,
+    spoil,
+    unvisited_addresses,
+    visiting,
+)
 from tests.browser.work.conftest import Desk
 from tests.browser.work.places import WORK, WORK_VISITORS
 from tests.figures import Figures
@@ -20,8 +28,8 @@ def busy_desk(desk: Desk) -> Desk:
     for lead in leads[:2]:
         agent.run("lead.delete", id=lead["id"])
     agent.run("lead.update", id=leads[2]["id"], title="Piloted and renamed", revision=leads[2]["revision"])
-    decided = agent.run("lead.delete", id=leads[3]["id"])["plan_id"]
-    alice.run("plan.reject", id=decided, reason="We still need this one.")
+    decided_plan = agent.run("lead.delete", id=leads[3]["id"])["plan_id"]
+    alice.run("plan.reject", id=decided_plan, reason="We still need this one.")
     tiles = [{"kind": "kpi", "model": "lead"}, {"kind": "bar", "model": "lead", "by": "stage", "w": 6}]
     alice.run("dashboard.create", name="Of the visits", tiles=json.dumps(tiles))
     return desk
@@ -50,9 +58,11 @@ async def test_the_pages_of_the_work_app(
         if visitor.signs:
             await busy_desk.sign_in(page, visitor.signs)
         await spoil(page, visitor, but="/api/meta")
-        cells, found = await walk(page, axe, visitor, chosen(WORK, WORK_VISITORS, visitor, is_full=is_full), ids)
-    counted(figures, cells, found)
+        cells, violations = await check_pages(
+            page, axe, visitor, choose_places(WORK, WORK_VISITORS, visitor, is_full=is_full), ids
+        )
+    record_figures(figures, cells, violations)
 
 
 def test_every_page_has_its_place() -> None:
-    assert unvisited("work", WORK) == []
+    assert unvisited_addresses("work", WORK) == []

@@ -21,16 +21,16 @@ async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
 ) -> None:
     people = {user["username"]: user["id"] for user in alice.run("user.list")}
     tomorrow = (datetime.now().astimezone().date() + timedelta(days=1)).isoformat()
-    mine = alice.run("lead.create", title="Closes tomorrow", owner=people["alice"], expected_close=tomorrow)
+    own_lead = alice.run("lead.create", title="Closes tomorrow", owner=people["alice"], expected_close=tomorrow)
     alice.run("lead.create", title="Somebody else's", owner=people["bob"], expected_close=tomorrow)
-    proposed = alice.agent("home-helper", "lead.*").run("lead.delete", id=mine["id"])
+    proposal = alice.agent("home-helper", "lead.*").run("lead.delete", id=own_lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/")
         decisions = page.locator(".widget:has(h2:text-is('Waiting for your decision'))")
         await expect(decisions.locator(".widget-row").first).to_contain_text("home-helper")
         closing = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
         # Other tests' records may have the same title.
-        link = f"a[href='/models/lead/records/{mine['id']}']"
+        link = f"a[href='/models/lead/records/{own_lead['id']}']"
         await expect(closing.locator(".widget-row", has=page.locator(link))).to_contain_text("Tomorrow")
         await expect(closing).not_to_contain_text("Somebody else's")
 
@@ -39,7 +39,7 @@ async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
         await page.click(".side-link >> text=My work")
         recent = page.locator(".widget:has(h2:text-is('Recently viewed'))")
         await expect(recent.locator(link)).to_have_text("Closes tomorrow")
-        await decisions.locator(f"a[href='/approvals?plan={proposed['plan_id']}']").click()
+        await decisions.locator(f"a[href='/approvals?plan={proposal['plan_id']}']").click()
         await page.wait_for_url("**/approvals?plan=*")
 
 
@@ -47,8 +47,8 @@ async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_whic
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     people = {user["username"]: user["id"] for user in alice.run("user.list")}
-    late = (datetime.now().astimezone().date() - timedelta(days=3)).isoformat()
-    lead = alice.run("lead.create", title=f"Three days late {mark}", owner=people["root"], expected_close=late)
+    overdue_day = (datetime.now().astimezone().date() - timedelta(days=3)).isoformat()
+    lead = alice.run("lead.create", title=f"Three days late {mark}", owner=people["root"], expected_close=overdue_day)
     alice.run("lead.qualify", id=lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/")
@@ -63,16 +63,22 @@ async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_whic
             assert all("overdue" in text for text in rows[: places[0]])
 
         await eventually(is_overdue)
-        moved = page.locator(f".feed li:has-text('moved Three days late {mark} to')")
-        await expect(moved.locator(".chip")).to_have_text("Qualified")
+        move_line = page.locator(f".feed li:has-text('moved Three days late {mark} to')")
+        await expect(move_line.locator(".chip")).to_have_text("Qualified")
 
 
 async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        nothing = {"denied": [], "value": {"rows": [], "total": 0}}
-        await page.route("**/api/*/search", lambda route: route.fulfill(json=nothing))
-        first = {"waiting": {"count": 0, "high": 0, "items": []}, "due": [], "tickets": [], "recent": [], "feed": []}
-        await page.route("**/api/user/home", lambda route: route.fulfill(json={"denied": [], "value": first}))
+        empty_result = {"denied": [], "value": {"rows": [], "total": 0}}
+        await page.route("**/api/*/search", lambda route: route.fulfill(json=empty_result))
+        empty_home = {
+            "waiting": {"count": 0, "high": 0, "items": []},
+            "due": [],
+            "tickets": [],
+            "recent": [],
+            "feed": [],
+        }
+        await page.route("**/api/user/home", lambda route: route.fulfill(json={"denied": [], "value": empty_home}))
         await desk.sign_in(page, "bob", "/")
 
         await expect(page.locator(".steps h3")).to_have_text(["Import your records", "Connect an agent"])

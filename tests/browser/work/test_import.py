@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk, filter_parameter
 
 GOOD = 'Name of the lead;Expected revenue;Source\n"Imported; one";"1.234,50";web\nImported two;;fair\n'
 BAD = "title,source\nFits,web\n,web\nToo,much\n"
@@ -72,10 +72,12 @@ async def test_what_was_exported_is_imported_again_unchanged(
     created_lead = alice.run(
         "lead.create", title=f"=There; 'and' back {mark}", expected_revenue_minor=123450, source="web"
     )
-    where = ("title", "eq", created_lead["title"])
-    kept = ("title", "expected_revenue_minor", "source")
+    condition = ("title", "eq", created_lead["title"])
+    exported_columns = ("title", "expected_revenue_minor", "source")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/models/lead?{filtered(where)}&columns={','.join(kept)}")
+        await desk.sign_in(
+            page, "alice", f"/models/lead?{filter_parameter(condition)}&columns={','.join(exported_columns)}"
+        )
         await expect(page.locator(".count")).to_have_text("1 record")
         async with page.expect_download() as downloading:
             await page.click(".tool-bar [aria-label='Export']")
@@ -89,9 +91,9 @@ async def test_what_was_exported_is_imported_again_unchanged(
         await page.click("button:text-is('Import 1 row')")
         await page.wait_for_selector("text=1 record imported")
 
-        both = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": created_lead["title"]}])
-        assert len(both) == 2
-        assert [both[0][name] for name in kept] == [both[1][name] for name in kept]
+        both_leads = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": created_lead["title"]}])
+        assert len(both_leads) == 2
+        assert [both_leads[0][name] for name in exported_columns] == [both_leads[1][name] for name in exported_columns]
 
 
 async def test_an_amount_in_another_languages_writing_is_refused_by_its_label(browser: Browser, desk: Desk) -> None:
@@ -125,9 +127,9 @@ async def test_an_administrator_restores_what_was_exported_raw(
 ) -> None:
     created_lead = alice.run("lead.create", title=f"Restored {mark}")
     alice.run("lead.qualify", id=created_lead["id"])
-    where = filtered(("title", "eq", f"Restored {mark}"))
+    lead_filter = filter_parameter(("title", "eq", f"Restored {mark}"))
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "root", f"/models/lead?{where}")
+        await desk.sign_in(page, "root", f"/models/lead?{lead_filter}")
         await expect(page.locator(".count")).to_have_text("1 record")
         async with page.expect_download() as downloading:
             await page.click(".tool-bar [aria-label='Export']")

@@ -21,11 +21,11 @@ CHOSEN = "nine quiet harbours"
 SEND = "button:text-is('Create invitation')"
 
 
-async def sign_in(hand: Keyboard, name: str, password: str) -> None:
+async def sign_in(keyboard: Keyboard, name: str, password: str) -> None:
     """Sign in on the sign-in page."""
-    await hand.type("#username", name)
-    await hand.type("#password", password)
-    await hand.press("main form button")
+    await keyboard.type("#username", name)
+    await keyboard.type("#password", password)
+    await keyboard.press("main form button")
 
 
 async def is_kept(page: Page) -> None:
@@ -35,52 +35,52 @@ async def is_kept(page: Page) -> None:
     await expect(page.locator("#person-role option:checked")).to_have_text("accountant")
 
 
-async def fill_in_the_invitation(page: Page, hand: Keyboard) -> None:
+async def fill_in_the_invitation(page: Page, keyboard: Keyboard) -> None:
     """Sign in, fill in the form for a new person, and find it filled in after a reload."""
     await page.goto("/signin")
-    await sign_in(hand, "root", PASSWORD)
-    await hand.press(".side-link[href='/users']")
-    await hand.press("button:text-is('Invite a person')")
+    await sign_in(keyboard, "root", PASSWORD)
+    await keyboard.press(".side-link[href='/users']")
+    await keyboard.press("button:text-is('Invite a person')")
     for field, text in FIELDS.items():
-        await hand.type(field, text)
-    await hand.select("#person-role", "accountant")
+        await keyboard.type(field, text)
+    await keyboard.select("#person-role", "accountant")
     await is_kept(page)
     await page.reload()
     await is_kept(page)
 
 
-async def send_in_vain(page: Page, hand: Keyboard) -> None:
+async def send_in_vain(page: Page, keyboard: Keyboard) -> None:
     """Send the form while the service cannot be reached: the page reports this and keeps the form."""
     async with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/user/create")):
-        await hand.press(SEND)
+        await keyboard.press(SEND)
     await page.wait_for_selector("main form [role=alert]")
     await is_kept(page)
 
 
-async def invite_after_the_session(page: Page, hand: Keyboard) -> str:
+async def invite_after_the_session(page: Page, keyboard: Keyboard) -> str:
     """Send the form although the session has ended, sign in above the page, send it again, and return the link."""
     await page.context.clear_cookies()
-    await hand.press(SEND)
-    await hand.type("#session-password", PASSWORD)
+    await keyboard.press(SEND)
+    await keyboard.type("#session-password", PASSWORD)
     await page.keyboard.press("Enter")
     await expect(page.locator("#session-password")).to_have_count(0)
     await is_kept(page)
-    await hand.press(SEND)
+    await keyboard.press(SEND)
     link = await page.inner_text(".signed .secret")
     await expect(page.locator("#link-made")).to_be_focused()
     await expect(page.locator("tr:has(th:has-text('nora'))")).to_contain_text("accountant")
     return link
 
 
-async def accept_the_invitation(page: Page, hand: Keyboard, link: str) -> None:
+async def accept_the_invitation(page: Page, keyboard: Keyboard, link: str) -> None:
     """Open the link, set a password, sign in, and see the records of the role and no others."""
     await page.goto(link)
     await page.reload()
-    await hand.type("#password", CHOSEN)
-    await hand.press("main button")
-    await hand.press("a:text-is('Sign in')")
-    await sign_in(hand, "nora", CHOSEN)
-    await hand.press(".side-link[href='/models/invoice']")
+    await keyboard.type("#password", CHOSEN)
+    await keyboard.press("main button")
+    await keyboard.press("a:text-is('Sign in')")
+    await sign_in(keyboard, "nora", CHOSEN)
+    await keyboard.press(".side-link[href='/models/invoice']")
     await page.wait_for_selector("h1:text-is('Invoices')")
     await page.reload()
     await page.wait_for_selector("h1:text-is('Invoices')")
@@ -106,17 +106,17 @@ async def test_a_person_is_invited_and_signs_in_whatever_happens_on_the_way(
         watching = desk.page(browser, expected=EXPECTED)
         page = await watching.__aenter__()
         page.set_default_timeout(ENOUGH_MS)
-        hand = kind(page)
-        await fill_in_the_invitation(page, hand)
+        keyboard = kind(page)
+        await fill_in_the_invitation(page, keyboard)
         await page.context.set_offline(True)
-        await send_in_vain(page, hand)
+        await send_in_vain(page, keyboard)
         await page.context.set_offline(False)
-    await send_in_vain(page, hand)
+    await send_in_vain(page, keyboard)
     with served(data, service="both", ports=ports, settings=settings):
-        link = await invite_after_the_session(page, hand)
-        async with desk.page(browser, expected=EXPECTED) as own:
-            own.set_default_timeout(ENOUGH_MS)
-            await accept_the_invitation(own, kind(own), link)
+        link = await invite_after_the_session(page, keyboard)
+        async with desk.page(browser, expected=EXPECTED) as invited_page:
+            invited_page.set_default_timeout(ENOUGH_MS)
+            await accept_the_invitation(invited_page, kind(invited_page), link)
         await watching.__aexit__(None, None, None)
 
         nora = next(user for user in desk.caller("root").run("user.list") if user["username"] == "nora")

@@ -10,9 +10,9 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.rules import settle
-from tests.browser.waiting import box, copied, eventually, press, until_equal
+from tests.browser.waiting import box, clipboard_text, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk, filter_parameter
 
 
 async def is_at(page: Page, cell: str) -> None:
@@ -61,14 +61,14 @@ async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
         await page.wait_for_selector("[role=columnheader][aria-sort=ascending]")
         await expect(page).to_have_url(re.compile(r"\?view=all&order=title$"))
         await is_at(page, "cell--1-0")
-        first = alice.run("lead.list", order=[{"field": "title", "dir": "asc"}], limit=1)[0]["title"]
-        await expect(page.locator("#cell-0-0")).to_have_text(first)
+        first_title = alice.run("lead.list", order=[{"field": "title", "dir": "asc"}], limit=1)[0]["title"]
+        await expect(page.locator("#cell-0-0")).to_have_text(first_title)
         await press(page, "ArrowDown")
         await is_at(page, "cell-0-0")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("h1:focus")
 
-        await expect(page.locator("h1")).to_have_text(first)
+        await expect(page.locator("h1")).to_have_text(first_title)
 
 
 async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: Desk, alice: Caller) -> None:
@@ -76,12 +76,12 @@ async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: 
         await desk.sign_in(page, "alice")
         # Requests that the first page still sends do not count.
         await page.goto("about:blank")
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+        requested_paths: list[str] = []
+        page.on("request", lambda request: requested_paths.append(urlsplit(request.url).path))
         await page.goto("/models/lead?view=all")
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
 
-        assert asked.index("/api/lead/list") < asked.index("/api/lead/search")
+        assert requested_paths.index("/api/lead/list") < requested_paths.index("/api/lead/search")
 
 
 async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, desk: Desk) -> None:
@@ -98,7 +98,7 @@ async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, d
 
 async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", "No such lead")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "eq", "No such lead")))
         await page.wait_for_selector("text=Remove a filter")
         await press(page, "?")
         await page.wait_for_selector("dialog[open] kbd")
@@ -111,9 +111,7 @@ async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) 
 
 
 @pytest.mark.full
-async def test_a_filter_is_built_told_in_the_address_and_taken_away(
-    browser: Browser, desk: Desk, alice: Caller
-) -> None:
+async def test_a_filter_is_built_kept_in_the_address_and_removed(browser: Browser, desk: Desk, alice: Caller) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
@@ -138,8 +136,8 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
         tokens = page.locator(".filter-token")
         await expect(tokens).to_have_text(["Expected revenueis at least80,000.00", "Stageis one ofNew, Won"])
         conditions = [("expected_revenue_minor", "gte", 8_000_000), ("stage", "in", ["new", "won"])]
-        about = [{"field": field, "op": op, "value": value} for field, op, value in conditions]
-        few = f"{alice.run('lead.search', filter=about, limit=1)['total']} records"
+        lead_filter = [{"field": field, "op": op, "value": value} for field, op, value in conditions]
+        few = f"{alice.run('lead.search', filter=lead_filter, limit=1)['total']} records"
         await expect(page.locator(".count")).to_have_text(few)
         await page.reload()
         await expect(page.locator(".count")).to_have_text(few)
@@ -176,7 +174,7 @@ async def test_only_the_operators_of_the_api_are_offered(browser: Browser, desk:
 @pytest.mark.full
 async def test_a_masked_field_is_neither_filtered_nor_sorted(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "bob", "/models/party?order=email&" + filtered(("email", "eq", "x")))
+        await desk.sign_in(page, "bob", "/models/party?order=email&" + filter_parameter(("email", "eq", "x")))
         await page.wait_for_selector("#cell-0-0 .masked")
         await page.click("#panel-filter")
         await expect(page.locator("#filter-field option[value=name]")).to_have_count(1)
@@ -253,25 +251,25 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
     async with desk.page(browser, width=900) as page:
         await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
-        first = await width(page, "Title")
+        first_width = await width(page, "Title")
         await page.focus("[role=grid]")
         await press(page, "ArrowUp", "Shift+ArrowRight", "Shift+ArrowRight")
-        await is_wide(page, "Title", first + 32)
+        await is_wide(page, "Title", first_width + 32)
         await press(page, "Shift+ArrowLeft")
-        await is_wide(page, "Title", first + 16)
+        await is_wide(page, "Title", first_width + 16)
         await page.reload()
         await page.wait_for_selector("#cell-0-0 a")
-        await is_wide(page, "Title", first + 16)
+        await is_wide(page, "Title", first_width + 16)
         await settle(page)
         edge = await box(page.locator("#cell--1-1 .edge"))
-        before = (await box(page.locator("#cell--1-1")))["width"]
+        width_before = (await box(page.locator("#cell--1-1")))["width"]
         await page.mouse.move(edge["x"] + 5, edge["y"] + 5)
         await page.mouse.down()
         await page.mouse.move(edge["x"] + 85, edge["y"] + 5)
         await page.mouse.up()
 
         async def is_dragged() -> None:
-            assert abs((await box(page.locator("#cell--1-1")))["width"] - before - 80) < 8
+            assert abs((await box(page.locator("#cell--1-1")))["width"] - width_before - 80) < 8
 
         await eventually(is_dragged)
         await settle(page)
@@ -283,8 +281,8 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
         await expect(last).to_be_in_viewport()
 
         async def stays_in_sight() -> None:
-            grid, seen = await box(page.locator("[role=grid]")), await box(title)
-            assert abs(seen["x"] - grid["x"]) <= 2
+            grid, title_box = await box(page.locator("[role=grid]")), await box(title)
+            assert abs(title_box["x"] - grid["x"]) <= 2
 
         await eventually(stays_in_sight)
         for column in (6, 5, 4, 3):
@@ -292,18 +290,18 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
             await is_at(page, f"cell-0-{column}")
 
         async def is_beside_the_first() -> None:
-            at, seen = await box(page.locator("#cell-0-3")), await box(title)
-            assert at["x"] >= seen["x"] + seen["width"] - 1
+            at, title_box = await box(page.locator("#cell-0-3")), await box(title)
+            assert at["x"] >= title_box["x"] + title_box["width"] - 1
 
         await eventually(is_beside_the_first)
         await until_equal(page, "document.querySelector('.grid-body .grid-row').offsetHeight", 30)
 
 
 @pytest.mark.full
-async def test_a_cell_is_edited_where_it_stands_and_taken_back(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_cell_is_edited_in_place_and_the_change_is_undone(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Edited in place", expected_revenue_minor=100)
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("id", "eq", lead["id"])))
         await page.wait_for_selector("#cell-0-0 a")
         await page.focus("[role=grid]")
         await press(page, "ArrowRight", "ArrowRight")
@@ -324,7 +322,7 @@ async def test_a_cell_is_edited_where_it_stands_and_taken_back(browser: Browser,
 async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Contested")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("id", "eq", lead["id"])))
         await page.wait_for_selector("#cell-0-0 a")
         alice.run("lead.update", id=lead["id"], title="Theirs")
         await page.focus("[role=grid]")
@@ -345,7 +343,7 @@ async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser,
 @pytest.mark.full
 async def test_what_is_seen_is_what_is_exported(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        path = "/models/lead?columns=stage,title&order=-title&" + filtered(("stage", "eq", "won"))
+        path = "/models/lead?columns=stage,title&order=-title&" + filter_parameter(("stage", "eq", "won"))
         await desk.sign_in(page, "alice", path)
         await page.wait_for_selector("#cell-0-0 a")
         async with page.expect_download() as download:
@@ -367,7 +365,7 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
         await page.wait_for_selector(".toast:has-text('Copied')")
 
         async def is_copied() -> None:
-            call = await copied(page)
+            call = await clipboard_text(page)
             assert f"{desk.url}/api/lead/search" in call
             assert re.search(r'"order":\[\{"field":"title","dir":"desc"\}\]', call)
             assert "css_" not in call
@@ -375,7 +373,7 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
         await eventually(is_copied)
 
 
-async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administrator_too(
+async def test_the_tabs_are_the_own_and_the_shared_views_also_for_an_administrator(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     by_date = '{"order": [{"field": "due", "dir": "desc"}]}'
@@ -414,8 +412,8 @@ async def test_a_view_is_shared_removed_and_brought_back(
 ) -> None:
     async def is_saved(expected: list[bool]) -> None:
         async def is_so() -> None:
-            found = alice.run("view.list", limit=200)
-            assert [view["shared"] for view in found if view["name"] == f"Parties for all {mark}"] == expected
+            views = alice.run("view.list", limit=200)
+            assert [view["shared"] for view in views if view["name"] == f"Parties for all {mark}"] == expected
 
         await eventually(is_so)
 
@@ -442,7 +440,7 @@ async def test_a_view_is_shared_removed_and_brought_back(
 async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    def moved() -> list[str]:
+    def moved_views() -> list[str]:
         return [view["query"] for view in alice.run("view.list", limit=200) if view["name"] == f"Kept here {mark}"]
 
     async with desk.page(browser) as page:
@@ -456,10 +454,10 @@ async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
         await page.click(f".views a:has-text('Kept here {mark}')")
 
         await expect(page).to_have_url(re.compile("&order=-city$"))
-        assert moved() == ['{"order":[{"field":"city","dir":"desc"}]}']
+        assert moved_views() == ['{"order":[{"field":"city","dir":"desc"}]}']
 
 
-async def test_favourites_are_marked_by_the_star_and_are_ones_own(browser: Browser, desk: Desk) -> None:
+async def test_favourites_are_marked_by_the_star_and_belong_to_their_person(browser: Browser, desk: Desk) -> None:
     bob, root = desk.caller("bob"), desk.caller("root")
     by_date = '{"order": [{"field": "due", "dir": "desc"}]}'
     view = bob.run("view.create", model="activity", name="By date", query=by_date)
@@ -546,7 +544,7 @@ async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
 ) -> None:
     alice.run("lead.create", title=f"Aligned {mark}", contact_name="Noor Iyer")
     async with desk.page(browser, width=390) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", f"Aligned {mark}")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "eq", f"Aligned {mark}")))
 
         async def start_alike() -> None:
             title, fact = await box(page.locator(".line-name a")), await box(page.locator(".line-fact bdi"))
@@ -563,20 +561,20 @@ async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
         await desk.sign_in(page, "alice", "/models/lead")
         current = page.locator(".views [aria-current]")
         await expect(current).to_contain_text("Closing this quarter")
-        found = alice.run("lead.search", filter=view["filter"], limit=1)["total"]
-        await expect(current.locator(".count-of")).to_have_text(str(found))
-        first = alice.run("lead.list", filter=view["filter"], order=view["order"], limit=1)[0]
-        await expect(page.locator("#cell-0-0")).to_have_text(first["title"])
+        total = alice.run("lead.search", filter=view["filter"], limit=1)["total"]
+        await expect(current.locator(".count-of")).to_have_text(str(total))
+        first_lead = alice.run("lead.list", filter=view["filter"], order=view["order"], limit=1)[0]
+        await expect(page.locator("#cell-0-0")).to_have_text(first_lead["title"])
         await expect(page.locator(".filter-token")).to_have_count(2)
-        mine = page.locator(".views a", has_text="Mine")
-        await expect(mine.locator(".count-of")).to_have_text(re.compile(r"\d+"))
-        await mine.click()
+        own_tab = page.locator(".views a", has_text="Mine")
+        await expect(own_tab.locator(".count-of")).to_have_text(re.compile(r"\d+"))
+        await own_tab.click()
         await expect(page.locator(".filter-token").first).to_contain_text("Owneris")
         await page.click(".views a:has-text('All')")
         await expect(page.locator(".filter-token")).to_have_count(0)
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
         # A declared view is not changed: what one changes is saved as another view.
-        await mine.click()
+        await own_tab.click()
         await page.click("[role=columnheader]:has-text('Title')")
         await page.wait_for_selector(".view-changed")
         await expect(page.locator(".tool-bar button:text-is('Save')")).to_have_count(0)
@@ -587,8 +585,8 @@ async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
 ) -> None:
     ids = [str(alice.run("lead.create", title=f"Row of three {mark} {number}")["id"]) for number in range(3)]
     async with desk.page(browser) as page:
-        where = filtered(("title", "contains", f"Row of three {mark}"))
-        await desk.sign_in(page, "alice", f"/models/lead?order=-title&{where}")
+        lead_filter = filter_parameter(("title", "contains", f"Row of three {mark}"))
+        await desk.sign_in(page, "alice", f"/models/lead?order=-title&{lead_filter}")
         await page.click("#cell-0-0 a")
         await page.wait_for_selector(f"h1:text-is('Row of three {mark} 2')")
         place = page.locator(".record-place")
@@ -621,7 +619,7 @@ async def test_on_a_phone_a_new_record_is_below_the_list_and_the_filters_of_a_vi
         async def are_below_each_other() -> None:
             parts = [page.locator(selector) for selector in ("h1", "nav.views", "[role=grid]")]
             boxes = [await box(part) for part in (*parts, new, page.locator(".bottom-bar"))]
-            assert all(one["y"] + one["height"] <= next_["y"] for one, next_ in pairwise(boxes))
+            assert all(box_above["y"] + box_above["height"] <= next_["y"] for box_above, next_ in pairwise(boxes))
             assert boxes[3]["height"] >= 44
 
         await eventually(are_below_each_other)

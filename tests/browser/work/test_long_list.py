@@ -43,10 +43,10 @@ async def test_the_last_of_very_many_rows_is_reached_by_key_bar_and_wheel(
             await expect(last).to_be_in_viewport()
             await page.evaluate("document.querySelector('[role=grid]').scrollTop = 6e6")
             await expect(last).to_have_count(0)
-            first = page.locator(".grid-body [role=row]").first
-            before = int(await first.get_attribute("aria-rowindex") or 0)
+            first_row = page.locator(".grid-body [role=row]").first
+            index_before = int(await first_row.get_attribute("aria-rowindex") or 0)
             await page.hover("[role=grid]")
             await page.mouse.wheel(0, 300)
 
             # The wheel scrolls its usual number of rows, although one pixel of the scrollbar stands for several.
-            await expect(first).to_have_attribute("aria-rowindex", str(before + 10))
+            await expect(first_row).to_have_attribute("aria-rowindex", str(index_before + 10))

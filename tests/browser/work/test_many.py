@@ -6,7 +6,7 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.browser.rules import settle
 from tests.browser.waiting import box, eventually, press
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk, filter_parameter
 
 LONG_MS = 120_000
 """How long many commands may take on a busy machine."""
@@ -31,23 +31,23 @@ TICKED = """[["::before", "color"], [null, "backgroundColor"]].map(([part, of]) 
 """The colours of a tick, of its box, and of its row."""
 
 
-async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result_told(
+async def test_rows_picked_by_keyboard_are_changed_one_by_one_and_each_result_is_shown(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     ids = several(alice, f"Bulky {mark}", 4)
     alice.run("lead.qualify", id=ids[3])
     async with desk.page(browser) as page:
-        where = filtered(("title", "contains", f"Bulky {mark}"))
-        await desk.sign_in(page, "alice", f"/models/lead?order=title&{where}")
+        lead_filter = filter_parameter(("title", "contains", f"Bulky {mark}"))
+        await desk.sign_in(page, "alice", f"/models/lead?order=title&{lead_filter}")
         await page.wait_for_selector("#cell-3-0 a")
         await expect(page.locator(".count")).to_have_text("4 records")
         await settle(page)
-        before = await box(page.locator("#cell-1-0"))
+        box_before = await box(page.locator("#cell-1-0"))
         await page.click("#cell-1-0 .pick")
         await page.wait_for_selector(".bulk-bar")
 
         async def stays_and_is_ticked() -> None:
-            assert await box(page.locator("#cell-1-0")) == before
+            assert await box(page.locator("#cell-1-0")) == box_before
             tick, ground, row = await page.evaluate(TICKED)
             assert ground not in (tick, row, "rgba(0, 0, 0, 0)")
 
@@ -95,7 +95,7 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
 ) -> None:
     ids = several(alice, f"Wide net {mark}", 130)
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", f"Wide net {mark}")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "contains", f"Wide net {mark}")))
         await expect(page.locator(".count")).to_have_text("130 records")
         await page.focus("[role=grid]")
         await press(page, "Control+a")
@@ -105,8 +105,8 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
         await page.click("dialog[open] .button.strong")
         await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 130.", timeout=LONG_MS)
 
-        changed = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
-        assert {lead["source"] for lead in changed} == {"fair"}
+        changed_leads = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
+        assert {lead["source"] for lead in changed_leads} == {"fair"}
         await page.keyboard.press("Escape")
         await expect(page.locator(".bulk-bar")).to_have_count(0)
 
@@ -116,29 +116,29 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     ids = several(alice, f"Half way {mark}", 6)
-    about = [{"field": "id", "op": "in", "value": ids}]
+    lead_filter = [{"field": "id", "op": "in", "value": ids}]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", f"Half way {mark}")))
+        await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("title", "contains", f"Half way {mark}")))
         await page.wait_for_selector("#cell-5-0 a")
         for row in (0, 5):
             await page.locator(f"#cell-{row}-0 .pick").click(modifiers=["Shift"] if row else [])
         await choose(page, "Delete")
-        asked: list[str] = []
+        requested_urls: list[str] = []
 
-        async def third(route: Route) -> None:
-            asked.append(route.request.url)
-            if len(asked) == 3:
+        async def answer_third(route: Route) -> None:
+            requested_urls.append(route.request.url)
+            if len(requested_urls) == 3:
                 await page.context.clear_cookies()
             await route.continue_()
 
-        await page.route("**/api/lead/delete", third)
+        await page.route("**/api/lead/delete", answer_third)
         await page.click("dialog[open] .risky")
 
         await expect(page.locator("p[role=status]:has-text('Refused')")).to_have_text(
             "Done: 2. Sent for approval: 0. Refused: 0. Not run: 4.", timeout=LONG_MS
         )
-        assert len(alice.run("lead.list", filter=about)) == 4
-        assert len(asked) == 3
+        assert len(alice.run("lead.list", filter=lead_filter)) == 4
+        assert len(requested_urls) == 3
         await page.fill("#session-password", "countersign-demo")
         await page.press("#session-password", "Enter")
         await page.wait_for_selector(".ended", state="detached")

@@ -17,12 +17,12 @@ TILES = (
 )
 
 
-def arranged(person: Caller, name: str, tiles: Sequence[object] = TILES, **more: object) -> str:
+def create_dashboard(person: Caller, name: str, tiles: Sequence[object] = TILES, **options: object) -> str:
     """A dashboard of a person; its id."""
-    return str(person.run("dashboard.create", name=name, tiles=json.dumps(tiles), **more)["id"])
+    return str(person.run("dashboard.create", name=name, tiles=json.dumps(tiles), **options)["id"])
 
 
-def kept(person: Caller, dashboard: str) -> list[tuple[str, int]]:
+def stored_tiles(person: Caller, dashboard: str) -> list[tuple[str, int]]:
     """The titles and widths of its tiles in their positions, as the service stores them."""
     tiles = json.loads(person.run("dashboard.get", id=dashboard)["tiles"])
     in_place = sorted(tiles, key=lambda tile: (tile.get("y", 0), tile.get("x", 0)))
@@ -43,31 +43,31 @@ async def test_a_copy_of_a_dashboard_is_arranged_and_stays_so(browser: Browser, 
         await page.wait_for_selector(".states li")
         await page.click("#edit-board")
         await page.fill("#board-name", f"Bob arranges it {mark}")
-        shown = page.locator(".tile-frame")
-        await shown.first.wait_for()
-        count = await shown.count()
+        frames = page.locator(".tile-frame")
+        await frames.first.wait_for()
+        count = await frames.count()
         await page.click("button:has-text('Add a tile')")
         await page.select_option("#tile-kind", "text")
         await page.fill("#tile-text", "Call them before noon.")
         await page.fill("#tile-title", "Remember")
         await page.click("dialog[open] button:text-is('Add')")
-        await expect(shown).to_have_count(count + 1)
+        await expect(frames).to_have_count(count + 1)
         await page.click("[aria-label='Remove tile 1']")
-        await expect(shown).to_have_count(count)
+        await expect(frames).to_have_count(count)
         await save(page)
 
         await page.reload()
         await expect(page.locator(".board-tab[aria-current]")).to_have_text(f"Bob arranges it {mark}")
-        await expect(shown).to_have_count(count)
-        await expect(shown.last).to_contain_text("Call them before noon.")
+        await expect(frames).to_have_count(count)
+        await expect(frames.last).to_contain_text("Call them before noon.")
     (row,) = bob.run("dashboard.list", filter=[{"field": "name", "op": "eq", "value": f"Bob arranges it {mark}"}])
-    assert kept(bob, row["id"])[-1] == ("Remember", 4)
+    assert stored_tiles(bob, row["id"])[-1] == ("Remember", 4)
 
 
 async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser, desk: Desk, alice: Caller) -> None:
-    own = arranged(alice, "By keyboard")
+    own_dashboard = create_dashboard(alice, "By keyboard")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
+        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own_dashboard}&edit=1")
         await page.focus("[aria-label='Move tile 1']")
         await press(page, "ArrowRight")
         await expect(page.locator("[data-handle]:focus")).to_have_attribute("aria-label", "Move tile 2")
@@ -81,15 +81,15 @@ async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser,
         await expect(page.locator("[data-handle]:focus")).to_have_attribute("aria-label", "Move tile 1")
         await save(page)
 
-    assert kept(alice, own) == [("Third", 4), ("First", 4)]
+    assert stored_tiles(alice, own_dashboard) == [("Third", 4), ("First", 4)]
 
 
 async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
-    own = arranged(alice, "By mouse")
+    own_dashboard = create_dashboard(alice, "By mouse")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
+        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own_dashboard}&edit=1")
         frames = page.locator(".tile-frame")
         await expect(frames).to_have_count(3)
         await settle(page)
@@ -98,34 +98,34 @@ async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
         await page.select_option("[aria-label='Width of tile 1']", "12")
         await save(page)
 
-    assert kept(alice, own) == [("Third", 12), ("First", 3), ("Second", 4)]
+    assert stored_tiles(alice, own_dashboard) == [("Third", 12), ("First", 3), ("Second", 4)]
 
 
 async def test_what_is_discarded_is_not_kept_and_what_is_deleted_is_gone(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    own = arranged(alice, f"To be deleted {mark}")
+    own_dashboard = create_dashboard(alice, f"To be deleted {mark}")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
+        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own_dashboard}&edit=1")
         await page.click("[aria-label='Remove tile 1']")
         await expect(page.locator(".tile-frame")).to_have_count(2)
         await page.click("button:text-is('Discard changes')")
         await expect(page.locator(".tile-frame")).to_have_count(3)
-        assert len(kept(alice, own)) == 3
+        assert len(stored_tiles(alice, own_dashboard)) == 3
 
         await page.click("#edit-board")
         await page.click("button:text-is('Delete dashboard…')")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector(".toast:has-text('deleted')")
         await expect(page.locator(f".board-tab:text-is('To be deleted {mark}')")).to_have_count(0)
-    assert not alice.run("dashboard.list", filter=[{"field": "id", "op": "eq", "value": own}])
+    assert not alice.run("dashboard.list", filter=[{"field": "id", "op": "eq", "value": own_dashboard}])
 
 
 async def test_another_person_sees_a_shared_dashboard_and_no_private_one(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    arranged(alice, f"For all of us {mark}", shared=True)
-    arranged(alice, f"For me alone {mark}")
+    create_dashboard(alice, f"For all of us {mark}", shared=True)
+    create_dashboard(alice, f"For me alone {mark}")
     for person in ("bob", "root"):
         async with desk.page(browser) as page:
             await desk.sign_in(page, person, "/dashboard")

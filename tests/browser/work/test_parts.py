@@ -20,11 +20,11 @@ async def act(page: Page, action: str) -> None:
     await page.wait_for_selector(".toast:has-text('Done')")
 
 
-async def add(page: Page, part: str, **fields: str) -> None:
+async def add(page: Page, part_name: str, **fields: str) -> None:
     """Add a part by keyboard in the open form."""
     for name, value in fields.items():
-        await page.fill(f"#part-{part}-invoice-{name}", value)
-    await page.press(f"#part-{part}-invoice-{[*fields][-1]}", "Enter")
+        await page.fill(f"#part-{part_name}-invoice-{name}", value)
+    await page.press(f"#part-{part_name}-invoice-{[*fields][-1]}", "Enter")
 
 
 async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
@@ -120,7 +120,7 @@ async def test_a_german_page_says_that_a_refusal_in_english_is_the_servers(brows
         )
 
 
-async def test_what_belongs_to_a_record_is_declared_and_nothing_else_is_on_its_page(desk: Desk) -> None:
+async def test_meta_marks_only_declared_refs_as_parts(desk: Desk) -> None:
     models = desk.caller("root").meta()["models"]
     parts = {(model["name"], field["name"]) for model in models for field in model["fields"] if field["is_part"]}
 

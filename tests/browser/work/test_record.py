@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.browser.rules import evaluated, settle
+from tests.browser.rules import evaluate, settle
 from tests.browser.waiting import box, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk
@@ -38,10 +38,10 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
         await page.press("#title", "Enter")
         await page.wait_for_selector(f"h1:text-is('A <i>tilted</i> lead {mark}')")
 
-        found = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"A <i>tilted</i> lead {mark}"}])
-        assert found[0]["expected_revenue_minor"] == 123450
-        assert found[0]["stage"] == "new"
-        assert alice.run("party.get", id=found[0]["party"])["name"] == party
+        leads = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": f"A <i>tilted</i> lead {mark}"}])
+        assert leads[0]["expected_revenue_minor"] == 123450
+        assert leads[0]["stage"] == "new"
+        assert alice.run("party.get", id=leads[0]["party"])["name"] == party
         await page.wait_for_selector(".timeline >> text=created this lead")
 
 
@@ -64,7 +64,7 @@ async def test_an_action_without_inputs_is_asked_about_before_it_is_done(
 
 
 @pytest.mark.full
-async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_tells(
+async def test_a_record_is_moved_by_an_action_with_inputs_and_its_history_shows_the_move(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="To be lost")
@@ -167,9 +167,7 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
 
 
 @pytest.mark.full
-async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
-    browser: Browser, desk: Desk, alice: Caller
-) -> None:
+async def test_typed_text_is_gone_for_the_next_person_who_signs_in(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Private words")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
@@ -186,7 +184,7 @@ async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
         await page.wait_for_selector("text=Signed in as root")
         await page.wait_for_selector("[aria-label='Edit: Notes']")
 
-        assert "For alice alone" not in await evaluated(page, "JSON.stringify([sessionStorage, localStorage])")
+        assert "For alice alone" not in await evaluate(page, "JSON.stringify([sessionStorage, localStorage])")
         await expect(page.locator("main")).not_to_contain_text("For alice alone")
 
 
@@ -194,20 +192,24 @@ async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
 async def test_signing_in_again_ends_the_session_before(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob")
-        (before,) = await page.context.cookies()
+        (cookie_before,) = await page.context.cookies()
         await desk.sign_in(page, "bob")
 
-        answer = httpx.get(f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {before['value']}"}, timeout=60)
+        answer = httpx.get(
+            f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {cookie_before['value']}"}, timeout=60
+        )
         assert answer.status_code == 401
 
 
 @pytest.mark.full
-async def test_a_page_does_nothing_for_whoever_signed_in_beside_it(browser: Browser, desk: Desk) -> None:
+async def test_a_page_does_nothing_for_another_person_who_signed_in_in_a_second_tab(
+    browser: Browser, desk: Desk
+) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/models/party")
         await page.wait_for_selector("#cell-0-0")
-        beside = await page.context.new_page()
-        await desk.sign_in(beside, "root")
+        second_page = await page.context.new_page()
+        await desk.sign_in(second_page, "root")
         await page.bring_to_front()
         await page.click("nav >> text=Approvals")
 
@@ -243,10 +245,12 @@ async def test_a_placeholder_is_no_text_to_edit_and_a_hidden_field_no_empty_one(
         await desk.sign_in(page, "bob", f"/models/party/records/{party['id']}")
         await page.wait_for_selector("main .masked")
         await expect(page.locator("main")).to_contain_text(party["name"])
-        hidden = page.locator(".fact:has-text('tax id')")
-        await expect(hidden).to_contain_text("You don’t have access")
-        typed = await page.eval_on_selector_all("main input, main textarea", "all => all.map(each => each.value)")
-        assert party["name"] not in typed
+        hidden_fact = page.locator(".fact:has-text('tax id')")
+        await expect(hidden_fact).to_contain_text("You don’t have access")
+        input_values = await page.eval_on_selector_all(
+            "main input, main textarea", "all => all.map(each => each.value)"
+        )
+        assert party["name"] not in input_values
 
 
 @pytest.mark.full
@@ -263,7 +267,9 @@ async def test_a_record_is_deleted_after_a_question(browser: Browser, desk: Desk
 
 
 @pytest.mark.full
-async def test_a_deletion_shows_what_goes_along_and_asks_for_it(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_deletion_shows_the_dependent_records_and_asks_for_confirmation(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     party = alice.run("party.create", name="Gone")
     alice.run("address.create", party=party["id"], label="main", street="1 Way", city="Ribe", country="DK")
     lead = alice.run("lead.create", title="Stays", party=party["id"])
@@ -271,8 +277,8 @@ async def test_a_deletion_shows_what_goes_along_and_asks_for_it(browser: Browser
         await desk.sign_in(page, "alice", f"/models/party/records/{party['id']}")
         await page.click("main [aria-label='More']")
         await page.click("[role=menuitem]:has-text('Delete')")
-        shown = page.locator("dialog[open] .dependents li")
-        await expect(shown).to_have_text(["1 Address: will be deleted too", "1 Lead: Party will be cleared"])
+        dependents = page.locator("dialog[open] .dependents li")
+        await expect(dependents).to_have_text(["1 Address: will be deleted too", "1 Lead: Party will be cleared"])
         await expect(page.locator("dialog[open] .risky")).to_have_attribute("aria-disabled", "true")
         await page.check("dialog[open] input[type=checkbox]")
         await page.click("dialog[open] .risky")
@@ -313,34 +319,34 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
-        others = page.locator(".timeline li", has_text="Bob knows them.")
-        await expect(others).to_contain_text("bob commented")
+        bobs_comment = page.locator(".timeline li", has_text="Bob knows them.")
+        await expect(bobs_comment).to_contain_text("bob commented")
         await page.fill("#new-comment", "Call back\non Monday.")
         await page.reload()
         await expect(page.locator("#new-comment")).to_have_value("Call back\non Monday.")
         await page.focus("#new-comment")
         await page.keyboard.press("Control+Enter")
-        own = page.locator(".timeline li", has_text="alice commented")
-        await expect(own.locator(".comment-text")).to_have_text("Call back\non Monday.", use_inner_text=True)
+        own_comment = page.locator(".timeline li", has_text="alice commented")
+        await expect(own_comment.locator(".comment-text")).to_have_text("Call back\non Monday.", use_inner_text=True)
         await expect(page.locator("#new-comment")).to_have_value("")
         await expect(page.locator("#new-comment")).to_be_focused()
         await is_said("Bob knows them.", "Call back\non Monday.")
         # Another person's comment has no actions.
-        await expect(others.locator(".menu")).to_have_count(0)
+        await expect(bobs_comment.locator(".menu")).to_have_count(0)
         await assert_accessible(page, axe)
 
-        await own.locator(".menu > button").click()
+        await own_comment.locator(".menu > button").click()
         await page.click("[role=menuitem]:text-is('Edit comment')")
-        await expect(own.locator("textarea")).to_be_focused()
-        await own.locator("textarea").fill("Call back on Tuesday.")
+        await expect(own_comment.locator("textarea")).to_be_focused()
+        await own_comment.locator("textarea").fill("Call back on Tuesday.")
         await page.keyboard.press("Control+Enter")
-        await expect(own.locator(".comment-text")).to_have_text("Call back on Tuesday.")
-        await expect(own.locator(".menu > button")).to_be_focused()
+        await expect(own_comment.locator(".comment-text")).to_have_text("Call back on Tuesday.")
+        await expect(own_comment.locator(".menu > button")).to_be_focused()
         await is_said("Bob knows them.", "Call back on Tuesday.")
 
         await page.click("button:text-is('Comments')")
         await expect(page.locator(".timeline li")).to_have_count(2)
-        await own.locator(".menu > button").click()
+        await own_comment.locator(".menu > button").click()
         await page.click("[role=menuitem]:text-is('Delete comment')")
         await page.click("dialog[open] .button.risky")
         await expect(page.locator(".timeline li")).to_have_count(1)
@@ -368,7 +374,7 @@ async def test_a_record_says_when_it_was_created_and_changed_and_why_actions_are
         await expect(explanation).to_be_hidden()
 
 
-async def test_on_a_phone_a_comment_takes_one_line_and_a_value_stands_beside_its_label(
+async def test_on_a_phone_a_comment_takes_one_line_and_a_value_is_beside_its_label(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="On a phone", contact_name="Noor Iyer", contact_email="noor@mail.example")
@@ -436,9 +442,9 @@ async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_
         action = page.locator("[data-action='lead.qualify']")
 
         async def is_beside_the_title() -> None:
-            beside, title = await box(action), await box(page.locator("h1"))
-            assert beside["x"] >= title["x"] + title["width"]
-            assert beside["y"] < title["y"] + title["height"]
+            action_box, title = await box(action), await box(page.locator("h1"))
+            assert action_box["x"] >= title["x"] + title["width"]
+            assert action_box["y"] < title["y"] + title["height"]
 
         async def is_above_the_bar() -> None:
             above, bar = await box(action), await box(page.locator(".bottom-bar"))
@@ -513,25 +519,25 @@ async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approva
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="Waits in the timeline")
-    other = alice.run("lead.create", title="Another that waits")
+    other_lead = alice.run("lead.create", title="Another that waits")
     agent = alice.agent("timeline-bot", "lead.*", "plan.*")
     plan = agent.run("lead.delete", id=lead["id"])["plan_id"]
-    agent.run("lead.delete", id=other["id"])
+    agent.run("lead.delete", id=other_lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
-        waiting = page.locator(".timeline li:has(.chip:text-is('Waiting for approval'))")
-        await expect(waiting).to_have_count(1)
-        await expect(waiting).to_contain_text("timeline-bot for alice proposed “Delete lead”")
+        waiting_entry = page.locator(".timeline li:has(.chip:text-is('Waiting for approval'))")
+        await expect(waiting_entry).to_have_count(1)
+        await expect(waiting_entry).to_contain_text("timeline-bot for alice proposed “Delete lead”")
         await page.click(".timeline-filter button:text-is('People')")
-        await expect(waiting).to_have_count(0)
+        await expect(waiting_entry).to_have_count(0)
         await page.click(".timeline-filter button:text-is('Agents')")
-        await waiting.get_by_text("Review").click()
+        await waiting_entry.get_by_text("Review").click()
         await page.wait_for_url(f"**/approvals?plan={plan}")
 
         alice.run("plan.reject", id=plan, reason="Not this one")
         await page.goto(f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector(".timeline li")
-        await expect(waiting).to_have_count(0)
+        await expect(waiting_entry).to_have_count(0)
 
 
 async def test_comments_and_history_are_shown_without_proposals_and_a_comment_does_not_load_them_again(

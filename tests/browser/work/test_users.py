@@ -12,8 +12,8 @@ CHOSEN = "a long password of dora"
 
 def sign_in_status(desk: Desk, name: str) -> int:
     """The status of a sign-in to the API as this person with the chosen password."""
-    sent = {"username": name, "password": CHOSEN}
-    return httpx.post(f"{desk.url}/api/auth/login", json=sent, timeout=60, verify=TLS).status_code
+    credentials = {"username": name, "password": CHOSEN}
+    return httpx.post(f"{desk.url}/api/auth/login", json=credentials, timeout=60, verify=TLS).status_code
 
 
 async def refuse(route: Route) -> None:
@@ -36,11 +36,11 @@ async def test_an_administrator_invites_gives_roles_resets_and_disables(
         row = page.locator(f"tr:has(th:has-text('{dora}'))")
         await expect(row).to_contain_text("accountant")
         await assert_accessible(page, axe)
-        other = await page.context.browser.new_page() if page.context.browser else page
-        await other.goto(link)
-        await other.fill("#password", CHOSEN)
-        async with other.expect_navigation():
-            await other.click("button")
+        other_page = await page.context.browser.new_page() if page.context.browser else page
+        await other_page.goto(link)
+        await other_page.fill("#password", CHOSEN)
+        async with other_page.expect_navigation():
+            await other_page.click("button")
         assert sign_in_status(desk, dora) == 200
 
         await row.get_by_label(f"Roles of {dora}").click()
@@ -59,7 +59,7 @@ async def test_an_administrator_invites_gives_roles_resets_and_disables(
         await row.get_by_label(f"Enable {dora}").click()
         await expect(row).to_contain_text("Active")
         assert sign_in_status(desk, dora) == 200
-        await other.close()
+        await other_page.close()
 
     invited = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": dora}])[0]
     assert invited["is_active"]
@@ -80,31 +80,31 @@ async def test_an_invitation_that_failed_does_not_give_its_person_the_role_of_th
     browser: Browser, desk: Desk, mark: str
 ) -> None:
     root = desk.caller("root")
-    first, second = f"first-{mark}", f"second-{mark}"
+    first_username, second_username = f"first-{mark}", f"second-{mark}"
 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/users?invite=1")
         await page.route("**/api/user/invite", refuse)
-        await page.fill("#person-username", first)
+        await page.fill("#person-username", first_username)
         await page.press("#person-username", "Enter")
         await page.wait_for_selector("form [role=alert]")
         await page.unroute("**/api/user/invite")
         await page.reload()
-        await expect(page.locator("#person-username")).to_have_value(first)
-        await page.fill("#person-username", second)
+        await expect(page.locator("#person-username")).to_have_value(first_username)
+        await page.fill("#person-username", second_username)
         await page.select_option("#person-role", label="accountant")
         await page.press("#person-username", "Enter")
         await page.wait_for_selector(".signed .secret")
 
     ids: dict[str, str] = {}
-    for name in (first, second):
+    for name in (first_username, second_username):
         (user,) = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": name}])
         ids[name] = user["id"]
     roles = {
         name: len(root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user}]))
         for name, user in ids.items()
     }
-    assert roles == {first: 0, second: 1}
+    assert roles == {first_username: 0, second_username: 1}
 
 
 async def test_an_invitation_that_failed_continues_with_the_same_person_and_only_the_last_role(
@@ -127,6 +127,6 @@ async def test_an_invitation_that_failed_continues_with_the_same_person_and_only
         await page.wait_for_selector(".signed .secret")
 
     (user,) = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": name}])
-    given = root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}])
-    titles = [root.run("role.get", id=grant["role"])["title"] for grant in given]
+    grants = root.run("user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}])
+    titles = [root.run("role.get", id=grant["role"])["title"] for grant in grants]
     assert titles == ["clerk"]

@@ -61,9 +61,9 @@ def plant_with_action(move: Move) -> type[Model]:
     return model("Plant", attributes)
 
 
-def lock_case(remedy: str, *wrong: Where) -> BrokenModules:
+def lock_case(remedy: str, *lock_conditions: Where) -> BrokenModules:
     """Return a case: the option `locked` has an invalid condition."""
-    return models_case(conditions.locks_fit, "plant.locked", remedy, plant(locked=wrong))
+    return models_case(conditions.locks_fit, "plant.locked", remedy, plant(locked=lock_conditions))
 
 
 def rule_case(place: str, remedy: str, **options: object) -> BrokenModules:
@@ -72,9 +72,11 @@ def rule_case(place: str, remedy: str, **options: object) -> BrokenModules:
     return models_case(rule, f"plant.{place}", remedy, plant(**options))
 
 
-def setting_case(remedy: str, wrong: Setting) -> BrokenModules:
+def setting_case(remedy: str, wrong_setting: Setting) -> BrokenModules:
     """Return a case: a module has an invalid setting."""
-    return BrokenModules(module_rules.settings_named, (nursery(plant(), settings=(wrong,)),), "module nursery", remedy)
+    return BrokenModules(
+        module_rules.settings_named, (nursery(plant(), settings=(wrong_setting,)),), "module nursery", remedy
+    )
 
 
 def grant_case(

@@ -60,9 +60,9 @@ def misspelt(**options: object) -> Text:
     return cast("Callable[..., Text]", Text)(**options)
 
 
-def showing(hidden: Text) -> type[Model]:
+def showing(hidden_field: Text) -> type[Model]:
     """A model with a computed field over a hidden one."""
-    return model("Plant", {"title": hidden, "shown": Text(computed=doubled)})
+    return model("Plant", {"title": hidden_field, "shown": Text(computed=doubled)})
 
 
 GARDENER = (Role("gardener"), Role("owner"))

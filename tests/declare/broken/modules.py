@@ -8,7 +8,7 @@ SHARED = Text()
 TITLE = "title"
 
 
-def titled(name: str) -> type[Model]:
+def titled_model(name: str) -> type[Model]:
     """A valid model."""
     return model(name, {TITLE: Text()})
 
@@ -46,9 +46,9 @@ CASES: list[BrokenModules] = [
     models_case(modules.models_named, "Plant", "rename the class", model("P", {TITLE: Text()}, name="Plant")),
     models_case(modules.models_named, "plant__bed", "rename the class", model("P", {TITLE: Text()}, name="plant__bed")),
     models_case(modules.models_named, "p" * 41, "40 at most", model("P", {TITLE: Text()}, name="p" * 41)),
-    models_case(modules.models_named, "auth", "rename it", titled("Auth")),
-    models_case(modules.models_named, "password", "rename it", titled("Password")),
-    models_case(modules.models_named, "sqlite_plant", "rename it", titled("SqlitePlant")),
+    models_case(modules.models_named, "auth", "rename it", titled_model("Auth")),
+    models_case(modules.models_named, "password", "rename it", titled_model("Password")),
+    models_case(modules.models_named, "sqlite_plant", "rename it", titled_model("SqlitePlant")),
     models_case(modules.fields_named, "plant.Height", "rename it", model("Plant", {"Height": Text()})),
     models_case(modules.fields_named, "plant.height__folded", "rename it", model("Plant", {"height__folded": Text()})),
     models_case(modules.fields_named, "plant.größe", "rename it", model("Plant", {"größe": Text()})),

@@ -6,19 +6,19 @@ from countersign.declare.rules.declarations import Rule
 from tests.declare.planting import BrokenModules, model, models_case
 
 
-def adopted(name: str = "Plant", table: Table | None = None, **fields: Field) -> type[Model]:
+def table_model(name: str = "Plant", table: Table | None = None, **fields: Field) -> type[Model]:
     """A model with a table."""
     return model(name, fields or {"title": Text()}, table=table or Table("public.plant", key="id"))
 
 
 def table_case(remedy: str, table: Table) -> BrokenModules:
     """A case of one wrong table."""
-    return models_case(tables.tables_are_named, "plant.table", remedy, adopted(table=table))
+    return models_case(tables.tables_are_named, "plant.table", remedy, table_model(table=table))
 
 
-def column_case(remedy: str, wrong: Field, rule: Rule = tables.columns_fit) -> BrokenModules:
+def column_case(remedy: str, wrong_field: Field, rule: Rule = tables.columns_fit) -> BrokenModules:
     """A case of one wrong field of a model with a table of its own."""
-    return models_case(rule, "plant.a", remedy, model("Plant", {"title": Text(), "a": wrong}))
+    return models_case(rule, "plant.a", remedy, model("Plant", {"title": Text(), "a": wrong_field}))
 
 
 def computed(title: str) -> str:
@@ -26,9 +26,7 @@ def computed(title: str) -> str:
     return title
 
 
-LOCKED = model(
-    "Plant", {"title": Text()}, table=Table("plant", key="id"), locked=(where("title", is_null=True),)
-)
+LOCKED = model("Plant", {"title": Text()}, table=Table("plant", key="id"), locked=(where("title", is_null=True),))
 WRITABLE = model("Plant", {"title": Text()}, table=Table("plant", key="id"), commands=("get", "update"))
 BED = model("Bed", {"title": Text()})
 
@@ -41,25 +39,25 @@ CASES: list[BrokenModules] = [
     models_case(tables.tables_are_read, "plant.commands", "name some of get, list", WRITABLE),
     models_case(tables.tables_are_read, "plant", "take workflow, locks", LOCKED),
     models_case(
-        tables.tables_are_read, "plant.a", "no computed fields", adopted(title=Text(), a=Text(computed=computed))
+        tables.tables_are_read, "plant.a", "no computed fields", table_model(title=Text(), a=Text(computed=computed))
     ),
     column_case("take them out", Text(column="b")),
     column_case("take them out", Text(sortable=False)),
     column_case("take them out", Ref("plant", columns="b")),
     column_case("take them out", Select(values={0: "draft"})),
     table_case("contains NUL or half of a surrogate pair", Table("plant", key="k\ud800")),
-    models_case(tables.columns_named_validly, "plant.a", "contain NUL", adopted(a=Text(column="a\0b"))),
-    models_case(tables.columns_named_validly, "plant.a", "half of a surrogate pair", adopted(a=Text(label="\ud800"))),
-    models_case(tables.columns_fit, "plant.a_minor", "scale must lie", adopted(a_minor=Money(scale=5))),
-    models_case(tables.columns_fit, "plant.a", "no time zone", adopted(a=Moment(zone="Nowhere/City"))),
+    models_case(tables.columns_named_validly, "plant.a", "contain NUL", table_model(a=Text(column="a\0b"))),
     models_case(
-        tables.tables_refer_to_tables, "plant.bed", "not in one database", adopted(bed=Ref("bed")), BED
+        tables.columns_named_validly, "plant.a", "half of a surrogate pair", table_model(a=Text(label="\ud800"))
     ),
+    models_case(tables.columns_fit, "plant.a_minor", "scale must lie", table_model(a_minor=Money(scale=5))),
+    models_case(tables.columns_fit, "plant.a", "no time zone", table_model(a=Moment(zone="Nowhere/City"))),
+    models_case(tables.tables_refer_to_tables, "plant.bed", "not in one database", table_model(bed=Ref("bed")), BED),
     models_case(
         tables.tables_refer_to_tables,
         "plant.bed",
         "the key of bed has 2 columns",
-        adopted(bed=Ref("bed", columns="bed_id")),
-        adopted("Bed", Table("bed", key=("a", "b"))),
+        table_model(bed=Ref("bed", columns="bed_id")),
+        table_model("Bed", Table("bed", key=("a", "b"))),
     ),
 ]

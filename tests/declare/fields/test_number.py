@@ -16,16 +16,16 @@ def test_a_whole_number_up_to_the_largest_exact_one_is_kept(field: Number, numbe
 
 @pytest.mark.parametrize("number", [LARGEST + 1, -LARGEST - 1, 10**30])
 def test_a_number_that_some_clients_would_round_is_refused(number: int) -> None:
-    for read in (Number().read, Money().read, Number().operand):
+    for read_number in (Number().read, Money().read, Number().operand):
         with pytest.raises(BadValue, match=f"must lie between -{LARGEST} and {LARGEST}"):
-            read(number)
+            read_number(number)
 
 
 @pytest.mark.parametrize("value", [1.0, 1.5, float("nan"), "1", "", True, False, [1], {}])
 def test_only_an_integer_is_a_number(value: object) -> None:
-    for read in (Number().read, Money().read, Number().operand):
+    for read_number in (Number().read, Money().read, Number().operand):
         with pytest.raises(BadValue, match="must be an integer"):
-            read(value)
+            read_number(value)
 
 
 def test_the_range_of_a_field_limits_written_values_but_not_filter_values() -> None:

@@ -13,7 +13,7 @@ def test_truth_is_true_or_false_and_comes_back_so() -> None:
 
 
 @pytest.mark.parametrize("value", [1, 0, "true", "", 1.0, [], "yes"])
-def test_nothing_else_is_truth(value: object) -> None:
+def test_only_true_and_false_are_truth_values(value: object) -> None:
     with pytest.raises(BadValue, match="must be true or false"):
         Bool().read(value)
 
@@ -22,9 +22,9 @@ def test_a_choice_is_one_of_the_options_exactly() -> None:
     field = Select("new", "won")
 
     assert field.read("won") == "won"
-    for wrong in ("Won", "won ", "", 1, True, ["won"], None):
+    for wrong_value in ("Won", "won ", "", 1, True, ["won"], None):
         with pytest.raises(BadValue, match="must be one of new, won"):
-            field.read(wrong)
+            field.read(wrong_value)
 
 
 def test_options_are_ordered_as_they_are_declared() -> None:
@@ -53,12 +53,12 @@ def test_a_reference_is_always_indexed() -> None:
 
 
 def test_an_instant_is_kept_to_the_microsecond_and_shown_in_utc_to_the_millisecond() -> None:
-    stored = Moment().read("2026-11-21T05:00:00.123456+01:00")
+    stored_moment = Moment().read("2026-11-21T05:00:00.123456+01:00")
 
-    assert isinstance(stored, int)
-    assert stored == (datetime(2026, 11, 21, 4, tzinfo=UTC).timestamp() * 1_000_000) + 123_456
-    assert Moment().show(stored) == "2026-11-21T04:00:00.123Z"
-    assert Moment().show(stored - 123_000 + 5_000) == "2026-11-21T04:00:00.005Z"
+    assert isinstance(stored_moment, int)
+    assert stored_moment == (datetime(2026, 11, 21, 4, tzinfo=UTC).timestamp() * 1_000_000) + 123_456
+    assert Moment().show(stored_moment) == "2026-11-21T04:00:00.123Z"
+    assert Moment().show(stored_moment - 123_000 + 5_000) == "2026-11-21T04:00:00.005Z"
 
 
 @pytest.mark.parametrize("value", ["2026-11-21", "2026-11-21T05:00:00", "2026-02-30T05:00:00Z", "", 5, None])
@@ -67,7 +67,7 @@ def test_a_value_that_is_not_an_instant_is_refused(value: object) -> None:
         Moment().read(value)
 
 
-def test_a_structure_is_never_taken_from_a_caller() -> None:
+def test_a_structure_is_never_accepted_from_a_caller() -> None:
     with pytest.raises(BadValue):
         Structure().read({})
     assert not Structure().operators

@@ -32,11 +32,12 @@ def test_a_control_character_is_refused_by_its_number(text: str, code: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"), [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\n\r", "\n\n"), ("\n\r", "\n\n"), ("a\tb", "a\tb")]
+    ("text", "stored_text"),
+    [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\n\r", "\n\n"), ("\n\r", "\n\n"), ("a\tb", "a\tb")],
 )
-def test_every_line_end_becomes_a_newline(text: str, kept: str) -> None:
-    assert LongText().read(text) == kept
-    assert LongText().operand(text) == kept
+def test_every_line_end_becomes_a_newline(text: str, stored_text: str) -> None:
+    assert LongText().read(text) == stored_text
+    assert LongText().operand(text) == stored_text
     assert len(Text(max_length=3).read("a\r\nb")) == 3
 
 

@@ -15,67 +15,67 @@ from countersign.kernel import clock, ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import NotFound
-from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_in
+from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_uploads
 
 _DATA = random.Random(7).randbytes(3 * PIECE_BYTES + 12_345)
 _SHA = digest_of(_DATA)
 _LARGE = random.Random(8).randbytes(20 * PIECE_BYTES + 1)
 
 
-async def _stored(blobs: BlobStore, data: bytes, upload: str = "up") -> str:
-    part = await blobs.stage(upload, 0, arriving(data))
-    return await blobs.seal(upload, [part], len(data), None)
+async def _store(blobs: BlobStore, data: bytes, upload: str = "up") -> str:
+    staged_part = await blobs.stage(upload, 0, arriving(data))
+    return await blobs.seal(upload, [staged_part], len(data), None)
 
 
 async def test_a_file_sent_in_one_piece_is_stored_under_its_digest(blobs: BlobStore) -> None:
-    part = await blobs.stage("up", 0, arriving(_DATA))
-    sealed = await blobs.seal("up", [part], len(_DATA), _SHA)
+    staged_part = await blobs.stage("up", 0, arriving(_DATA))
+    sealed_digest = await blobs.seal("up", [staged_part], len(_DATA), _SHA)
 
-    assert part == Part(0, len(_DATA), _SHA)
-    assert sealed == _SHA
+    assert staged_part == Part(0, len(_DATA), _SHA)
+    assert sealed_digest == _SHA
     assert await blobs.size(_SHA) == len(_DATA)
     assert await content(blobs, _SHA) == _DATA
 
 
-@pytest.mark.parametrize("announced", [None, digest_of(_LARGE)])
-async def test_parts_may_come_in_any_order(blobs: BlobStore, announced: str | None) -> None:
+@pytest.mark.parametrize("announced_digest", [None, digest_of(_LARGE)])
+async def test_parts_may_come_in_any_order(blobs: BlobStore, announced_digest: str | None) -> None:
     cuts = [0, 5 * PIECE_BYTES, 5 * PIECE_BYTES + 3, 17 * PIECE_BYTES, len(_LARGE)]
     pairs = list(itertools.pairwise(cuts))
 
     parts = [await blobs.stage("up", start, arriving(_LARGE[start:stop])) for start, stop in reversed(pairs)]
-    sealed = await blobs.seal("up", parts, len(_LARGE), announced)
+    sealed_digest = await blobs.seal("up", parts, len(_LARGE), announced_digest)
 
-    assert sealed == digest_of(_LARGE)
-    assert await content(blobs, sealed) == _LARGE
+    assert sealed_digest == digest_of(_LARGE)
+    assert await content(blobs, sealed_digest) == _LARGE
 
 
 async def test_bytes_sent_again_replace_the_bytes_they_overlap(blobs: BlobStore) -> None:
-    first = await blobs.stage("up", 0, arriving(b"aaaaaaaa"))
-    second = await blobs.stage("up", 4, arriving(b"BBBBBBBB"))
-    third = await blobs.stage("up", 2, arriving(b"cc"))
+    first_part = await blobs.stage("up", 0, arriving(b"aaaaaaaa"))
+    second_part = await blobs.stage("up", 4, arriving(b"BBBBBBBB"))
+    third_part = await blobs.stage("up", 2, arriving(b"cc"))
 
-    sealed = await blobs.seal("up", [first, second, third], 12, None)
+    sealed_digest = await blobs.seal("up", [first_part, second_part, third_part], 12, None)
 
-    assert await content(blobs, sealed) == b"aaccBBBBBBBB"
+    assert await content(blobs, sealed_digest) == b"aaccBBBBBBBB"
 
 
 @pytest.mark.parametrize("data", [b"", b"bytes", _DATA])
-async def test_bytes_at_hand_are_stored_under_their_digest(blobs: BlobStore, data: bytes) -> None:
-    sealed = await blobs.put(data)
+async def test_bytes_in_memory_are_stored_under_their_digest(blobs: BlobStore, data: bytes) -> None:
+    stored_digest = await blobs.put(data)
 
-    assert sealed == digest_of(data)
-    assert await content(blobs, sealed) == data
-    assert await staged_in(blobs) == []
+    assert stored_digest == digest_of(data)
+    assert await content(blobs, stored_digest) == data
+    assert await staged_uploads(blobs) == []
 
 
 async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
-    part = await blobs.stage("up", 0, arriving(b""))
+    staged_part = await blobs.stage("up", 0, arriving(b""))
 
-    sealed = await blobs.seal("up", [part], 0, digest_of(b""))
+    sealed_digest = await blobs.seal("up", [staged_part], 0, digest_of(b""))
 
-    assert part == Part(0, 0, digest_of(b""))
-    assert await blobs.size(sealed) == 0
-    assert await content(blobs, sealed) == b""
+    assert staged_part == Part(0, 0, digest_of(b""))
+    assert await blobs.size(sealed_digest) == 0
+    assert await content(blobs, sealed_digest) == b""
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -90,10 +90,10 @@ def test_the_digest_and_the_bytes_do_not_depend_on_the_pieces(
     async def send() -> None:
         upload = ids.new_uuid()
         parts = [await blobs.stage(upload, a, arriving(data[a:b], chunk=chunk)) for a, b in pairs]
-        assert [part.sha256 for part in parts] == [digest_of(data[a:b]) for a, b in pairs]
-        sealed = await blobs.seal(upload, parts, len(data), None)
-        assert sealed == digest_of(data)
-        assert await content(blobs, sealed) == data
+        assert [staged_part.sha256 for staged_part in parts] == [digest_of(data[a:b]) for a, b in pairs]
+        sealed_digest = await blobs.seal(upload, parts, len(data), None)
+        assert sealed_digest == digest_of(data)
+        assert await content(blobs, sealed_digest) == data
 
     asyncio.run(send())
 
@@ -102,7 +102,7 @@ async def test_a_connection_cut_in_the_middle_leaves_nothing_that_counts(blobs: 
     with pytest.raises(ConnectionCut):
         await blobs.stage("up", 0, arriving(_DATA, cut=True))
 
-    assert await staged_in(blobs) in ([], ["up"])
+    assert await staged_uploads(blobs) in ([], ["up"])
     assert await sealed_in(blobs) == []
     with pytest.raises(ChecksumMismatch):
         await blobs.seal("up", [Part(0, len(_DATA), _SHA)], len(_DATA), _SHA)
@@ -137,40 +137,40 @@ async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> 
         await task
 
     assert await sealed_in(blobs) == []
-    assert await content(blobs, await _stored(blobs, b"again")) == b"again"
+    assert await content(blobs, await _store(blobs, b"again")) == b"again"
 
 
 @pytest.mark.parametrize("cut", [True, False])
 async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(blobs: BlobStore, cut: bool) -> None:
-    part = await blobs.stage("up", 0, arriving(_DATA))
-    other = bytes(len(_DATA))
+    staged_part = await blobs.stage("up", 0, arriving(_DATA))
+    other_data = bytes(len(_DATA))
 
     try:
-        await blobs.stage("up", 0, arriving(other, cut=cut))
+        await blobs.stage("up", 0, arriving(other_data, cut=cut))
     except ConnectionCut:
         assert cut
-    await blobs.seal("up", [part], len(_DATA), _SHA)
+    await blobs.seal("up", [staged_part], len(_DATA), _SHA)
 
     assert await content(blobs, _SHA) == _DATA
 
 
 async def test_two_sends_of_one_stretch_at_once_do_not_mix(blobs: BlobStore) -> None:
-    one, two = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
+    ones, two = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
 
-    parts = await asyncio.gather(blobs.stage("up", 0, arriving(one)), blobs.stage("up", 0, arriving(two)))
+    parts = await asyncio.gather(blobs.stage("up", 0, arriving(ones)), blobs.stage("up", 0, arriving(two)))
 
-    for part, data in zip(parts, (one, two), strict=True):
-        assert await content(blobs, await blobs.seal("up", [part], len(data), digest_of(data))) == data
+    for staged_part, data in zip(parts, (ones, two), strict=True):
+        assert await content(blobs, await blobs.seal("up", [staged_part], len(data), digest_of(data))) == data
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
-async def test_bytes_that_are_not_the_announced_ones_are_not_kept(blobs: BlobStore, pieces: int) -> None:
+async def test_bytes_that_do_not_match_the_announced_digest_are_not_kept(blobs: BlobStore, pieces: int) -> None:
     step = -(-len(_DATA) // pieces)
     parts = [await blobs.stage("up", at, arriving(_DATA[at : at + step])) for at in range(0, len(_DATA), step)]
 
-    for announced in (digest_of(b"other"), _SHA.upper(), "../../escape"):
+    for announced_digest in (digest_of(b"other"), _SHA.upper(), "../../escape"):
         with pytest.raises(ChecksumMismatch):
-            await blobs.seal("up", parts, len(_DATA), announced)
+            await blobs.seal("up", parts, len(_DATA), announced_digest)
 
     assert await sealed_in(blobs) == []
     assert await blobs.seal("up", parts, len(_DATA), _SHA) == _SHA
@@ -192,33 +192,33 @@ async def test_parts_with_a_gap_or_an_overhang_are_refused(blobs: BlobStore, par
 
 
 async def test_the_same_bytes_from_two_uploads_at_once_are_stored_once(blobs: BlobStore) -> None:
-    whole = await blobs.stage("one", 0, arriving(_DATA))
+    whole_part = await blobs.stage("one", 0, arriving(_DATA))
     halves = [
         await blobs.stage("two", 0, arriving(_DATA[:1000])),
         await blobs.stage("two", 1000, arriving(_DATA[1000:])),
     ]
 
-    sealed = await asyncio.gather(
-        *(blobs.seal("one", [whole], len(_DATA), _SHA) for _ in range(3)),
+    sealed_digests = await asyncio.gather(
+        *(blobs.seal("one", [whole_part], len(_DATA), _SHA) for _ in range(3)),
         *(blobs.seal("two", halves, len(_DATA), None) for _ in range(3)),
     )
 
-    assert set(sealed) == {_SHA}
+    assert set(sealed_digests) == {_SHA}
     assert await sealed_in(blobs) == [_SHA]
     assert await content(blobs, _SHA) == _DATA
 
 
 async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobStore) -> None:
-    sealed = await _stored(blobs, _DATA, "one")
+    sealed_digest = await _store(blobs, _DATA, "one")
     await blobs.stage("two", 0, arriving(b"x"))
 
-    assert await staged_in(blobs) == ["one", "two"]
+    assert await staged_uploads(blobs) == ["one", "two"]
     await blobs.discard("one")
     await blobs.discard("one")
     await blobs.discard("never")
 
-    assert await staged_in(blobs) == ["two"]
-    assert await content(blobs, sealed) == _DATA
+    assert await staged_uploads(blobs) == ["two"]
+    assert await content(blobs, sealed_digest) == _DATA
 
 
 @pytest.mark.parametrize(
@@ -234,25 +234,25 @@ async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobSt
     ],
 )
 async def test_any_stretch_of_a_blob_can_be_read(blobs: BlobStore, start: int, stop: int) -> None:
-    sealed = await _stored(blobs, _DATA)
+    sealed_digest = await _store(blobs, _DATA)
 
-    pieces = [piece async for piece in blobs.read(sealed, start, stop)]
+    pieces = [piece async for piece in blobs.read(sealed_digest, start, stop)]
 
     assert b"".join(pieces) == _DATA[start:stop]
     assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
 
 
 async def test_a_deleted_blob_is_missing_and_can_be_stored_again(blobs: BlobStore) -> None:
-    sealed = await _stored(blobs, _DATA)
+    sealed_digest = await _store(blobs, _DATA)
 
-    await blobs.delete(sealed)
-    await blobs.delete(sealed)
+    await blobs.delete(sealed_digest)
+    await blobs.delete(sealed_digest)
 
-    assert await blobs.size(sealed) is None
+    assert await blobs.size(sealed_digest) is None
     assert await sealed_in(blobs) == []
     with pytest.raises(NotFound):
-        await content(blobs, sealed)
-    assert await content(blobs, await _stored(blobs, _DATA)) == _DATA
+        await content(blobs, sealed_digest)
+    assert await content(blobs, await _store(blobs, _DATA)) == _DATA
 
 
 @pytest.mark.parametrize(
@@ -278,44 +278,44 @@ async def test_an_upload_id_cannot_walk_out_of_the_staging_folder(blobs: BlobSto
         await blobs.seal("up", [Part(0, 1, "../../../x")], 1, None)
 
 
-async def test_the_listings_tell_when_something_last_changed(blobs: BlobStore) -> None:
-    before = clock.now() - 2 * clock.SECOND
-    sealed = await _stored(blobs, b"x")
-    after = clock.now() + 2 * clock.SECOND
+async def test_the_listings_have_the_time_of_the_last_change(blobs: BlobStore) -> None:
+    earliest = clock.now() - 2 * clock.SECOND
+    sealed_digest = await _store(blobs, b"x")
+    latest = clock.now() + 2 * clock.SECOND
 
-    assert [(upload, before <= at <= after) async for upload, at in blobs.staged()] == [("up", True)]
-    assert [(sha, before <= at <= after) async for sha, at, _ in blobs.sealed()] == [(sealed, True)]
+    assert [(upload, earliest <= at <= latest) async for upload, at in blobs.staged()] == [("up", True)]
+    assert [(sha, earliest <= at <= latest) async for sha, at, _ in blobs.sealed()] == [(sealed_digest, True)]
 
 
 async def test_an_empty_store_lists_nothing(blobs: BlobStore) -> None:
-    assert await staged_in(blobs) == []
+    assert await staged_uploads(blobs) == []
     assert await sealed_in(blobs) == []
 
 
 async def test_the_check_leaves_nothing_behind(blobs: BlobStore) -> None:
     await blobs.check()
 
-    assert await staged_in(blobs) == []
+    assert await staged_uploads(blobs) == []
     assert await sealed_in(blobs) == []
 
 
 async def test_a_signed_address_gives_the_blob_and_ranges_of_it(s3_blobs: BlobStore) -> None:
-    sealed = await _stored(s3_blobs, _DATA)
+    sealed_digest = await _store(s3_blobs, _DATA)
 
-    address = await s3_blobs.signed_url(sealed, "file.zip", 60)
+    address = await s3_blobs.signed_url(sealed_digest, "file.zip", 60)
 
     assert address is not None
     async with httpx.AsyncClient(trust_env=False) as client:
-        whole = await client.get(address)
+        whole_answer = await client.get(address)
         some = await client.get(address, headers={"Range": "bytes=10-19"})
-    assert whole.content == _DATA
-    assert whole.headers["Content-Type"] == "application/octet-stream"
-    assert whole.headers["Content-Disposition"] == "attachment"
+    assert whole_answer.content == _DATA
+    assert whole_answer.headers["Content-Type"] == "application/octet-stream"
+    assert whole_answer.headers["Content-Disposition"] == "attachment"
     assert (some.status_code, some.content) == (206, _DATA[10:20])
 
 
 async def test_a_blob_can_be_had_as_a_file(blobs: BlobStore, tmp_path: Path) -> None:
-    digest = await _stored(blobs, _DATA)
+    digest = await _store(blobs, _DATA)
 
     path = await blobs.file(digest, tmp_path)
 
@@ -340,15 +340,15 @@ async def test_the_marker_is_made_once_and_replaced_on_request(blobs: BlobStore)
 async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStore) -> None:
     data = {digest_of(b"x" * size): size for size in range(1, 20)}
     for size in data.values():
-        await _stored(blobs, b"x" * size)
+        await _store(blobs, b"x" * size)
 
-    found = [(blob.sha256, blob.size) async for blob in blobs.sealed()]
+    sealed_blobs = [(blob.sha256, blob.size) async for blob in blobs.sealed()]
 
-    assert found == sorted(data.items())
+    assert sealed_blobs == sorted(data.items())
 
 
 async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> None:
-    await _stored(blobs, _DATA)
+    await _store(blobs, _DATA)
     await blobs.stage("other", 0, arriving(b"begun"))
 
     await blobs.clear()
@@ -356,5 +356,5 @@ async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> No
 
     assert await blobs.size(_SHA) is None
     assert not await sealed_in(blobs)
-    assert not await staged_in(blobs)
-    assert await _stored(blobs, _DATA) == _SHA
+    assert not await staged_uploads(blobs)
+    assert await _store(blobs, _DATA) == _SHA

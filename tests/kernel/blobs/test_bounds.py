@@ -38,21 +38,21 @@ def admits(quota: DiskQuota, count: int) -> bool:
 
 async def seal(blobs: LocalBlobs, name: str, data: bytes) -> str:
     """Seal a blob with the data."""
-    part = await blobs.stage(name, 0, arriving(data))
-    digest = await blobs.seal(name, [part], len(data), None)
+    staged_part = await blobs.stage(name, 0, arriving(data))
+    digest = await blobs.seal(name, [staged_part], len(data), None)
     await blobs.discard(name)
     return digest
 
 
 async def test_a_blob_that_exceeds_the_quota_is_refused_and_not_stored(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
-    kept = await seal(blobs, "kept", content(3 * MIB))
+    kept_digest = await seal(blobs, "kept", content(3 * MIB))
 
     with pytest.raises(StorageFull):
         await blobs.stage("up", 0, arriving(content(2 * MIB)))
 
     assert total_size(tmp_path) == 3 * MIB
-    assert await blobs.size(kept) == 3 * MIB
+    assert await blobs.size(kept_digest) == 3 * MIB
 
 
 async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> N
         *(blobs.stage(f"up{number}", 0, arriving(content(MIB))) for number in range(12)), return_exceptions=True
     )
 
-    refused = [outcome for outcome in outcomes if isinstance(outcome, StorageFull)]
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, StorageFull)]
     assert total_size(tmp_path) <= MOST
-    assert 0 < len(refused) < 12
-    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception) and outcome not in refused]
+    assert 0 < len(refusals) < 12
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception) and outcome not in refusals]
 
 
 def test_unfinished_blobs_are_counted_when_the_folder_is_measured_again(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_file_that_gets_another_name_while_it_is_counted_still_counts(tmp_path
             names[0].rename(names[1])
             names[1].rename(names[0])
 
-    with ThreadPoolExecutor(1) as beside:
-        renaming = beside.submit(rename)
+    with ThreadPoolExecutor(1) as executor:
+        renaming = executor.submit(rename)
         admitted = [admits(quota, 2 * MIB) for _ in range(3_000)]
         stopped.set()
         renaming.result()
@@ -112,29 +112,29 @@ async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:
 
 async def test_room_that_was_given_back_is_there_again(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
-    first = await seal(blobs, "first", content(3 * MIB))
+    first_digest = await seal(blobs, "first", content(3 * MIB))
 
-    await blobs.delete(first)
+    await blobs.delete(first_digest)
 
     assert await seal(blobs, "second", content(3 * MIB))
 
 
 async def test_blobs_of_the_underlying_store_are_read_and_never_changed(tmp_path: Path) -> None:
     below = LocalBlobs(tmp_path / "below", reserve_bytes=0)
-    shared, data = await seal(below, "shared", content(1_000)), content(1_000)
+    shared_digest, data = await seal(below, "shared", content(1_000)), content(1_000)
     above = LocalBlobs(tmp_path / "above", reserve_bytes=0, beneath=tmp_path / "below")
-    own = await seal(above, "own", b"own")
+    own_digest = await seal(above, "own", b"own")
 
-    read = b"".join([piece async for piece in above.read(shared, 0, 1_000)])
-    path = await above.file(shared, tmp_path)
-    again = await seal(above, "again", data)
-    await above.delete(shared)
+    read_bytes = b"".join([piece async for piece in above.read(shared_digest, 0, 1_000)])
+    path = await above.file(shared_digest, tmp_path)
+    repeated_digest = await seal(above, "again", data)
+    await above.delete(shared_digest)
 
-    assert read == data
+    assert read_bytes == data
     assert path.read_bytes() == data
-    assert again == shared == digest_of(data)
-    assert await above.size(shared) == await below.size(shared) == 1_000
-    assert await below.size(own) is None
-    assert [digest async for digest, *_ in above.sealed()] == [own]
+    assert repeated_digest == shared_digest == digest_of(data)
+    assert await above.size(shared_digest) == await below.size(shared_digest) == 1_000
+    assert await below.size(own_digest) is None
+    assert [digest async for digest, *_ in above.sealed()] == [own_digest]
     with pytest.raises(NotFound):
         await above.file("0" * 64, tmp_path)

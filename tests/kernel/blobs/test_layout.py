@@ -14,14 +14,14 @@ def _within(size: int, offset: int, length: int, name: str) -> Part:
     return Part(begin, min(length, size - begin), name)
 
 
-def _flat(found: list[PartRange]) -> list[int]:
-    return [int(span.part.sha256) for span in found for _ in range(span.start, span.stop)]
+def _flat(part_ranges: list[PartRange]) -> list[int]:
+    return [int(span.part.sha256) for span in part_ranges for _ in range(span.start, span.stop)]
 
 
 def _plainly(parts: list[Part], size: int) -> list[int | None]:
     laid: list[int | None] = [None] * size
-    for number, part in enumerate(parts):
-        laid[part.offset : part.offset + part.length] = [number] * part.length
+    for number, later_part in enumerate(parts):
+        laid[later_part.offset : later_part.offset + later_part.length] = [number] * later_part.length
     return laid
 
 
@@ -29,15 +29,15 @@ def _plainly(parts: list[Part], size: int) -> list[int | None]:
     size=st.integers(0, 30),
     stretches=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8),
 )
-def test_the_later_part_counts_wherever_parts_overlap(size: int, stretches: list[tuple[int, int]]) -> None:
+def test_where_parts_overlap_the_later_part_counts(size: int, stretches: list[tuple[int, int]]) -> None:
     parts = [_within(size, *each, str(number)) for number, each in enumerate(stretches)]
     expected = _plainly(parts, size)
 
     try:
-        found = spans(parts, size)
+        part_ranges = spans(parts, size)
     except ValueError:
         assert None in expected
         return
 
-    assert _flat(found) == expected
-    assert all(before.part is not after.part for before, after in itertools.pairwise(found))
+    assert _flat(part_ranges) == expected
+    assert all(earlier.part is not later.part for earlier, later in itertools.pairwise(part_ranges))

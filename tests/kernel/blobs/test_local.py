@@ -17,7 +17,7 @@ from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import StorageFull, Unavailable
 from tests.kernel import open_files
-from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_in
+from tests.kernel.blobs.traffic import ConnectionCut, arriving, content, digest_of, sealed_in, staged_uploads
 
 _MIB = 1024 * 1024
 
@@ -47,15 +47,15 @@ def small_volume(tmp_path: Path) -> Iterator[Path]:
 
 async def test_a_volume_that_fills_up_keeps_nothing_of_the_call(small_volume: Path) -> None:
     blobs = LocalBlobs(small_volume, reserve_bytes=0)
-    kept = await blobs.stage("kept", 0, arriving(b"k" * _MIB))
-    before = os.statvfs(small_volume).f_bfree
+    staged_part = await blobs.stage("kept", 0, arriving(b"k" * _MIB))
+    free_blocks = os.statvfs(small_volume).f_bfree
 
     with pytest.raises(StorageFull):
         await blobs.stage("up", 0, arriving(bytes(16 * _MIB)))
 
-    assert os.statvfs(small_volume).f_bfree == before
+    assert os.statvfs(small_volume).f_bfree == free_blocks
     assert [path.parent.name for path in _files(small_volume)] == ["kept"]
-    assert await blobs.seal("kept", [kept], _MIB, None) == kept.sha256
+    assert await blobs.seal("kept", [staged_part], _MIB, None) == staged_part.sha256
 
 
 async def test_sealing_onto_a_full_volume_keeps_the_parts_and_seals_nothing(small_volume: Path) -> None:
@@ -110,17 +110,17 @@ async def test_a_writer_that_still_runs_cannot_reach_what_was_sealed(tmp_path: P
         await may_end.wait()
         yield b"evil"
 
-    part = await blobs.stage("up", 0, arriving(data))
+    staged_part = await blobs.stage("up", 0, arriving(data))
     attack = asyncio.create_task(blobs.stage("up", 0, slow()))
     await began.wait()
-    sealed = await blobs.seal("up", [part], len(data), None)
+    sealed_digest = await blobs.seal("up", [staged_part], len(data), None)
     may_end.set()
     await attack
     await blobs.stage("up", 0, arriving(b"evil" * _MIB))
     await blobs.stage("up", 0, arriving(data))
     await blobs.stage("up", 5, arriving(b"evil"))
 
-    assert digest_of(await content(blobs, sealed)) == sealed == digest_of(data)
+    assert digest_of(await content(blobs, sealed_digest)) == sealed_digest == digest_of(data)
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -128,26 +128,26 @@ async def test_no_caller_may_write_to_a_sealed_file(tmp_path: Path, pieces: int)
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     parts = [await blobs.stage("up", at * 5, arriving(b"bytes")) for at in range(pieces)]
 
-    sealed = await blobs.seal("up", parts, 5 * pieces, None)
+    sealed_digest = await blobs.seal("up", parts, 5 * pieces, None)
     await blobs.discard("up")
 
     [path] = _files(tmp_path)
-    assert path == tmp_path / "sealed" / sealed[:2] / sealed[2:4] / sealed
+    assert path == tmp_path / "sealed" / sealed_digest[:2] / sealed_digest[2:4] / sealed_digest
     assert stat.S_IMODE(path.stat().st_mode) == 0o440
     assert path.stat().st_nlink == 1
 
 
 async def test_a_blob_that_lost_bytes_is_healed_by_sealing_it_again(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
-    part = await blobs.stage("one", 0, arriving(b"bytes"))
-    sealed = await blobs.seal("one", [part], 5, None)
+    staged_part = await blobs.stage("one", 0, arriving(b"bytes"))
+    sealed_digest = await blobs.seal("one", [staged_part], 5, None)
     await blobs.discard("one")
-    os.truncate(tmp_path / "sealed" / sealed[:2] / sealed[2:4] / sealed, 0)
+    os.truncate(tmp_path / "sealed" / sealed_digest[:2] / sealed_digest[2:4] / sealed_digest, 0)
 
-    part = await blobs.stage("two", 0, arriving(b"bytes"))
-    await blobs.seal("two", [part], 5, None)
+    staged_part = await blobs.stage("two", 0, arriving(b"bytes"))
+    await blobs.seal("two", [staged_part], 5, None)
 
-    assert await content(blobs, sealed) == b"bytes"
+    assert await content(blobs, sealed_digest) == b"bytes"
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -165,24 +165,24 @@ async def test_a_part_that_lost_bytes_on_the_disk_is_not_sealed(tmp_path: Path, 
 async def test_a_reader_keeps_its_blob_while_it_is_deleted(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     data = os.urandom(3 * _MIB)
-    part = await blobs.stage("up", 0, arriving(data))
-    sealed = await blobs.seal("up", [part], len(data), None)
+    staged_part = await blobs.stage("up", 0, arriving(data))
+    sealed_digest = await blobs.seal("up", [staged_part], len(data), None)
 
-    reading = blobs.read(sealed, 0, len(data))
-    got = await anext(reading)
-    await blobs.delete(sealed)
-    got += b"".join([piece async for piece in reading])
+    reading = blobs.read(sealed_digest, 0, len(data))
+    received = await anext(reading)
+    await blobs.delete(sealed_digest)
+    received += b"".join([piece async for piece in reading])
 
-    assert got == data
+    assert received == data
 
 
 async def test_a_reader_that_stops_early_leaves_no_file_open(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
-    part = await blobs.stage("up", 0, arriving(bytes(3 * _MIB)))
-    sealed = await blobs.seal("up", [part], 3 * _MIB, None)
+    staged_part = await blobs.stage("up", 0, arriving(bytes(3 * _MIB)))
+    sealed_digest = await blobs.seal("up", [staged_part], 3 * _MIB, None)
 
     for _ in range(20):
-        reading = blobs.read(sealed, 0, 3 * _MIB)
+        reading = blobs.read(sealed_digest, 0, 3 * _MIB)
         await anext(reading)
         del reading
 
@@ -268,14 +268,14 @@ _BUSY = """
 
 @pytest.mark.parametrize("turn", range(20))
 async def test_kill_9_at_any_moment_leaves_no_wrong_blob_and_loses_no_part(tmp_path: Path, turn: int) -> None:
-    said = _said_before_kill(tmp_path, after_s=0.01 + turn * 0.013)
+    reports = _said_before_kill(tmp_path, after_s=0.01 + turn * 0.013)
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
-    found = await sealed_in(blobs)
+    digests = await sealed_in(blobs)
 
-    assert [digest_of(await content(blobs, sha)) for sha in found] == found
-    assert {line[1] for line in said if line[0] == "sealed"} <= set(found)
-    await _staged_parts_seal(blobs, said)
-    for upload in await staged_in(blobs):
+    assert [digest_of(await content(blobs, sha)) for sha in digests] == digests
+    assert {line[1] for line in reports if line[0] == "sealed"} <= set(digests)
+    await _staged_parts_seal(blobs, reports)
+    for upload in await staged_uploads(blobs):
         await blobs.discard(upload)
     assert all(path.is_relative_to(tmp_path / "sealed") for path in _files(tmp_path))
 
@@ -289,15 +289,15 @@ def _said_before_kill(root: Path, *, after_s: float) -> list[list[str]]:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=after_s)
         process.send_signal(signal.SIGKILL)
-        said = process.stdout.read().splitlines(keepends=True)
-    return [line.split() for line in said if line.endswith("\n")]
+        output_lines = process.stdout.read().splitlines(keepends=True)
+    return [line.split() for line in output_lines if line.endswith("\n")]
 
 
-async def _staged_parts_seal(blobs: BlobStore, said: list[list[str]]) -> None:
-    staged = {line[1]: line[2:] for line in said if line[0] == "staged"}
+async def _staged_parts_seal(blobs: BlobStore, reports: list[list[str]]) -> None:
+    staged = {line[1]: line[2:] for line in reports if line[0] == "staged"}
     # The kill may come during a discard, because every third upload is discarded.
     for upload in [name for name in staged if int(name.removeprefix("up-")) % 3]:
         offset, length, sha = staged[upload]
-        part = Part(int(offset), int(length), sha)
-        sealed = await blobs.seal(upload, [part], part.length, sha)
-        assert digest_of(await content(blobs, sealed)) == sha
+        staged_part = Part(int(offset), int(length), sha)
+        sealed_digest = await blobs.seal(upload, [staged_part], staged_part.length, sha)
+        assert digest_of(await content(blobs, sealed_digest)) == sha

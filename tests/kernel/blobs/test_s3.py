@@ -63,10 +63,10 @@ async def test_a_cancelled_call_leaves_nothing_in_the_bucket(s3_blobs: BlobStore
 
 
 async def test_a_mismatch_leaves_the_parts_alone_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
-    half = len(_DATA) // 2
+    half_length = len(_DATA) // 2
     parts = [
-        await s3_blobs.stage("up", 0, arriving(_DATA[:half])),
-        await s3_blobs.stage("up", half, arriving(_DATA[half:])),
+        await s3_blobs.stage("up", 0, arriving(_DATA[:half_length])),
+        await s3_blobs.stage("up", half_length, arriving(_DATA[half_length:])),
     ]
 
     with pytest.raises(ChecksumMismatch):
@@ -75,26 +75,26 @@ async def test_a_mismatch_leaves_the_parts_alone_in_the_bucket(s3_blobs: BlobSto
     assert await sealed_in(s3_blobs) == []
     assert await _open_uploads(s3_url) == []
     assert all(key.startswith("some/prefix/staging/up/") for key in await _keys(s3_url))
-    sealed = await s3_blobs.seal("up", parts, len(_DATA), digest_of(_DATA))
-    assert await content(s3_blobs, sealed) == _DATA
+    sealed_digest = await s3_blobs.seal("up", parts, len(_DATA), digest_of(_DATA))
+    assert await content(s3_blobs, sealed_digest) == _DATA
 
 
 async def test_discarding_leaves_the_blob_alone_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
-    part = await s3_blobs.stage("up", 0, arriving(b"bytes"))
-    sealed = await s3_blobs.seal("up", [part], 5, None)
+    staged_part = await s3_blobs.stage("up", 0, arriving(b"bytes"))
+    sealed_digest = await s3_blobs.seal("up", [staged_part], 5, None)
 
     await s3_blobs.discard("up")
 
-    assert await _keys(s3_url) == [f"some/prefix/sealed/{sealed[:2]}/{sealed[2:4]}/{sealed}"]
+    assert await _keys(s3_url) == [f"some/prefix/sealed/{sealed_digest[:2]}/{sealed_digest[2:4]}/{sealed_digest}"]
 
 
 async def test_an_upload_whose_name_begins_like_another_stays(s3_blobs: BlobStore) -> None:
     await s3_blobs.stage("up", 0, arriving(b"bytes"))
-    part = await s3_blobs.stage("up-2", 0, arriving(b"bytes"))
+    staged_part = await s3_blobs.stage("up-2", 0, arriving(b"bytes"))
 
     await s3_blobs.discard("up")
 
-    assert await s3_blobs.seal("up-2", [part], 5, None) == part.sha256
+    assert await s3_blobs.seal("up-2", [staged_part], 5, None) == staged_part.sha256
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -159,7 +159,7 @@ async def answering(answer: Callable[[bytes], bytes], folder: Path) -> AsyncIter
 
 
 @pytest.mark.usefixtures("credentials")
-async def test_a_blob_that_the_server_refuses_to_read_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+async def test_a_blob_that_the_server_refuses_to_read_is_not_treated_as_empty(tmp_path: Path) -> None:
     def answer(request: bytes) -> bytes:
         if request.startswith(b"HEAD"):
             stamp = b"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nETag: e\r\n"

@@ -42,16 +42,18 @@ def guarded_service() -> Iterator[GuardedS3]:
             scope = "Credential=any/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=any"
             headers = {"Authorization": f"AWS4-HMAC-SHA256 {scope}"}
             with httpx.Client(base_url=endpoint, headers=headers, trust_env=False) as client:
-                asked = {"Version": "2010-05-08", "UserName": "reader"}
-                for more in (
+                user_request = {"Version": "2010-05-08", "UserName": "reader"}
+                for user_action in (
                     {"Action": "CreateUser"},
                     {"Action": "PutUserPolicy", "PolicyName": "read", "PolicyDocument": POLICY},
                 ):
-                    client.post("/", data={**asked, **more}).raise_for_status()
-                made = client.post("/", data={**asked, "Action": "CreateAccessKey"}).raise_for_status()
+                    client.post("/", data={**user_request, **user_action}).raise_for_status()
+                created_key = client.post("/", data={**user_request, "Action": "CreateAccessKey"}).raise_for_status()
                 httpx.put(f"{endpoint}/there", trust_env=False).raise_for_status()
                 client.post("/moto-api/reset-auth", content="0").raise_for_status()
-            yield GuardedS3(endpoint, _member(made.text, "AccessKeyId"), _member(made.text, "SecretAccessKey"))
+            yield GuardedS3(
+                endpoint, _member(created_key.text, "AccessKeyId"), _member(created_key.text, "SecretAccessKey")
+            )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -105,10 +107,10 @@ async def operator_note(endpoint: str, name: str = "there") -> str:
     return note_of(refusal.value)
 
 
-def note_of(refused: Refused) -> str:
+def note_of(refusal: Refused) -> str:
     """Return the note of a refusal. The text for callers must only say that they may try again."""
-    assert (refused.detail, refused.remedy) == ("The bucket of the blobs cannot be used now.", Unavailable.resolution)
-    (note,) = refused.__notes__
+    assert (refusal.detail, refusal.remedy) == ("The bucket of the blobs cannot be used now.", Unavailable.resolution)
+    (note,) = refusal.__notes__
     assert "wr0ng" not in note
     return note
 
@@ -130,7 +132,7 @@ async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguish
     assert "s3:PutObject" in reader
 
 
-async def test_a_missing_bucket_is_reported_and_not_taken_for_a_missing_blob(s3_endpoint: str) -> None:
+async def test_a_missing_bucket_is_reported_and_not_treated_as_a_missing_blob(s3_endpoint: str) -> None:
     missing = await operator_note(s3_endpoint, "nowhere")
     address = f"s3://nowhere?endpoint={s3_endpoint}&region=us-east-1&allow_http=true"
 
@@ -170,11 +172,11 @@ async def test_an_endpoint_that_cannot_be_reached_is_reported_with_its_reason(
 ) -> None:
     silent = await operator_note(f"http://127.0.0.1:{free_port()}")
     unknown = note_of(s3_client.refusal(Exception('error sending request: ConnectError("dns error")')))
-    plain = await operator_note(refusing_service[0].replace("http:", "https:"))
+    tls_note = await operator_note(refusing_service[0].replace("http:", "https:"))
 
     assert "refuses connections" in silent
     assert "does not resolve" in unknown
-    assert "does not speak TLS" in plain
+    assert "does not speak TLS" in tls_note
 
 
 async def test_an_answer_that_breaks_off_is_no_endpoint_of_another_kind() -> None:

@@ -33,6 +33,6 @@ async def sealed_in(blobs: BlobStore) -> list[str]:
     return sorted([sha async for sha, *_ in blobs.sealed()])
 
 
-async def staged_in(blobs: BlobStore) -> list[str]:
+async def staged_uploads(blobs: BlobStore) -> list[str]:
     """Return the ids of all uploads with staged bytes."""
     return sorted([blob.upload async for blob in blobs.staged()])

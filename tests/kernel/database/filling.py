@@ -26,12 +26,12 @@ async def fill_volume(folder: Path) -> dict[str, object]:
     ballast.write_bytes(b"x" * (SIZE // 2))
     acknowledged: list[int] = []
     number = 0
-    refused = 0
-    while refused < 3:
+    refused_rounds = 0
+    while refused_rounds < 3:
         group = range(number + 1, number + 9)
         outcomes = await asyncio.gather(*(put(database, each, 20_000) for each in group))
         acknowledged += [each for each, is_kept in zip(group, outcomes, strict=True) if is_kept]
-        refused += not any(outcomes)
+        refused_rounds += not any(outcomes)
         number += 8
     kept_while_full = await _kept(database)
     ballast.unlink()

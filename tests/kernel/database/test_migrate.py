@@ -52,8 +52,8 @@ async def test_pending_migrations_are_applied_in_order_and_once(database: Databa
 async def test_a_migration_for_the_other_engine_is_recorded_and_changes_nothing(
     database: Database, write: Write
 ) -> None:
-    other = "postgres" if database.dialect == "sqlite" else "sqlite"
-    package = write(FIRST, f"-- only: {other}\nDROP TABLE a;\n-- end\n", THIRD)
+    other_dialect = "postgres" if database.dialect == "sqlite" else "sqlite"
+    package = write(FIRST, f"-- only: {other_dialect}\nDROP TABLE a;\n-- end\n", THIRD)
 
     assert await upgrade(database, package) == ["0001_step", "0002_step", "0003_step"]
     assert await pending(database, package) == []
@@ -140,7 +140,7 @@ CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;
 
 
 @pytest.mark.parametrize(
-    ("changed", "into"),
+    ("changed_sql", "into"),
     [
         ("", ""),
         ("note TEXT", "note BIGINT"),
@@ -154,16 +154,16 @@ CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;
     ],
 )
 async def test_a_description_shows_a_schema_that_differs(
-    database_url: str, write: Write, changed: str, into: str
+    database_url: str, write: Write, changed_sql: str, into: str
 ) -> None:
     migrated = await open_database(database_url, schema="shop")
     await upgrade(migrated, write(FIRST, SECOND, THIRD))
-    found = await describe_schema(migrated)
+    schema_found = await describe_schema(migrated)
     await migrated.close()
-    written = await open_database(database_url.replace(".db", "2.db"), schema="shop2")
-    async with written.transaction() as transaction:
-        await transaction.run(in_dialect(WHOLE.replace(changed, into), written.dialect))
-    wanted = (await describe_schema(written)).replace("shop2.", "shop.")
-    await written.close()
+    changed_database = await open_database(database_url.replace(".db", "2.db"), schema="shop2")
+    async with changed_database.transaction() as transaction:
+        await transaction.run(in_dialect(WHOLE.replace(changed_sql, into), changed_database.dialect))
+    expected_schema = (await describe_schema(changed_database)).replace("shop2.", "shop.")
+    await changed_database.close()
 
-    assert (found == wanted) == (changed == into)
+    assert (schema_found == expected_schema) == (changed_sql == into)

@@ -24,15 +24,15 @@ async def test_nothing_is_written_or_opened_after_a_move(tmp_path: Path) -> None
             await transaction.run(INSERT, 2)
     with pytest.raises(DatabaseMoved):
         await open_sqlite(tmp_path / "a.sqlite")
-    seen = await database.fetch("SELECT a FROM t")
+    rows = await database.fetch("SELECT a FROM t")
     migration_marker.remove_marker(tmp_path)
     async with database.transaction() as transaction:
         await transaction.run(INSERT, 3)
-    after = await database.fetch("SELECT a FROM t ORDER BY a")
+    rows_after = await database.fetch("SELECT a FROM t ORDER BY a")
     await database.close()
 
-    assert seen == [(1,)]
-    assert after == [(1,), (3,)]
+    assert rows == [(1,)]
+    assert rows_after == [(1,), (3,)]
 
 
 def test_a_mark_that_cannot_be_read_keeps_the_files_closed(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ _placeholder = st.integers(1, 99)
 @given(st.lists(st.one_of(_kept, _placeholder), max_size=20))
 def test_only_placeholders_change(pieces: list[str | int]) -> None:
     given_text = " ".join(f"${piece}" if isinstance(piece, int) else piece for piece in pieces)
-    wanted = " ".join(f"?{piece}" if isinstance(piece, int) else piece for piece in pieces)
+    expected_text = " ".join(f"?{piece}" if isinstance(piece, int) else piece for piece in pieces)
 
-    assert numbered(given_text) == wanted
+    assert numbered(given_text) == expected_text
 
 
 @given(st.text(alphabet="'\"$1a-/* \n?", max_size=30))
@@ -33,7 +33,7 @@ def test_any_text_keeps_its_length(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "wanted"),
+    ("statement", "expected_text"),
     [
         ("SELECT $1, $2", "SELECT ?1, ?2"),
         ("SELECT $12$1", "SELECT ?12?1"),
@@ -42,5 +42,5 @@ def test_any_text_keeps_its_length(text: str) -> None:
         ("SELECT a-$1", "SELECT a-?1"),
     ],
 )
-def test_examples(statement: str, wanted: str) -> None:
-    assert numbered(statement) == wanted
+def test_examples(statement: str, expected_text: str) -> None:
+    assert numbered(statement) == expected_text

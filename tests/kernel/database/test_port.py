@@ -28,13 +28,13 @@ async def test_rows_come_back_as_they_went_in(database: Database) -> None:
         await transaction.run("INSERT INTO kind (a, b, c) VALUES ($1, $2, $3)", "it's $1 \U0001f600", 0.5, b"\0\xff")
         await transaction.run("INSERT INTO kind (a, b, c) VALUES ($1, $2, $3)", None, None, None)
 
-    first, second = await database.fetch("SELECT a, b, c FROM kind ORDER BY a IS NULL")
-    one = await database.fetch_one("SELECT a, b, c FROM kind WHERE a = $1 AND a = $1", "it's $1 \U0001f600")
+    first_row, second_row = await database.fetch("SELECT a, b, c FROM kind ORDER BY a IS NULL")
+    same_row = await database.fetch_one("SELECT a, b, c FROM kind WHERE a = $1 AND a = $1", "it's $1 \U0001f600")
 
-    text, number, blob = first
+    text, number, blob = first_row
     assert (text, number, blob) == ("it's $1 \U0001f600", 0.5, b"\0\xff")
-    assert one == first
-    assert tuple(second) == (None, None, None)
+    assert same_row == first_row
+    assert tuple(second_row) == (None, None, None)
 
 
 async def test_a_missing_row_is_none(database: Database) -> None:
@@ -81,16 +81,16 @@ async def test_of_64_at_once_exactly_those_that_did_not_fail_are_kept(database: 
 
 
 async def test_another_connection_sees_acknowledged_writes(database: Database, database_url: str) -> None:
-    other = await open_database(database_url, schema="shop")
+    other_database = await open_database(database_url, schema="shop")
 
     for number in range(20):
         await put(database, number)
-        assert await things(other) == list(range(number + 1))
+        assert await things(other_database) == list(range(number + 1))
 
-    await other.close()
+    await other_database.close()
 
 
-async def test_a_transaction_sees_its_own_writes_and_others_do_not(database: Database) -> None:
+async def test_a_transaction_sees_its_own_writes_and_other_transactions_do_not(database: Database) -> None:
     async with database.transaction() as transaction:
         await transaction.run(PUT, 1, "a")
 
@@ -100,18 +100,18 @@ async def test_a_transaction_sees_its_own_writes_and_others_do_not(database: Dat
 
 
 async def test_a_savepoint_undoes_its_own_block(database: Database) -> None:
-    done: list[str] = []
+    actions_run: list[str] = []
 
     async with database.transaction() as transaction:
         await transaction.run(PUT, 1, "a")
-        transaction.after_commit(lambda: done.append("outer"))
+        transaction.after_commit(lambda: actions_run.append("outer"))
         with suppress(ConstraintViolation):
             async with transaction.savepoint():
-                transaction.after_commit(lambda: done.append("undone"))
+                transaction.after_commit(lambda: actions_run.append("undone"))
                 await transaction.run(PUT, 2, "b")
                 await transaction.run(PUT, 3, "a")
         async with transaction.savepoint():
-            transaction.after_commit(lambda: done.append("inner"))
+            transaction.after_commit(lambda: actions_run.append("inner"))
             await transaction.run(PUT, 4, "d")
             with suppress(Refusal):
                 async with transaction.savepoint():
@@ -119,31 +119,31 @@ async def test_a_savepoint_undoes_its_own_block(database: Database) -> None:
                     raise Refusal
 
     assert await things(database) == [1, 4]
-    assert done == ["outer", "inner"]
+    assert actions_run == ["outer", "inner"]
 
 
 async def test_actions_run_after_the_commit_and_before_the_caller_continues(database: Database) -> None:
-    seen: list[str] = []
+    actions_run: list[str] = []
 
     async with database.transaction() as transaction:
         await transaction.run(PUT, 1, "a")
-        transaction.after_commit(lambda: seen.append("first"))
-        transaction.after_commit(lambda: seen.append("second"))
-        assert seen == []
+        transaction.after_commit(lambda: actions_run.append("first"))
+        transaction.after_commit(lambda: actions_run.append("second"))
+        assert actions_run == []
 
-    assert seen == ["first", "second"]
+    assert actions_run == ["first", "second"]
 
 
 async def test_actions_of_a_transaction_that_failed_never_run(database: Database) -> None:
-    seen: list[str] = []
+    actions_run: list[str] = []
 
     with suppress(Refusal):
         async with database.transaction() as transaction:
-            transaction.after_commit(lambda: seen.append("never"))
+            transaction.after_commit(lambda: actions_run.append("never"))
             raise Refusal
     await put(database, 1)
 
-    assert seen == []
+    assert actions_run == []
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,14 @@ async def test_a_broken_rule_of_the_schema_is_a_constraint_violation(database: D
 
 
 async def test_a_reader_cannot_write(database: Database) -> None:
-    for read in (database.fetch, database.fetch_one, database.scan):
+    for read_statement in (database.fetch, database.fetch_one, database.scan):
         with pytest.raises(WrittenOutsideTransaction):
-            await read("INSERT INTO thing (id, word) VALUES (1, 'a') RETURNING id")
+            await read_statement("INSERT INTO thing (id, word) VALUES (1, 'a') RETURNING id")
 
     assert await things(database) == []
 
 
-async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(database: Database) -> None:
+async def test_a_cancelled_transaction_has_no_effect_at_any_point_of_waiting(database: Database) -> None:
     async def write(number: int) -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, number, f"{number}")
@@ -190,17 +190,20 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(
     outcomes: list[object] = []
     is_finished = False
     while not is_finished:
-        first = len(outcomes) * 10
-        work = CancelAtWait(write(first), len(outcomes))
-        neighbours = [asyncio.create_task(put(database, first + 5)), asyncio.create_task(put(database, first + 6))]
+        first_number = len(outcomes) * 10
+        work = CancelAtWait(write(first_number), len(outcomes))
+        neighbours = [
+            asyncio.create_task(put(database, first_number + 5)),
+            asyncio.create_task(put(database, first_number + 6)),
+        ]
         await asyncio.sleep(0)
-        (outcome,) = await asyncio.gather(_awaited(work), return_exceptions=True)
+        (outcome,) = await asyncio.gather(_await_all(work), return_exceptions=True)
         await asyncio.gather(*neighbours)
-        await asyncio.wait_for(put(database, first + 7), 60)
+        await asyncio.wait_for(put(database, first_number + 7), 60)
 
-        found = [number - first for number in await things(database) if number >= first]
-        allowed = [[0, 1, 2, 5, 6, 7]] if outcome is None else [[0, 1, 2, 5, 6, 7], [5, 6, 7]]
-        assert found in allowed
+        written_numbers = [number - first_number for number in await things(database) if number >= first_number]
+        allowed_numbers = [[0, 1, 2, 5, 6, 7]] if outcome is None else [[0, 1, 2, 5, 6, 7], [5, 6, 7]]
+        assert written_numbers in allowed_numbers
         is_finished = work.waited <= len(outcomes)
         outcomes.append(outcome)
 
@@ -208,7 +211,7 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(
     assert outcomes[-1] is None
 
 
-async def _awaited(work: CancelAtWait) -> None:
+async def _await_all(work: CancelAtWait) -> None:
     await work
 
 
@@ -216,13 +219,13 @@ async def _awaited(work: CancelAtWait) -> None:
 async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(database_url: str, is_late: bool) -> None:
     database = await open_database(database_url, schema="shop", pool=1, reserve_bytes=0)
 
-    async def read(number: int) -> None:
+    async def read_rows(number: int) -> None:
         # A statement that was never run before is prepared first, which is one more wait.
         await database.fetch(f"SELECT {number} + (SELECT count(*) FROM (SELECT 1) AS one)")
 
     for at in range(100):
-        work = CancelAtWait(read(at), at, is_late=is_late)
-        await asyncio.gather(_awaited(work), return_exceptions=True)
+        work = CancelAtWait(read_rows(at), at, is_late=is_late)
+        await asyncio.gather(_await_all(work), return_exceptions=True)
         async with database.transaction() as transaction:
             assert len(await transaction.fetch("SELECT 1")) == 1
         if work.waited <= at:
@@ -233,18 +236,18 @@ async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(datab
 
 async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(database: Database) -> None:
     for at in range(100):
-        seen: list[int] = []
+        numbers_seen: list[int] = []
 
-        async def write(number: int, seen: list[int]) -> None:
+        async def write(number: int, numbers_seen: list[int]) -> None:
             async with database.transaction() as transaction:
                 await transaction.run(PUT, number, f"{number}")
-                transaction.after_commit(lambda: seen.append(number))
+                transaction.after_commit(lambda: numbers_seen.append(number))
 
-        work = CancelAtWait(write(at, seen), at)
-        await asyncio.gather(_awaited(work), return_exceptions=True)
+        work = CancelAtWait(write(at, numbers_seen), at)
+        await asyncio.gather(_await_all(work), return_exceptions=True)
         await put(database, 1000 + at)
 
-        assert (at in await things(database)) == bool(seen)
+        assert (at in await things(database)) == bool(numbers_seen)
         if work.waited <= at:
             break
 
@@ -262,8 +265,8 @@ async def test_a_scan_ends_at_the_deadline(database: Database, database_url: str
 async def test_a_scan_that_no_caller_waits_for_any_more_ends_at_once(database_url: str) -> None:
     database = await open_database(database_url, schema="shop", pool=1, read_deadline_s=600)
     scan = asyncio.create_task(database.scan(ENDLESS))
-    done, _ = await asyncio.wait([scan], timeout=0.2)
-    assert not done
+    finished, _ = await asyncio.wait([scan], timeout=0.2)
+    assert not finished
 
     scan.cancel()
 
@@ -281,16 +284,16 @@ async def _filled(database: Database, count: int) -> None:
 async def test_a_stream_gives_batches_of_one_snapshot(database: Database) -> None:
     await _filled(database, 1234)
 
-    seen: list[int] = []
+    numbers_seen: list[int] = []
     sizes: list[int] = []
     async for batch in database.stream("SELECT id FROM thing WHERE id >= $1 ORDER BY id", 34):
         sizes.append(len(batch))
-        seen += [row[0] for row in batch]
+        numbers_seen += [row[0] for row in batch]
         async with database.transaction() as transaction:
             await transaction.run("DELETE FROM thing")
             await transaction.run(PUT, 100_000 + len(sizes), f"late {len(sizes)}")
 
-    assert seen == list(range(34, 1234))
+    assert numbers_seen == list(range(34, 1234))
     assert len(sizes) > 2
     assert max(sizes) <= port.MAX_ROWS
 
@@ -352,8 +355,8 @@ async def test_closing_waits_for_transactions_under_way(database_url: str) -> No
     writing = asyncio.create_task(write())
     await entered.wait()
     closing = asyncio.create_task(database.close())
-    done, _ = await asyncio.wait([closing], timeout=0.1)
-    assert not done
+    finished, _ = await asyncio.wait([closing], timeout=0.1)
+    assert not finished
     may_go.set()
     await asyncio.gather(writing, closing)
 

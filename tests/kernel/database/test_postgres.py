@@ -38,11 +38,11 @@ async def _end_connections(url: str) -> None:
 
 
 async def test_an_opened_database_holds_one_connection_until_more_work_at_once(shop: Database) -> None:
-    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-    assert await shop.fetch(others) == [(1,)]
+    count_connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    assert await shop.fetch(count_connections) == [(1,)]
 
     await asyncio.gather(*(shop.fetch("SELECT pg_sleep(0.05)") for _ in range(4)))
-    assert await shop.fetch(others) == [(4,)]
+    assert await shop.fetch(count_connections) == [(4,)]
 
 
 async def test_connections_that_died_idle_fail_no_request(shop: Database, postgres_url: str) -> None:
@@ -84,11 +84,11 @@ async def test_transactions_that_block_each_other_are_unavailable_and_can_be_tri
     await put(shop, 1, 2)
     both_hold = asyncio.Barrier(2)
 
-    async def swap(first: int, second: int) -> None:
+    async def swap(first_id: int, second_id: int) -> None:
         async with shop.transaction() as transaction:
-            await transaction.run("UPDATE thing SET word = word WHERE id = $1", first)
+            await transaction.run("UPDATE thing SET word = word WHERE id = $1", first_id)
             await both_hold.wait()
-            await transaction.run("UPDATE thing SET word = word WHERE id = $1", second)
+            await transaction.run("UPDATE thing SET word = word WHERE id = $1", second_id)
 
     outcomes = await asyncio.gather(swap(1, 2), swap(2, 1), return_exceptions=True)
 
@@ -126,19 +126,21 @@ async def test_a_failed_transaction_is_over_before_its_connection_goes_back(shop
 
 async def test_schemas_do_not_see_each_other(shop: Database, postgres_url: str) -> None:
     await put(shop, 1)
-    other = await open_database(postgres_url, schema='of"fice')
+    other_database = await open_database(postgres_url, schema='of"fice')
 
-    assert await other.fetch_one("SELECT to_regclass('thing') IS NULL, current_schema()") == (True, 'of"fice')
-    await other.close()
+    assert await other_database.fetch_one("SELECT to_regclass('thing') IS NULL, current_schema()") == (True, 'of"fice')
+    await other_database.close()
 
 
 async def test_of_several_that_open_at_once_one_creates_the_schema_and_all_use_it(postgres_url: str) -> None:
-    opened = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
+    opened_databases = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
 
-    schemas = {await each.fetch_one("SELECT oid, nspname FROM pg_namespace WHERE nspname = 'new'") for each in opened}
+    schemas = {
+        await each.fetch_one("SELECT oid, nspname FROM pg_namespace WHERE nspname = 'new'") for each in opened_databases
+    }
     assert len(schemas) == 1
-    assert [await each.fetch_one("SELECT current_schema()") for each in opened] == [("new",)] * 8
-    await asyncio.gather(*(database.close() for database in opened))
+    assert [await each.fetch_one("SELECT current_schema()") for each in opened_databases] == [("new",)] * 8
+    await asyncio.gather(*(database.close() for database in opened_databases))
 
 
 async def test_more_callers_than_connections_wait_for_their_turn(shop: Database) -> None:

@@ -27,14 +27,14 @@ HBA = (
 def strict_cluster(postgres_cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with a user who needs a password, a user who needs TLS, and a database with restricted access."""
     hba = postgres_cluster.data / "pg_hba.conf"
-    before = hba.read_text()
-    hba.write_text(HBA + before)
+    original_hba = hba.read_text()
+    hba.write_text(HBA + original_hba)
     roles = ("scrammed LOGIN PASSWORD 'right'", "tls_only LOGIN", "no_login", "plain LOGIN")
-    made = [f"CREATE ROLE {role}" for role in roles]
+    create_roles = [f"CREATE ROLE {role}" for role in roles]
     closed = ("CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
-    postgres_cluster.sql(*made, *closed, "SELECT pg_reload_conf()")
+    postgres_cluster.sql(*create_roles, *closed, "SELECT pg_reload_conf()")
     yield postgres_cluster
-    hba.write_text(before)
+    hba.write_text(original_hba)
     dropped = [f"DROP ROLE {role.partition(' ')[0]}" for role in roles]
     postgres_cluster.sql("SELECT pg_reload_conf()", "DROP DATABASE closed", *dropped)
 
@@ -47,7 +47,7 @@ async def connection_error(url: str) -> Unavailable:
 
 
 @pytest.mark.parametrize(
-    ("login", "rest", "why", "remedy"),
+    ("login", "url_end", "why", "remedy"),
     [
         ("scrammed:wr0ng", "postgres", 'password authentication failed for user "scrammed"', "Correct user"),
         ("nobody_here:wr0ng", "postgres", 'role "nobody_here" does not exist', "CREATE ROLE"),
@@ -60,9 +60,9 @@ async def connection_error(url: str) -> Unavailable:
     ],
 )
 async def test_a_server_that_refuses_is_reported_with_its_reason(
-    strict_cluster: Cluster, login: str, rest: str, why: str, remedy: str
+    strict_cluster: Cluster, login: str, url_end: str, why: str, remedy: str
 ) -> None:
-    error_text = await connection_error(f"postgresql://{login}@127.0.0.1:{strict_cluster.port}/{rest}")
+    error_text = await connection_error(f"postgresql://{login}@127.0.0.1:{strict_cluster.port}/{url_end}")
 
     assert why in error_text.detail
     assert f"127.0.0.1:{strict_cluster.port}" in error_text.detail
@@ -81,7 +81,7 @@ async def test_a_port_where_no_server_listens_is_reported() -> None:
     assert "wr0ng" not in error_text.detail + error_text.remedy
 
 
-async def test_a_port_where_something_else_listens_is_reported() -> None:
+async def test_a_port_where_another_program_listens_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answering = threading.Thread(target=answer_as_a_page, args=(listener,))
         answering.start()

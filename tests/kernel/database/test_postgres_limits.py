@@ -45,7 +45,7 @@ async def test_postgresql_plans_a_page_with_a_limit_once(database_url: str) -> N
         page = "SELECT title FROM product WHERE title > $1 ORDER BY title LIMIT $2"
 
         pages = [await database.fetch(page, f" {start:06}", 20) for start in range(0, 1000, 50)]
-        planned = await database.fetch(
+        plan_counts = await database.fetch(
             "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'SELECT title%'"
         )
     finally:
@@ -53,4 +53,4 @@ async def test_postgresql_plans_a_page_with_a_limit_once(database_url: str) -> N
 
     assert [rows[0][0] for rows in pages] == [f" {start + 1:06}" for start in range(0, 1000, 50)]
     assert {len(rows) for rows in pages} == {20}
-    assert planned == [(15, 5)]
+    assert plan_counts == [(15, 5)]

@@ -13,20 +13,20 @@ from countersign.store import lifespan
 
 async def test_a_lock_is_held_by_one_and_free_again_afterwards(postgres_url: str) -> None:
     async with (
-        advisory_lock(postgres_url, "a", patience_s=0) as first,
-        advisory_lock(postgres_url, "a", patience_s=0.3) as second,
+        advisory_lock(postgres_url, "a", patience_s=0) as first_lock,
+        advisory_lock(postgres_url, "a", patience_s=0.3) as second_lock,
     ):
-        assert (first, second) == (True, False)
-    async with advisory_lock(postgres_url, "a", patience_s=5) as third:
-        assert third is True
+        assert (first_lock, second_lock) == (True, False)
+    async with advisory_lock(postgres_url, "a", patience_s=5) as third_lock:
+        assert third_lock is True
 
 
 async def test_locks_of_other_names_do_not_meet(postgres_url: str) -> None:
     async with (
-        advisory_lock(postgres_url, "a", patience_s=0) as first,
-        advisory_lock(postgres_url, "b", patience_s=0) as second,
+        advisory_lock(postgres_url, "a", patience_s=0) as first_lock,
+        advisory_lock(postgres_url, "b", patience_s=0) as second_lock,
     ):
-        assert (first, second) == (True, True)
+        assert (first_lock, second_lock) == (True, True)
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
@@ -41,7 +41,7 @@ async def test_a_second_node_without_shared_counters_and_files_is_refused(
     monkeypatch.setattr(lifespan, "NODE_PATIENCE_S", 0)
     settings = Settings(data=str(tmp_path), database_url=postgres_url)
     counting = Settings(data=str(tmp_path), database_url=postgres_url, counters_url="redis://127.0.0.1:1")
-    shared = replace(counting, blobs_url="s3://files")
+    shared_settings = replace(counting, blobs_url="s3://files")
 
     async with lifespan.sole_node(settings):
         with pytest.raises(BadSetting, match="COUNTERSIGN_COUNTERS_URL"):
@@ -50,5 +50,5 @@ async def test_a_second_node_without_shared_counters_and_files_is_refused(
         with pytest.raises(BadSetting, match="COUNTERSIGN_BLOBS_URL"):
             async with lifespan.sole_node(counting):
                 raise AssertionError("two nodes keep files by themselves")
-        async with lifespan.sole_node(shared):
+        async with lifespan.sole_node(shared_settings):
             pass

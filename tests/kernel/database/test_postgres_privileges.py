@@ -36,8 +36,8 @@ class UnprivilegedRole:
 
     async def rights(self) -> Privileges:
         """Return the privileges of the role."""
-        (found,) = await privileges_at(self.url, ["shop"])
-        return found
+        (privileges,) = await privileges_at(self.url, ["shop"])
+        return privileges
 
     async def upgraded(self) -> list[str]:
         """Open the database and upgrade it."""
@@ -65,13 +65,13 @@ async def test_each_missing_right_is_named_by_the_statement_that_gives_it(unpriv
         await unprivileged_role.upgraded()
     statement = tableless.value.remedy.partition("run: ")[2]
     await unprivileged_role.give(statement)
-    done = await unprivileged_role.upgraded()
+    migrations_run = await unprivileged_role.upgraded()
 
     assert "GRANT CREATE ON DATABASE test_" in schemaless.value.remedy
     assert schemaless.value.remedy.endswith(f' TO "{unprivileged_role.role}";')
     assert unusable.value.remedy.endswith(f'GRANT USAGE, CREATE ON SCHEMA shop TO "{unprivileged_role.role}";')
     assert statement == f'GRANT CREATE ON SCHEMA shop TO "{unprivileged_role.role}";'
-    assert done[0] == "0001_initial"
+    assert migrations_run[0] == "0001_initial"
 
 
 async def test_the_right_to_make_a_schema_is_enough(unprivileged_role: UnprivilegedRole) -> None:
@@ -80,14 +80,14 @@ async def test_the_right_to_make_a_schema_is_enough(unprivileged_role: Unprivile
     await unprivileged_role.give(refusal.value.remedy.partition("run: ")[2])
 
     (await unprivileged_role.rights()).require_new()
-    done = await unprivileged_role.upgraded()
+    migrations_run = await unprivileged_role.upgraded()
 
-    found = await unprivileged_role.rights()
-    found.require_upgrade()
-    assert done
-    assert found.has_tables
+    rights = await unprivileged_role.rights()
+    rights.require_upgrade()
+    assert migrations_run
+    assert rights.has_tables
     with pytest.raises(NotEmpty):
-        found.require_new()
+        rights.require_new()
 
 
 async def test_nothing_is_made_by_asking(unprivileged_role: UnprivilegedRole) -> None:
@@ -95,9 +95,9 @@ async def test_nothing_is_made_by_asking(unprivileged_role: UnprivilegedRole) ->
         f'GRANT CREATE ON DATABASE {unprivileged_role.url.rpartition("/")[2]} TO "{unprivileged_role.role}"'
     )
 
-    found = [await unprivileged_role.rights(), await unprivileged_role.rights()]
+    repeated_rights = [await unprivileged_role.rights(), await unprivileged_role.rights()]
 
-    assert [(each.has_schema, each.has_tables, each.is_empty) for each in found] == [(False, False, True)] * 2
+    assert [(each.has_schema, each.has_tables, each.is_empty) for each in repeated_rights] == [(False, False, True)] * 2
 
 
 async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileged_role: UnprivilegedRole) -> None:
@@ -108,23 +108,23 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileg
         "CREATE TABLE shop.thing (id int)",
     )
     database = await open_database(unprivileged_role.url, schema="shop", pool=1)
-    with pytest.raises(Unavailable) as denied:
+    with pytest.raises(Unavailable) as denial:
         await database.fetch("SELECT id FROM thing")
     await database.close()
 
-    found = await unprivileged_role.rights()
+    rights = await unprivileged_role.rights()
     with pytest.raises(PrivilegeMissing) as unwritable:
-        found.require_write()
-    with pytest.raises(NotEmpty) as taken:
-        found.require_new()
+        rights.require_write()
+    with pytest.raises(NotEmpty) as refusal:
+        rights.require_new()
     await unprivileged_role.give(unwritable.value.remedy.partition("run: ")[2])
-    found = await unprivileged_role.rights()
-    found.require_write()
+    rights = await unprivileged_role.rights()
+    rights.require_write()
     with pytest.raises(PrivilegeMissing) as unaltered:
-        found.require_upgrade()
+        rights.require_upgrade()
 
-    assert "countersign doctor" in denied.value.detail
-    assert f"to the role {unprivileged_role.other}" in taken.value.detail
+    assert "countersign doctor" in denial.value.detail
+    assert f"to the role {unprivileged_role.other}" in refusal.value.detail
     assert unprivileged_role.other in unaltered.value.detail
     assert f'OWNER TO "{unprivileged_role.role}"' in unaltered.value.remedy
 
@@ -135,10 +135,10 @@ async def test_a_schema_of_another_role_is_no_place_to_move_to(unprivileged_role
         f'GRANT USAGE, CREATE ON SCHEMA shop TO "{unprivileged_role.role}"',
     )
 
-    found = await unprivileged_role.rights()
-    found.require_upgrade()
+    rights = await unprivileged_role.rights()
+    rights.require_upgrade()
     with pytest.raises(NotEmpty) as refusal:
-        found.require_new()
+        rights.require_new()
     await unprivileged_role.give(refusal.value.remedy.partition("run: ")[2])
     with pytest.raises(PrivilegeMissing) as unmade:
         (await unprivileged_role.rights()).require_new()

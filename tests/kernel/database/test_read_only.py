@@ -30,27 +30,29 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"sqlite:///{path}"
         return
     url: str = request.getfixturevalue("postgres_url")
-    with psycopg.connect(url, autocommit=True) as opened:
-        opened.execute(TABLE)
-        opened.execute(ROWS)
+    with psycopg.connect(url, autocommit=True) as opened_connection:
+        opened_connection.execute(TABLE)
+        opened_connection.execute(ROWS)
     yield url
 
 
 @pytest.fixture
 async def existing(address: str) -> AsyncIterator[ExistingDatabase]:
     """The database, opened for reading."""
-    opened = await open_existing(address, pool=2, read_deadline_s=1.0, new_cipher=MemoryCipher, search_path=("public",))
-    yield opened
-    await opened.close()
+    opened_database = await open_existing(
+        address, pool=2, read_deadline_s=1.0, new_cipher=MemoryCipher, search_path=("public",)
+    )
+    yield opened_database
+    await opened_database.close()
 
 
-def qualified(existing: ExistingDatabase) -> str:
+def qualified_name(existing: ExistingDatabase) -> str:
     """Return the name of the table in a statement."""
     return "public.plant" if existing.dialect == "postgres" else "plant"
 
 
 async def test_rows_are_read_at_once_and_in_batches(existing: ExistingDatabase) -> None:
-    statement = f"SELECT id FROM {qualified(existing)} WHERE id >= $1 ORDER BY id"
+    statement = f"SELECT id FROM {qualified_name(existing)} WHERE id >= $1 ORDER BY id"
 
     rows = await existing.scan(statement, 1)
     async with aclosing(existing.stream(statement, 1)) as batches:
@@ -62,9 +64,9 @@ async def test_rows_are_read_at_once_and_in_batches(existing: ExistingDatabase) 
 @pytest.mark.parametrize("statement", ["DELETE FROM {}", "INSERT INTO {} (id) VALUES (9)", "UPDATE {} SET title = ''"])
 async def test_nothing_is_written(existing: ExistingDatabase, statement: str) -> None:
     with pytest.raises(Refused):
-        await existing.scan(statement.format(qualified(existing)))
+        await existing.scan(statement.format(qualified_name(existing)))
 
-    rows = await existing.scan(f"SELECT title FROM {qualified(existing)} ORDER BY id")
+    rows = await existing.scan(f"SELECT title FROM {qualified_name(existing)} ORDER BY id")
     assert [row[0] for row in rows] == ["xMARKx rose", "xMARKx lily"]
 
 
@@ -75,7 +77,7 @@ async def test_no_text_of_the_database_is_in_an_error_or_in_the_log(existing: Ex
     if existing.dialect == "sqlite" and "CAST" in statement:
         statement = "SELECT json(title) FROM {}"
     with capture_logs() as logs, pytest.raises((Unavailable, InvalidRequest)) as refusal:
-        await existing.scan(statement.format(qualified(existing)))
+        await existing.scan(statement.format(qualified_name(existing)))
 
     assert "xmarkx" not in f"{refusal.value} {refusal.value.remedy} {logs}".lower()
     assert refusal.value.__cause__ is None
@@ -116,7 +118,7 @@ async def test_a_missing_file_is_unavailable_and_is_not_created(tmp_path: Path) 
     assert not path.exists()
 
 
-async def test_a_sqlite_file_that_is_missing_or_no_database_is_named_as_such(tmp_path: Path) -> None:
+async def test_a_sqlite_file_that_is_missing_or_no_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "shop.sql").write_text("CREATE TABLE note (k INTEGER PRIMARY KEY);\n" * 50)
 
     for name, reason in (("none.db", "does not exist, or may not be read"), ("shop.sql", "is not a SQLite database")):

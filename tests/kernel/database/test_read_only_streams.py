@@ -32,10 +32,10 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a database with a table of numbers."""
     if request.param == "sqlite":
         path = tmp_path / "theirs.sqlite"
-        with sqlite3.connect(path) as opened:
-            opened.execute("CREATE TABLE big (id INTEGER PRIMARY KEY, n INTEGER)")
-            opened.executemany("INSERT INTO big VALUES (?, ?)", ((number, number) for number in range(COUNT)))
-        opened.close()
+        with sqlite3.connect(path) as file_connection:
+            file_connection.execute("CREATE TABLE big (id INTEGER PRIMARY KEY, n INTEGER)")
+            file_connection.executemany("INSERT INTO big VALUES (?, ?)", ((number, number) for number in range(COUNT)))
+        file_connection.close()
         yield f"sqlite:///{path}"
         return
     url: str = request.getfixturevalue("postgres_url")
@@ -48,9 +48,11 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 async def existing(address: str) -> AsyncIterator[ExistingDatabase]:
     """The database, opened for reading with the usual number of connections."""
-    opened = await open_existing(address, pool=4, read_deadline_s=5.0, new_cipher=MemoryCipher, search_path=("public",))
-    yield opened
-    await opened.close()
+    opened_database = await open_existing(
+        address, pool=4, read_deadline_s=5.0, new_cipher=MemoryCipher, search_path=("public",)
+    )
+    yield opened_database
+    await opened_database.close()
 
 
 def change_theirs(address: str) -> None:
@@ -65,17 +67,17 @@ def change_theirs(address: str) -> None:
         connection.execute("ALTER TABLE big ADD COLUMN more integer")
 
 
-async def test_a_stream_that_nobody_reads_on_locks_nothing(existing: ExistingDatabase, address: str) -> None:
+async def test_an_abandoned_stream_locks_nothing(existing: ExistingDatabase, address: str) -> None:
     async with aclosing(existing.stream("SELECT id, n FROM big ORDER BY id")) as batches:
-        read = list(await anext(batches))
+        rows_read = list(await anext(batches))
         await asyncio.to_thread(change_theirs, address)
         async for batch in batches:
-            read += batch
+            rows_read += batch
 
-    assert read == [(number, number) for number in range(COUNT)]
+    assert rows_read == [(number, number) for number in range(COUNT)]
 
 
-async def test_streams_that_nobody_reads_on_keep_no_other_read_waiting(existing: ExistingDatabase) -> None:
+async def test_abandoned_streams_keep_no_other_read_waiting(existing: ExistingDatabase) -> None:
     async with AsyncExitStack() as stack:
         for _ in range(6):
             batches = await stack.enter_async_context(aclosing(existing.stream("SELECT id FROM big")))

@@ -44,35 +44,35 @@ def _log_commits(path: Path) -> int:
 
 
 async def test_transactions_that_wait_together_share_a_commit(database: SqliteDatabase, path: Path) -> None:
-    before = _log_commits(path)
+    commits_before = _log_commits(path)
 
     await asyncio.gather(*(put(database, number) for number in range(64)))
 
     assert await things(database) == list(range(64))
-    assert _log_commits(path) - before == 1
+    assert _log_commits(path) - commits_before == 1
 
 
 async def test_a_transaction_that_only_reads_writes_no_log(database: SqliteDatabase, path: Path) -> None:
-    before = _log_commits(path)
+    commits_before = _log_commits(path)
 
     async with database.transaction() as transaction:
         assert await things(transaction) == []
 
-    assert _log_commits(path) == before
+    assert _log_commits(path) == commits_before
 
 
 async def test_no_caller_is_acknowledged_before_the_commit(database: SqliteDatabase, path: Path) -> None:
-    other = await open_sqlite(path)
-    seen: list[bool] = []
+    other_database = await open_sqlite(path)
+    visible_at_return: list[bool] = []
 
     async def write(number: int) -> None:
         await put(database, number)
-        seen.append(number in await things(other))
+        visible_at_return.append(number in await things(other_database))
 
     await asyncio.gather(*(write(number) for number in range(50)))
 
-    assert seen == [True] * 50
-    await other.close()
+    assert visible_at_return == [True] * 50
+    await other_database.close()
 
 
 async def test_when_the_file_may_not_grow_the_whole_group_is_refused_and_later_works(database: SqliteDatabase) -> None:
@@ -85,10 +85,10 @@ async def test_when_the_file_may_not_grow_the_whole_group_is_refused_and_later_w
             await transaction.run(PUT, number, "x" * 3000 + str(number))
 
     outcomes = await asyncio.gather(*(write(number) for number in range(16)), return_exceptions=True)
-    refused = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, StorageFull)]
+    refused_numbers = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, StorageFull)]
 
-    assert refused
-    assert await things(database) == [number for number in range(16) if number not in refused]
+    assert refused_numbers
+    assert await things(database) == [number for number in range(16) if number not in refused_numbers]
     assert {type(outcome) for outcome in outcomes} <= {StorageFull, type(None)}
 
     async with database.transaction() as transaction:
@@ -100,12 +100,12 @@ async def test_when_the_file_may_not_grow_the_whole_group_is_refused_and_later_w
 async def test_a_transaction_the_engine_ended_fails_every_member_and_runs_nothing_afterwards(
     database: SqliteDatabase,
 ) -> None:
-    seen: list[str] = []
+    actions_run: list[str] = []
 
-    async def early() -> None:
+    async def put_first() -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, 1, "early")
-            transaction.after_commit(lambda: seen.append("early"))
+            transaction.after_commit(lambda: actions_run.append("early"))
 
     async def culprit() -> None:
         async with database.transaction() as transaction:
@@ -115,11 +115,11 @@ async def test_a_transaction_the_engine_ended_fails_every_member_and_runs_nothin
             with pytest.raises(Unavailable):
                 await transaction.run(PUT, 3, "b")
 
-    outcomes = await asyncio.gather(early(), culprit(), put(database, 4), return_exceptions=True)
+    outcomes = await asyncio.gather(put_first(), culprit(), put(database, 4), return_exceptions=True)
 
     assert [type(outcome) for outcome in outcomes] == [Unavailable, Unavailable, type(None)]
     assert await things(database) == [4]
-    assert seen == []
+    assert actions_run == []
 
 
 async def test_less_than_the_reserve_free_refuses_writes_and_not_reads(database: SqliteDatabase, path: Path) -> None:
@@ -136,25 +136,25 @@ async def test_less_than_the_reserve_free_refuses_writes_and_not_reads(database:
 async def test_another_process_that_holds_the_lock_too_long_makes_writes_unavailable(
     database: SqliteDatabase, path: Path
 ) -> None:
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
+    other_connection = apsw.Connection(str(path))
+    other_connection.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(Unavailable, match="locked"):
         await put(database, 1)
     assert await things(database) == []
 
-    waiting = asyncio.create_task(put(database, 2))
-    done, _ = await asyncio.wait([waiting], timeout=0.1)
-    assert not done
-    other.execute("COMMIT")
-    await waiting
+    waiting_write = asyncio.create_task(put(database, 2))
+    finished, _ = await asyncio.wait([waiting_write], timeout=0.1)
+    assert not finished
+    other_connection.execute("COMMIT")
+    await waiting_write
     assert await things(database) == [2]
-    other.close()
+    other_connection.close()
 
 
 async def test_all_who_wait_for_another_process_give_up_together(database: SqliteDatabase, path: Path) -> None:
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
+    other_connection = apsw.Connection(str(path))
+    other_connection.execute("BEGIN IMMEDIATE")
     loop = asyncio.get_running_loop()
     started_s = loop.time()
 
@@ -163,10 +163,10 @@ async def test_all_who_wait_for_another_process_give_up_together(database: Sqlit
     assert {type(outcome) for outcome in outcomes} == {Unavailable}
     # One after the other, they would take 40 times the 0.3 seconds of one.
     assert loop.time() - started_s < 10
-    other.close()
+    other_connection.close()
 
 
-async def test_a_transaction_that_holds_up_the_others_makes_them_unavailable(database: SqliteDatabase) -> None:
+async def test_a_transaction_that_delays_other_transactions_makes_them_unavailable(database: SqliteDatabase) -> None:
     entered, may_go = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
@@ -202,8 +202,8 @@ async def test_cancelled_while_many_rows_are_written_waits_for_the_thread(databa
     await asyncio.to_thread(is_reading.wait, 10)
     writing.cancel()
     neighbour = asyncio.create_task(put(database, 3))
-    done, _ = await asyncio.wait([writing, neighbour], timeout=0.1)
-    assert not done
+    finished, _ = await asyncio.wait([writing, neighbour], timeout=0.1)
+    assert not finished
     may_go.set()
 
     with pytest.raises(asyncio.CancelledError):
@@ -259,14 +259,14 @@ async def test_a_long_stream_does_not_use_up_the_threads_of_scans(path: Path) ->
 
 
 async def test_opening_a_new_file_waits_for_another_process_that_just_made_it(path: Path) -> None:
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
+    other_connection = apsw.Connection(str(path))
+    other_connection.execute("BEGIN IMMEDIATE")
 
     opening = asyncio.create_task(open_sqlite(path))
-    done, _ = await asyncio.wait([opening], timeout=0.2)
-    assert not done
-    other.execute("COMMIT")
-    other.close()
+    finished, _ = await asyncio.wait([opening], timeout=0.2)
+    assert not finished
+    other_connection.execute("COMMIT")
+    other_connection.close()
 
     await (await opening).close()
 
@@ -274,28 +274,28 @@ async def test_opening_a_new_file_waits_for_another_process_that_just_made_it(pa
 async def test_a_statement_that_took_long_is_read_in_a_thread_until_it_is_tried_again(
     database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried: list[str] = []
+    direct_statements: list[str] = []
     within = sqlite_connection.fetch_within
 
-    def counted(
+    def fetch_recorded(
         connection: sqlite_connection.Connection,
         statement: str,
         values: Sequence[Value],
         is_over: Callable[[], bool],
         steps: int,
     ) -> list[Row] | None:
-        tried.append(statement)
+        direct_statements.append(statement)
         return within(connection, statement, values, is_over, steps)
 
-    monkeypatch.setattr(sqlite_connection, "fetch_within", counted)
+    monkeypatch.setattr(sqlite_connection, "fetch_within", fetch_recorded)
     count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT count(*) FROM n"
     for _ in range(THREAD_CALLS + 1):
         assert await database.scan(count, 50_000) == [(50_000,)]
-    assert len(tried) == 1
+    assert len(direct_statements) == 1
 
     for _ in range(3):
         assert await database.scan(count, 5) == [(5,)]
-    assert len(tried) == 4
+    assert len(direct_statements) == 4
 
 
 def test_a_connection_that_was_closed_meanwhile_is_a_service_that_stops(path: Path) -> None:

@@ -12,7 +12,7 @@ MADE = "CREATE TABLE page (number BIGINT PRIMARY KEY, filler TEXT NOT NULL)"
 WRITTEN = "INSERT INTO page (number, filler) VALUES ($1, $2)"
 
 
-async def test_a_write_that_exceeds_the_file_limit_is_refused_and_others_continue(tmp_path: Path) -> None:
+async def test_a_write_that_exceeds_the_file_limit_is_refused_and_other_writes_continue(tmp_path: Path) -> None:
     path = tmp_path / "test.db"
     database = await open_sqlite(path, reserve_bytes=0, max_bytes=MIB)
     async with database.transaction() as transaction:
@@ -26,12 +26,12 @@ async def test_a_write_that_exceeds_the_file_limit_is_refused_and_others_continu
     with pytest.raises(StorageFull):
         await filled()
 
-    ((kept,),) = await database.fetch("SELECT count(*) FROM page")
+    ((row_count,),) = await database.fetch("SELECT count(*) FROM page")
     async with database.transaction() as transaction:
         await transaction.run("DELETE FROM page WHERE number < 10")
     async with database.transaction() as transaction:
-        await transaction.run(WRITTEN, kept, "x" * 20_000)
+        await transaction.run(WRITTEN, row_count, "x" * 20_000)
     await database.close()
 
-    assert 30 < kept < 60
+    assert 30 < row_count < 60
     assert path.stat().st_size <= MIB

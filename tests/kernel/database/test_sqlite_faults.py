@@ -23,18 +23,18 @@ def _command(module: str, *arguments: object) -> list[str]:
     return [sys.executable, "-m", f"tests.kernel.database.{module}", *map(str, arguments)]
 
 
-def _acknowledged(lines: list[str]) -> set[int]:
+def _acknowledged_numbers(lines: list[str]) -> set[int]:
     return {int(line[1:]) for line in lines if line.startswith("+")}
 
 
-def _kept(path: Path) -> set[int]:
+def _kept_numbers(path: Path) -> set[int]:
     """Return the numbers of which both rows exist. The test fails if only one of them exists or the file is damaged."""
     connection = apsw.Connection(str(path))
     assert connection.pragma("integrity_check") == "ok"
-    found = {row[0] for row in connection.execute("SELECT id FROM thing")}
+    ids = {row[0] for row in connection.execute("SELECT id FROM thing")}
     connection.close()
-    numbers = {number for number in found if number > 0}
-    assert found == numbers | {-number for number in numbers}, "half a transaction"
+    numbers = {number for number in ids if number > 0}
+    assert ids == numbers | {-number for number in numbers}, "half a transaction"
     return numbers
 
 
@@ -52,8 +52,8 @@ def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path
         process.stdout.close()
         process.wait()
 
-        acknowledged |= _acknowledged([line for line in lines if line.endswith("\n")])
-        assert acknowledged <= _kept(path)
+        acknowledged |= _acknowledged_numbers([line for line in lines if line.endswith("\n")])
+        assert acknowledged <= _kept_numbers(path)
 
     assert len(acknowledged) > KILLS
 
@@ -72,15 +72,15 @@ async def test_a_start_after_a_crash_brings_the_log_into_the_file_and_begins_a_n
     database = await open_sqlite(path)
 
     assert log.stat().st_size == 0
-    kept = {row[0] for row in await database.fetch("SELECT id FROM thing")}
-    assert _acknowledged(lines) <= kept
+    kept_ids = {row[0] for row in await database.fetch("SELECT id FROM thing")}
+    assert _acknowledged_numbers(lines) <= kept_ids
     await database.close()
 
 
 def test_processes_that_start_at_once_all_open_a_new_file(tmp_path: Path) -> None:
     for round_ in range(3):
         path = tmp_path / f"{round_}.db"
-        started = [
+        writers_started = [
             subprocess.Popen(
                 _command("writing", path, 1 + number * 100, 3),
                 env=ENVIRONMENT,
@@ -90,25 +90,25 @@ def test_processes_that_start_at_once_all_open_a_new_file(tmp_path: Path) -> Non
             )
             for number in range(4)
         ]
-        outputs = [process.communicate(timeout=60)[0].splitlines() for process in started]
+        outputs = [process.communicate(timeout=60)[0].splitlines() for process in writers_started]
 
-        assert [len(_acknowledged(lines)) for lines in outputs] == [3] * 4
-        assert len(_kept(path)) == 12
+        assert [len(_acknowledged_numbers(lines)) for lines in outputs] == [3] * 4
+        assert len(_kept_numbers(path)) == 12
 
 
 def test_two_processes_write_to_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     writers = [
         subprocess.Popen(
-            _command("writing", path, first, 300), env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True
+            _command("writing", path, first_number, 300), env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True
         )
-        for first in (1, 1001)
+        for first_number in (1, 1001)
     ]
     outputs = [writer.communicate(timeout=60)[0].splitlines() for writer in writers]
 
     assert [writer.returncode for writer in writers] == [0, 0]
     everything = {*range(1, 301), *range(1001, 1301)}
-    assert _acknowledged(outputs[0]) | _acknowledged(outputs[1]) == everything == _kept(path)
+    assert _acknowledged_numbers(outputs[0]) | _acknowledged_numbers(outputs[1]) == everything == _kept_numbers(path)
 
 
 def test_on_a_full_volume_writes_are_refused_whole_and_work_again_when_there_is_room(tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ def test_after_a_sync_that_failed_nothing_more_is_acknowledged_until_a_restart(
     first_refused = next(number for number, line in enumerate(outcomes) if line.startswith("-"))
     assert {line.split()[1] for line in outcomes[first_refused:]} == {"Unavailable"}
     # Reads continued, and saw the acknowledged writes.
-    assert lines[-1] == f"={2 * len(_acknowledged(lines))}"
-    assert _acknowledged(lines) <= _kept(path)
+    assert lines[-1] == f"={2 * len(_acknowledged_numbers(lines))}"
+    assert _acknowledged_numbers(lines) <= _kept_numbers(path)
 
     second_result = subprocess.run(
         _command("writing", path, 1001, 10), env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert len(_acknowledged(second_result.stdout.splitlines())) == 10
+    assert len(_acknowledged_numbers(second_result.stdout.splitlines())) == 10

@@ -11,7 +11,7 @@ TABLES = "CREATE TABLE parent (id TEXT PRIMARY KEY); CREATE TABLE child (id TEXT
 
 
 @pytest.mark.parametrize(
-    ("added", "wrong"),
+    ("added_sql", "defects"),
     [
         ("", []),
         ("CREATE INDEX by_id ON child (id)", []),
@@ -23,9 +23,9 @@ TABLES = "CREATE TABLE parent (id TEXT PRIMARY KEY); CREATE TABLE child (id TEXT
         ("INSERT INTO child VALUES ('nobody')", ["1 rows of child refer to missing rows of parent"]),
     ],
 )
-def test_a_table_that_does_not_belong_in_a_file_is_named(tmp_path: Path, added: str, wrong: list[str]) -> None:
+def test_a_table_that_does_not_belong_in_a_file_is_named(tmp_path: Path, added_sql: str, defects: list[str]) -> None:
     connection = sqlite_connection.connect(tmp_path / "file.sqlite", use="write")
-    connection.execute(f"{TABLES} PRAGMA foreign_keys = OFF; {added}").fetchall()
+    connection.execute(f"{TABLES} PRAGMA foreign_keys = OFF; {added_sql}").fetchall()
     connection.close(True)
 
-    assert sqlite_snapshot.check_integrity(tmp_path / "file.sqlite") == wrong
+    assert sqlite_snapshot.check_integrity(tmp_path / "file.sqlite") == defects

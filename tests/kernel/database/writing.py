@@ -31,8 +31,8 @@ async def put(database: SqliteDatabase, number: int, size: int) -> bool:
             await transaction.run(PUT, number, b"x" * size)
             await asyncio.sleep(0)
             await transaction.run(PUT, -number, b"x" * size)
-    except Refused as refused:
-        say(f"-{number} {type(refused).__name__}")
+    except Refused as refusal:
+        say(f"-{number} {type(refusal).__name__}")
         return False
     say(f"+{number}")
     return True
@@ -46,11 +46,11 @@ async def open_file(path: Path) -> SqliteDatabase:
     return database
 
 
-async def write(path: Path, first: int, last: int) -> None:
+async def write(path: Path, first_number: int, last: int) -> None:
     """Insert the numbers from the first up to the last, several at the same time. Then print the number of rows."""
     database = await open_file(path)
     say("ready")
-    numbers = iter(range(first, last) if last > first else count(first))
+    numbers = iter(range(first_number, last) if last > first_number else count(first_number))
 
     async def work() -> None:
         for number in numbers:

@@ -39,7 +39,7 @@ class ServedProcess(NamedTuple):
         """Send a request on a new connection, and return the status and the body."""
         with self.connect() as connection:
             connection.sendall(request("GET", path, "Connection: close"))
-            return parsed(receive_all(connection))
+            return parse_response(receive_all(connection))
 
     def worker(self) -> int:
         """Return the process that responds on a new connection."""
@@ -50,10 +50,10 @@ class ServedProcess(NamedTuple):
         return self.process.wait(timeout=PATIENCE_S)
 
 
-def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
+def start(log: Path, **options: object) -> "subprocess.Popen[str]":
     """Start a server process, which is killed if this process dies (Linux)."""
     setpriv = shutil.which("setpriv")
-    command = [sys.executable, "-m", "tests.kernel.http.serving", json.dumps(wanted)]
+    command = [sys.executable, "-m", "tests.kernel.http.serving", json.dumps(options)]
     with log.open("ab") as file:
         return subprocess.Popen(
             [setpriv, "--pdeathsig=KILL", "--", *command] if setpriv else command,
@@ -66,10 +66,10 @@ def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def run_server(folder: Path, **wanted: object) -> Iterator[ServedProcess]:
+def run_server(folder: Path, **options: object) -> Iterator[ServedProcess]:
     """Run a server with these options until the block ends."""
     log = folder / "log"
-    with start(log, **wanted) as process:
+    with start(log, **options) as process:
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
@@ -97,7 +97,7 @@ def receive_all(connection: socket.socket) -> bytes:
     return received
 
 
-def parsed(answer: bytes) -> tuple[int, bytes]:
+def parse_response(answer: bytes) -> tuple[int, bytes]:
     """Return the status and the body of a response."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
@@ -109,7 +109,7 @@ def one_answer(connection: socket.socket) -> tuple[int, bytes]:
     Raises:
         ConnectionError: the connection ended before the response was complete.
     """
-    return parsed(whole_answer(connection))
+    return parse_response(whole_answer(connection))
 
 
 def whole_answer(connection: socket.socket) -> bytes:
@@ -131,7 +131,7 @@ def whole_answer(connection: socket.socket) -> bytes:
         received += piece
 
 
-def closed_after(connection: socket.socket) -> tuple[float, bytes]:
+def wait_for_close(connection: socket.socket) -> tuple[float, bytes]:
     """Return the seconds until the other end closes the connection, and the bytes that it sends before."""
     began_s = time.monotonic()
     received = receive_all(connection)

@@ -128,35 +128,35 @@ async def text(scope: dict[str, Any], receive: Receive) -> bytes:
     return " ".join(GONE).encode() if path == "/gone" else b"%d" % os.getpid()
 
 
-def main(wanted: dict[str, Any]) -> None:
+def main(options: dict[str, Any]) -> None:
     """Serve with the options of the test."""
     telemetry.configure()
-    if "files" in wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted["files"], wanted["files"]))
+    if "files" in options:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (options["files"], options["files"]))
 
     @asynccontextmanager
     async def application(worker: Worker, _: Listener) -> AsyncGenerator[ASGIApp]:
-        if worker.place == wanted.get("failing") or Path(wanted.get("broken", "")).is_file():
+        if worker.place == options.get("failing") or Path(options.get("broken", "")).is_file():
             raise RuntimeError("the store is not there")
-        if worker.place == wanted.get("slow"):
+        if worker.place == options.get("slow"):
             await asyncio.sleep(60)
         yield app
 
-    def ready(listeners: Sequence[Listener]) -> None:
+    def report_ready(listeners: Sequence[Listener]) -> None:
         sys.stdout.write(" ".join(str(listener.port) for listener in listeners) + "\n")
         sys.stdout.flush()
 
-    workers = wanted.get("workers", 1)
+    workers = options.get("workers", 1)
     server.run(
         Server(
             [
-                Program(application, Listener(f"test {number}", "127.0.0.1", wanted.get("port", 0)), workers)
-                for number in range(wanted.get("listeners", 1))
+                Program(application, Listener(f"test {number}", "127.0.0.1", options.get("port", 0)), workers)
+                for number in range(options.get("listeners", 1))
             ],
-            deadlines=Deadlines(**wanted.get("deadlines", {})),
-            grace_s=wanted.get("grace_s", 5.0),
-            watchdog_s=wanted.get("watchdog_s", 10.0),
-            on_ready=ready,
+            deadlines=Deadlines(**options.get("deadlines", {})),
+            grace_s=options.get("grace_s", 5.0),
+            watchdog_s=options.get("watchdog_s", 10.0),
+            on_ready=report_ready,
         )
     )
 

@@ -129,7 +129,7 @@ def test_eight_processes_together_are_allowed_exactly_the_limit(tmp_path: Path) 
     assert [_end(hammer) for hammer in hammers] == [0] * 8
 
 
-def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
+def test_other_workers_count_on_after_a_worker_is_killed_during_a_count(
     counters: SharedMemoryCounters, tmp_path: Path
 ) -> None:
     rng = random.Random(7)
@@ -137,30 +137,32 @@ def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
         hammer = _run(_HAMMER, str(tmp_path), "4000000000", "1000000000")
         assert _line(hammer) == "ready"
         _release(hammer)
-        before = counters.hit_now("one key", 4_000_000_000, 3_600).remaining
+        remaining_before = counters.hit_now("one key", 4_000_000_000, 3_600).remaining
         for _ in range(rng.randrange(2_000, 20_000)):
             counters.hit_now("one key", 4_000_000_000, 3_600)
         hammer.kill()
         assert _end(hammer) == -signal.SIGKILL
 
-        left = counters.hit_now("one key", 4_000_000_000, 3_600)
-        assert left.allowed
-        assert left.remaining < before
-        assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == left.remaining - 1
+        quota = counters.hit_now("one key", 4_000_000_000, 3_600)
+        assert quota.allowed
+        assert quota.remaining < remaining_before
+        assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == quota.remaining - 1
 
 
-def test_a_stopped_worker_with_the_lock_does_not_stop_others(counters: SharedMemoryCounters, tmp_path: Path) -> None:
+def test_a_stopped_worker_with_the_lock_does_not_stop_other_workers(
+    counters: SharedMemoryCounters, tmp_path: Path
+) -> None:
     holder = _run(_HOLDER, str(tmp_path / "counters.lock"))
     assert _line(holder) == "held"
 
-    started = clock.monotonic_s()
+    began_s = clock.monotonic_s()
     answers = [counters.hit_now("k", 100, 60) for _ in range(50)]
-    taken = clock.monotonic_s() - started
+    elapsed_s = clock.monotonic_s() - began_s
     _release(holder)
 
     assert answers[-1].remaining == 50
     # If each of the 50 hits waited 0.25 s for the lock, they would take 12.5 s.
-    assert 0.2 < taken < 6
+    assert 0.2 < elapsed_s < 6
     assert _end(holder) == 0
 
 
@@ -285,11 +287,11 @@ def _model(model: dict[str, tuple[int, int]], now: int, key: str, limit: int, wi
         start = now
     if now >= start + window_s * clock.SECOND:
         start, count = now, 0
-    allowed = count + cost <= limit
-    count += cost if allowed else 0
+    is_allowed = count + cost <= limit
+    count += cost if is_allowed else 0
     model[key] = (start, count)
-    left = start + window_s * clock.SECOND - now
-    return Quota(limit, max(0, limit - count), (left + clock.SECOND - 1) // clock.SECOND, allowed)
+    remaining_ns = start + window_s * clock.SECOND - now
+    return Quota(limit, max(0, limit - count), (remaining_ns + clock.SECOND - 1) // clock.SECOND, is_allowed)
 
 
 @pytest.mark.parametrize(
@@ -340,11 +342,11 @@ def test_slots_that_fill_no_bucket_are_an_error(tmp_path: Path, slots: int) -> N
 
 async def test_closing_releases_every_file(tmp_path: Path) -> None:
     counters = SharedMemoryCounters(tmp_path)
-    before = open_files.open_files_below(tmp_path)
+    files_before = open_files.open_files_below(tmp_path)
 
     await counters.close()
 
-    assert before
+    assert files_before
     assert open_files.open_files_below(tmp_path) == []
 
 

@@ -33,9 +33,11 @@ def long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def counters(redis_url: str, tmp_path: Path, warnings: list[str]) -> AsyncIterator[ValkeyCounters]:
-    opened = ValkeyCounters(redis_url.replace("redis", "valkey", 1), SharedMemoryCounters(tmp_path), warnings.append)
-    yield opened
-    await opened.close()
+    counters_opened = ValkeyCounters(
+        redis_url.replace("redis", "valkey", 1), SharedMemoryCounters(tmp_path), warnings.append
+    )
+    yield counters_opened
+    await counters_opened.close()
 
 
 @pytest.mark.usefixtures("long_timeouts")
@@ -57,15 +59,15 @@ async def test_two_nodes_together_are_allowed_exactly_the_limit(
     counters: ValkeyCounters, redis_url: str, tmp_path: Path, warnings: list[str]
 ) -> None:
     (tmp_path / "other").mkdir()
-    other = ValkeyCounters(redis_url, SharedMemoryCounters(tmp_path / "other"), warnings.append)
+    other_counters = ValkeyCounters(redis_url, SharedMemoryCounters(tmp_path / "other"), warnings.append)
 
-    nodes = [counters, other] * 100
+    nodes = [counters, other_counters] * 100
     answers = [
         answer
         for start in range(0, len(nodes), 20)
         for answer in await asyncio.gather(*(node.hit("k", 70, _WINDOW_S) for node in nodes[start : start + 20]))
     ]
-    await other.close()
+    await other_counters.close()
 
     assert sum(answer.allowed for answer in answers) == 70
     assert warnings == []
@@ -98,10 +100,10 @@ async def test_a_key_that_would_never_end_or_too_late_is_put_right(counters: Val
         await client.set("countersign:quota:late", 99, px=10**9)
 
         endless = await counters.hit("endless", 5, 60)
-        late = await counters.hit("late", 5, 60)
+        late_quota = await counters.hit("late", 5, 60)
 
         assert endless == Quota(5, 4, 60, True)
-        assert late == Quota(5, 0, 60, False)
+        assert late_quota == Quota(5, 0, 60, False)
         assert 0 < await client.pttl("countersign:quota:late") <= 60_000
 
 
@@ -121,11 +123,11 @@ async def test_without_the_server_the_node_counts_alone_and_warns_once_a_minute(
     url = f"redis://:the-password@127.0.0.1:{process.free_port()}/0"
     counters = ValkeyCounters(url, SharedMemoryCounters(tmp_path), warnings.append)
 
-    allowed: list[bool] = []
+    allowed_hits: list[bool] = []
     for _ in range(4):
-        allowed.append((await counters.hit("k", 3, _WINDOW_S)).allowed)
+        allowed_hits.append((await counters.hit("k", 3, _WINDOW_S)).allowed)
         now_s[0] += 10
-    assert allowed == [True, True, True, False]
+    assert allowed_hits == [True, True, True, False]
     assert not (await counters.peek("k", 3, _WINDOW_S)).allowed
     assert len(warnings) == 1
     now_s[0] += 30
@@ -149,23 +151,23 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
         log=log,
     ):
         # It responds before it has written its id.
-        while not (written := (tmp_path / "pid").read_text()):
+        while not (pid_text := (tmp_path / "pid").read_text()):
             await asyncio.sleep(0.01)
-        server = int(written)
+        server = int(pid_text)
         counters = ValkeyCounters(f"redis://127.0.0.1:{port}/0", SharedMemoryCounters(tmp_path), warnings.append)
         assert (await counters.hit("k", 1_000, _WINDOW_S)).remaining == 999
 
         os.kill(server, signal.SIGSTOP)
         try:
-            started = clock.monotonic_s()
+            began_s = clock.monotonic_s()
             hanging = [await counters.hit("k", 1_000, _WINDOW_S) for _ in range(50)]
-            taken = clock.monotonic_s() - started
+            elapsed_s = clock.monotonic_s() - began_s
         finally:
             os.kill(server, signal.SIGCONT)
 
         assert hanging[-1].remaining == 950
         # If each of them waited, they would take 12.5 s.
-        assert taken < 9
+        assert elapsed_s < 9
         async with asyncio.timeout(60):
             while (await counters.peek("k", 1_000, _WINDOW_S)).remaining < 998:
                 await asyncio.sleep(0)
@@ -210,26 +212,26 @@ def guarded_server(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 async def warning(url: str, folder: Path) -> str:
     """Return the warning when the server at the address is used for counting, or an empty text if it works."""
-    said: list[str] = []
-    counters = ValkeyCounters(url, SharedMemoryCounters(folder), said.append)
+    warnings: list[str] = []
+    counters = ValkeyCounters(url, SharedMemoryCounters(folder), warnings.append)
     await counters.hit("k", 2, _WINDOW_S)
     await counters.close()
-    return "".join(said)
+    return "".join(warnings)
 
 
 async def test_connection_errors_are_distinguished_without_showing_the_password(
     guarded_server: str, tmp_path: Path
 ) -> None:
-    async def told(login: str, rest: str = "", *, at: str = guarded_server) -> str:
-        said = await warning(f"redis://{login}@{at}{rest}", tmp_path)
-        assert "wr0ng" not in said
-        return said
+    async def reported_warning(login: str, url_end: str = "", *, at: str = guarded_server) -> str:
+        warning_text = await warning(f"redis://{login}@{at}{url_end}", tmp_path)
+        assert "wr0ng" not in warning_text
+        return warning_text
 
-    assert await told("counter:right") == ""
-    assert "correct them in COUNTERSIGN_COUNTERS_URL" in await told("counter:wr0ng")
-    assert "~countersign:* +evalsha" in await told("reader:right")
-    assert "the database's number" in await told(":wr0ng", "/9999")
-    assert "does not listen" in await told(":wr0ng", at=f"127.0.0.1:{process.free_port()}")
+    assert await reported_warning("counter:right") == ""
+    assert "correct them in COUNTERSIGN_COUNTERS_URL" in await reported_warning("counter:wr0ng")
+    assert "~countersign:* +evalsha" in await reported_warning("reader:right")
+    assert "the database's number" in await reported_warning(":wr0ng", "/9999")
+    assert "does not listen" in await reported_warning(":wr0ng", at=f"127.0.0.1:{process.free_port()}")
 
 
 def test_a_name_that_is_not_known_and_a_silent_server_are_distinguished() -> None:

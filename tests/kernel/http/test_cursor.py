@@ -32,16 +32,16 @@ def test_a_changed_cursor_is_refused(position: Position, data: st.DataObject) ->
     text = cursor.write(SIGNER, position)
     place = data.draw(st.integers(0, len(text) - 1))
     letter = data.draw(st.sampled_from("ABCxyz019-_=+/ é"))
-    changed = text[:place] + letter + text[place + 1 :]
-    if changed == text:
+    changed_text = text[:place] + letter + text[place + 1 :]
+    if changed_text == text:
         return
 
     with pytest.raises(InvalidCursor):
-        cursor.read(SIGNER, changed, "products")
+        cursor.read(SIGNER, changed_text, "products")
 
 
 @given(st.text(max_size=200))
-def test_no_text_is_taken_for_a_cursor(text: str) -> None:
+def test_no_arbitrary_text_is_accepted_as_a_cursor(text: str) -> None:
     with pytest.raises(InvalidCursor):
         cursor.read(SIGNER, text, "products")
 

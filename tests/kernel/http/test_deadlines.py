@@ -20,12 +20,12 @@ from countersign.kernel.http.request import Receive, Send
 from tests.kernel.http.served import (
     PATIENCE_S,
     ServedProcess,
-    closed_after,
     one_answer,
-    parsed,
+    parse_response,
     receive_all,
     request,
     run_server,
+    wait_for_close,
 )
 
 # A connection is closed within SWEEP_S (0.5 s) after its deadline. The rest of the time is an allowance for the
@@ -58,20 +58,20 @@ def drip(connection: socket.socket, piece: bytes, every_s: float, stop: threadin
 
 def test_a_connection_that_never_speaks_is_closed(server: ServedProcess) -> None:
     with server.connect() as connection:
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
 
     assert 0.9 < elapsed_s < LATEST_S
-    assert said == b""
+    assert received == b""
 
 
 @pytest.mark.parametrize("beginning", [b"G", request("GET", "/")[:-2]], ids=["a letter", "all but the end"])
 def test_a_header_that_does_not_end_is_answered_408_and_closed(server: ServedProcess, beginning: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(beginning)
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
 
     assert 0.9 < elapsed_s < LATEST_S
-    assert parsed(said)[0] == 408
+    assert parse_response(received)[0] == 408
 
 
 def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: ServedProcess) -> None:
@@ -79,22 +79,22 @@ def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: Serv
     with server.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: test\r\nX-Slow: ")
         dripping = drip(connection, b"a", 0.1, stop)
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
         stop.set()
         dripping.join()
 
     assert 0.9 < elapsed_s < LATEST_S
-    assert said == b"" or parsed(said)[0] == 408
+    assert received == b"" or parse_response(received)[0] == 408
 
 
-def test_an_idle_connection_is_closed_without_a_word(server: ServedProcess) -> None:
+def test_an_idle_connection_is_closed_without_a_response(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/"))
         assert one_answer(connection)[0] == 200
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
 
     assert 0.9 < elapsed_s < LATEST_S
-    assert said == b""
+    assert received == b""
 
 
 def test_an_idle_connection_can_be_used_again_before_its_time_is_over(tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def test_a_second_request_that_does_not_end_has_its_own_header_deadline(server: 
         connection.sendall(request("GET", "/"))
         assert one_answer(connection)[0] == 200
         connection.sendall(b"GET /")
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
 
     assert elapsed_s < LATEST_S
-    assert parsed(said)[0] == 408
+    assert parse_response(received)[0] == 408
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_a_body_below_the_least_rate_is_answered_408_and_closed(server: ServedPr
     with server.connect() as connection:
         connection.sendall(request("POST", "/size", framing))
         dripping = drip(connection, piece, 0.1, stop)
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
         stop.set()
         dripping.join()
 
     assert 0.9 < elapsed_s < LATEST_S
-    assert said == b"" or parsed(said)[0] == 408
+    assert received == b"" or parse_response(received)[0] == 408
 
 
 def test_a_slow_body_above_the_least_rate_arrives(server: ServedProcess) -> None:
@@ -139,7 +139,7 @@ def test_a_slow_body_above_the_least_rate_arrives(server: ServedProcess) -> None
         for _ in range(20):
             connection.sendall(b"a" * 4000)
             time.sleep(0.2)
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert (status, body) == (200, b"80000")
 
@@ -194,10 +194,10 @@ async def test_a_dead_reader_of_a_stream_that_continues_is_cut_off() -> None:
                 await asyncio.sleep(0.01)
 
     accepting.close()
-    ended = [watcher, *state.tasks]
-    for task in ended:
+    ended_tasks = [watcher, *state.tasks]
+    for task in ended_tasks:
         task.cancel()
-    await asyncio.gather(*ended, return_exceptions=True)
+    await asyncio.gather(*ended_tasks, return_exceptions=True)
 
 
 async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> None:
@@ -207,7 +207,7 @@ async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> N
 
     def connection() -> DeadlineProtocol:
         protocol = DeadlineProtocol(config, state, {}, loop, Deadlines())
-        made.append(weakref.ref(protocol))
+        protocol_refs.append(weakref.ref(protocol))
         return protocol
 
     def cut_all() -> None:
@@ -216,7 +216,7 @@ async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> N
 
     loop, state = asyncio.get_running_loop(), ServerState()
     config = Config(patient, ws="none", lifespan="off", log_config=None)
-    made: list[weakref.ref[DeadlineProtocol]] = []
+    protocol_refs: list[weakref.ref[DeadlineProtocol]] = []
     accepting = await loop.create_server(connection, "127.0.0.1", 0)
     gc.collect()
     gc.disable()
@@ -227,7 +227,7 @@ async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> N
             while not state.tasks:
                 await asyncio.sleep(0.01)
             cut_all()
-            while made[0]() is not None:
+            while protocol_refs[0]() is not None:
                 await asyncio.sleep(0.01)
         writer.close()
     finally:
@@ -239,7 +239,7 @@ def test_a_stream_longer_than_every_deadline_is_sent_completely(server: ServedPr
     with server.connect() as connection:
         began_s = time.monotonic()
         connection.sendall(request("GET", "/stream", "Connection: close"))
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert status == 200
     assert body.count(b"event") == 15
@@ -258,7 +258,7 @@ def test_a_body_does_not_run_out_of_time_while_we_do_not_read(server: ServedProc
         if size == 4:
             assert connection.recv(1 << 10).startswith(b"HTTP/1.1 100 ")
         connection.sendall(bytes(size))
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -298,28 +298,28 @@ def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: ServedProces
 def test_garbage_is_answered_400_and_closed(server: ServedProcess, garbage: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(garbage)
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
 
     assert elapsed_s < LATEST_S
-    assert parsed(said)[0] == 400
+    assert parse_response(received)[0] == 400
     assert server.get()[0] == 200
 
 
 @pytest.mark.parametrize(
-    "twice",
+    "ambiguous_request",
     [
         request("POST", "/size", "Content-Length: 3", "Content-Length: 4") + b"abcd",
         request("POST", "/size", "Content-Length: 3", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
     ],
     ids=["two lengths", "length and chunks"],
 )
-def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProcess, twice: bytes) -> None:
+def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProcess, ambiguous_request: bytes) -> None:
     with server.connect() as connection:
-        connection.sendall(twice)
-        said = receive_all(connection)
+        connection.sendall(ambiguous_request)
+        received = receive_all(connection)
 
-    assert said.count(b"HTTP/1.1") == 1
-    assert parsed(said)[0] == 400
+    assert received.count(b"HTTP/1.1") == 1
+    assert parse_response(received)[0] == 400
 
 
 def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: ServedProcess) -> None:
@@ -327,7 +327,7 @@ def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: Ser
     with server.connect() as connection:
         connection.sendall(request("POST", "/refused", f"Content-Length: {size}"))
         connection.sendall(bytes(size))
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert (status, body) == (413, b"too large")
 
@@ -335,9 +335,9 @@ def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: Ser
 def test_a_client_that_never_ends_a_refused_body_is_closed(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("POST", "/refused", "Content-Length: 1000000"))
-        elapsed_s, said = closed_after(connection)
+        elapsed_s, received = wait_for_close(connection)
 
-    assert parsed(said)[0] == 413
+    assert parse_response(received)[0] == 413
     assert elapsed_s < 2.0 + 0.5 + 20.0
 
 

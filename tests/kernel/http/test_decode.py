@@ -70,9 +70,9 @@ def test_a_choice_within_a_list_names_the_choices() -> None:
 
 
 def test_parameters_are_read_from_their_text() -> None:
-    read = decode.query(decode.parameters(b"limit=7&kind=app&streams=true"), Query)
+    query = decode.query(decode.parameters(b"limit=7&kind=app&streams=true"), Query)
 
-    assert read == Query(7, "app", True)
+    assert query == Query(7, "app", True)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_escaped_pair_of_surrogates_is_one_letter() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_do_anything_but_decode_or_be_refused(body: bytes) -> None:
+def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
     for attempt in (
         lambda: decode.json(body, Body),
         lambda: decode.form(body, Body),
@@ -133,7 +133,7 @@ def test_an_empty_form_field_counts_as_omitted() -> None:
     assert refusal.value.faults[0].place == "/name"
 
 
-def test_an_unknown_name_comes_with_the_known_ones() -> None:
+def test_the_error_for_an_unknown_name_lists_the_known_names() -> None:
     with pytest.raises(InvalidRequest) as of_the_query:
         decode.query({"other": "1"}, Query)
     with pytest.raises(InvalidRequest) as of_a_member:
@@ -154,7 +154,7 @@ class Node(msgspec.Struct, forbid_unknown_fields=True):
     within: "list[Node]" = []
 
 
-def test_a_pattern_that_does_not_fit_is_reported_in_the_words_that_stand_beside_it() -> None:
+def test_a_value_that_does_not_match_its_pattern_is_reported_with_the_description_of_the_pattern() -> None:
     with pytest.raises(InvalidRequest, match=r"^/within/0/name: must be letters$"):
         decode.json(b'{"within": [{"name": "1"}]}', Node)
     with pytest.raises(InvalidRequest, match=r"^/code: has characters or a form"):

@@ -145,12 +145,12 @@ async def test_until_the_sunset_every_answer_announces_it(http: httpx.AsyncClien
 async def test_a_route_is_gone_after_its_sunset(http: httpx.AsyncClient) -> None:
     with clock.fixed(midnight(2026, 4, 1)):
         removed_response = await http.get("/old")
-        still = await http.get("/new")
+        later_answer = await http.get("/new")
 
     assert (removed_response.status_code, removed_response.json()["code"]) == (410, "endpoint_gone")
     assert "https://docs.example/old" in removed_response.json()["detail"]
-    assert still.status_code == 200
-    assert "deprecation" not in still.headers
+    assert later_answer.status_code == 200
+    assert "deprecation" not in later_answer.headers
 
 
 async def test_requests_to_a_removed_route_are_counted(http: httpx.AsyncClient) -> None:
@@ -162,10 +162,10 @@ async def test_requests_to_a_removed_route_are_counted(http: httpx.AsyncClient) 
 
 async def test_a_deprecated_parameter_is_announced_only_where_it_is_used(http: httpx.AsyncClient) -> None:
     with clock.fixed(clock.Instant(midnight(2026, 4, 1) - 1)):
-        used = [await http.get("/list?category=a") for _ in range(3)]
+        answers_with_old = [await http.get("/list?category=a") for _ in range(3)]
         unused = [await http.get("/list?kind=a") for _ in range(3)]
 
-    for each in used:
+    for each in answers_with_old:
         assert each.json() == {"category": "a"}
         assert each.headers["deprecation"] == f"@{midnight(2026, 1, 1) // clock.SECOND}"
         assert each.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
@@ -175,27 +175,27 @@ async def test_a_deprecated_parameter_is_announced_only_where_it_is_used(http: h
 
 async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: httpx.AsyncClient) -> None:
     with clock.fixed(midnight(2026, 4, 1)):
-        gone_response, still = await http.get("/list?category=a"), await http.get("/list?kind=a")
+        gone_response, later_answer = await http.get("/list?category=a"), await http.get("/list?kind=a")
 
     assert (gone_response.status_code, gone_response.json()["code"]) == (410, "parameter_gone")
     assert gone_response.json()["errors"][0]["parameter"] == "category"
     assert "https://docs.example/kind" in gone_response.json()["detail"]
-    assert still.status_code == 200
+    assert later_answer.status_code == 200
 
 
 async def test_a_deprecated_member_of_a_body_is_announced_until_it_is_gone(http: httpx.AsyncClient) -> None:
     old, new = {"name": "a", "label": "b"}, {"name": "a"}
     with clock.fixed(clock.Instant(midnight(2026, 5, 1) - 1)):
-        used, unused = await http.post("/things", json=old), await http.post("/things", json=new)
+        old_answer, unused = await http.post("/things", json=old), await http.post("/things", json=new)
     with clock.fixed(midnight(2026, 5, 1)):
-        gone_response, still = await http.post("/things", json=old), await http.post("/things", json=new)
+        gone_response, later_answer = await http.post("/things", json=old), await http.post("/things", json=new)
 
-    assert used.json() == {"label": "b"}
-    assert used.headers["sunset"] == "Fri, 01 May 2026 00:00:00 GMT"
+    assert old_answer.json() == {"label": "b"}
+    assert old_answer.headers["sunset"] == "Fri, 01 May 2026 00:00:00 GMT"
     assert "sunset" not in unused.headers
     assert (gone_response.status_code, gone_response.json()["code"]) == (410, "parameter_gone")
     assert gone_response.json()["errors"][0]["pointer"] == "/label"
-    assert still.status_code == 200
+    assert later_answer.status_code == 200
 
 
 async def test_a_deprecated_member_of_an_answer_is_announced_as_long_as_it_is_sent(http: httpx.AsyncClient) -> None:

@@ -95,11 +95,11 @@ async def test_the_bytes_are_those_of_uvicorn(
 ) -> None:
     body = b"" if status in (204, 304) else b"b" * size
     headers = pairs if status in (204, 304) else [*pairs, (b"content-length", b"%d" % len(body))]
-    shown = b"" if method == "HEAD" else body
+    sent_body = b"" if method == "HEAD" else body
     direct, usual = Connection(method), Connection(method)
 
-    assert direct.write(status, headers, shown)
-    await usual.send_messages(status, headers, shown)
+    assert direct.write(status, headers, sent_body)
+    await usual.send_messages(status, headers, sent_body)
 
     assert direct.transport.data == usual.transport.data
     assert direct.completed == usual.completed == 1
@@ -137,13 +137,13 @@ def test_nothing_is_written_when_uvicorn_has_more_to_do(connection: Connection) 
 
 
 def test_nothing_is_written_after_the_client_has_gone_or_a_response_has_started() -> None:
-    gone, started = Connection(), Connection()
-    gone.cycle.disconnected = True
-    started.cycle.response_started = True
+    gone_connection, started_connection = Connection(), Connection()
+    gone_connection.cycle.disconnected = True
+    started_connection.cycle.response_started = True
 
-    assert not gone.write(200, [], b"")
-    assert not started.write(200, [], b"")
-    assert gone.transport.data == started.transport.data == b""
+    assert not gone_connection.write(200, [], b"")
+    assert not started_connection.write(200, [], b"")
+    assert gone_connection.transport.data == started_connection.transport.data == b""
 
 
 async def test_an_application_around_this_one_sees_every_response() -> None:

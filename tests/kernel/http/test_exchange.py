@@ -69,26 +69,26 @@ async def test_a_body_that_is_cut_off_is_noticed() -> None:
 
 async def test_a_stream_stops_when_the_client_disconnects() -> None:
     wire = MessageQueue()
-    made = 0
-    ended = False
+    chunk_count = 0
+    is_ended = False
 
     async def endless() -> AsyncIterator[bytes]:
-        nonlocal made, ended
+        nonlocal chunk_count, is_ended
         try:
             while True:
-                made += 1
-                if made == 3:
+                chunk_count += 1
+                if chunk_count == 3:
                     wire.gone.set()
                 yield b"x"
                 await asyncio.sleep(0)
         finally:
-            ended = True
+            is_ended = True
 
     with pytest.raises(ClientGone):
         await wire.exchange().answer(Response(200, endless()))
 
-    assert 3 <= made < 10
-    assert ended
+    assert 3 <= chunk_count < 10
+    assert is_ended
 
 
 async def test_a_whole_stream_ends_with_its_last_message() -> None:
@@ -129,7 +129,7 @@ def test_a_network_of_proxies_may_be_given_by_any_address_in_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "counted"),
+    ("address", "counted_address"),
     [
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
@@ -138,8 +138,8 @@ def test_a_network_of_proxies_may_be_given_by_any_address_in_it() -> None:
         ("no:address", "no:address"),
     ],
 )
-async def test_a_whole_ipv6_network_counts_as_one_client(address: str, counted: str) -> None:
-    assert MessageQueue().exchange("192.0.2.7", x_forwarded_for=address).address == counted
+async def test_a_whole_ipv6_network_counts_as_one_client(address: str, counted_address: str) -> None:
+    assert MessageQueue().exchange("192.0.2.7", x_forwarded_for=address).address == counted_address
 
 
 @pytest.mark.parametrize(("hosts", "names"), [(0, False), (1, True), (2, False)])

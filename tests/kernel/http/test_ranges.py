@@ -9,7 +9,7 @@ from countersign.kernel.http.range_response import ByteRange, RangeNotSatisfiabl
 
 
 @pytest.mark.parametrize(
-    ("header", "wanted"),
+    ("header", "expected_range"),
     [
         (None, None),
         ("bytes=0-", ByteRange(0, 100)),
@@ -29,8 +29,8 @@ from countersign.kernel.http.range_response import ByteRange, RangeNotSatisfiabl
         ("", None),
     ],
 )
-def test_a_range_is_one_stretch_or_the_whole(header: str | None, wanted: ByteRange | None) -> None:
-    assert requested_range(header, 100) == wanted
+def test_a_range_is_one_stretch_or_the_whole(header: str | None, expected_range: ByteRange | None) -> None:
+    assert requested_range(header, 100) == expected_range
 
 
 @pytest.mark.parametrize("header", ["bytes=100-", "bytes=100-200", "bytes=-0"])
@@ -44,11 +44,11 @@ def test_a_range_beyond_the_end_is_refused_with_the_size(header: str) -> None:
 @given(st.text(), st.integers(1, 1 << 50))
 def test_no_range_header_reaches_outside_of_the_bytes(header: str, size: int) -> None:
     try:
-        wanted = requested_range("bytes=" + header, size)
+        byte_range = requested_range("bytes=" + header, size)
     except RangeNotSatisfiable:
         return
 
-    assert wanted is None or 0 <= wanted.start < wanted.stop <= size
+    assert byte_range is None or 0 <= byte_range.start < byte_range.stop <= size
 
 
 @given(st.data())

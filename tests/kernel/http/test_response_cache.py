@@ -60,10 +60,10 @@ def test_a_huge_answer_does_not_empty_the_room() -> None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 1000), st.integers(1, 3)), max_size=200))
 def test_the_room_is_never_exceeded(puts: list[tuple[int, int, int]]) -> None:
     pages = ResponseCache(16_000)
-    kept: dict[bytes, CachedResponse] = {}
+    pages_by_key: dict[bytes, CachedResponse] = {}
     for name, size, version in puts:
-        kept[b"/%d" % name] = page((version,), size)
-        pages.put((b"/%d" % name, b""), kept[b"/%d" % name])
+        pages_by_key[b"/%d" % name] = page((version,), size)
+        pages.put((b"/%d" % name, b""), pages_by_key[b"/%d" % name])
 
-    held = [each for path, each in kept.items() if pages.get((path, b""), each.versions) is each]
-    assert sum(len(each.body) for each in held) <= 16_000
+    cached_pages = [each for path, each in pages_by_key.items() if pages.get((path, b""), each.versions) is each]
+    assert sum(len(each.body) for each in cached_pages) <= 16_000

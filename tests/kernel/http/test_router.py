@@ -42,9 +42,9 @@ ROUTER = Router(ROUTES, "/api")
 
 
 def test_a_path_leads_to_its_route_with_decoded_parameters() -> None:
-    found, values = ROUTER.match("PUT", "/api/things/a%20b/parts/1.0+x%2Fy")
+    matched_route, values = ROUTER.match("PUT", "/api/things/a%20b/parts/1.0+x%2Fy")
 
-    assert found is ROUTES[3]
+    assert matched_route is ROUTES[3]
     assert values == {"id": "a b", "part": "1.0+x/y"}
 
 
@@ -88,7 +88,7 @@ def test_a_route_at_the_root_has_no_prefix() -> None:
         ROUTER.match("GET", "/api/health")
 
 
-def test_a_wrong_method_is_answered_with_the_right_ones() -> None:
+def test_a_wrong_method_is_answered_with_the_allowed_methods() -> None:
     with pytest.raises(MethodNotAllowed) as refusal:
         ROUTER.match("DELETE", "/api/things")
 
@@ -120,7 +120,7 @@ def test_the_same_endpoint_twice_is_refused() -> None:
         Router((new_route("GET", "/a/{id}"), new_route("GET", "/a/{name}/b")), "")
 
 
-def test_a_route_needs_words_for_people() -> None:
+def test_a_route_needs_a_summary_for_people() -> None:
     async def silent(call: Request[None, RequestCaller, Nothing, Nothing]) -> Response:
         return no_content()
 
@@ -130,6 +130,10 @@ def test_a_route_needs_words_for_people() -> None:
 
 def test_a_form_may_be_smaller_than_another_body_unless_the_route_says_otherwise() -> None:
     form = route("POST", "/a", handle, answers={204: None}, form=True)
-    other = route("POST", "/a", handle, answers={204: None}, form=True, body_limit=MEBIBYTE)
+    other_route = route("POST", "/a", handle, answers={204: None}, form=True, body_limit=MEBIBYTE)
 
-    assert (form.body_limit, other.body_limit, new_route("POST", "/a").body_limit) == (FORM_BYTES, MEBIBYTE, MEBIBYTE)
+    assert (form.body_limit, other_route.body_limit, new_route("POST", "/a").body_limit) == (
+        FORM_BYTES,
+        MEBIBYTE,
+        MEBIBYTE,
+    )

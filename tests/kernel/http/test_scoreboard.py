@@ -29,9 +29,9 @@ class ManualClock:
 @pytest.fixture
 def manual_clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """This clock in place of the clock of the machine."""
-    made = ManualClock()
-    monkeypatch.setattr(clock, "monotonic_s", made.monotonic_s)
-    return made
+    manual = ManualClock()
+    monkeypatch.setattr(clock, "monotonic_s", manual.monotonic_s)
+    return manual
 
 
 @pytest.fixture
@@ -53,12 +53,12 @@ def test_a_loop_that_turns_never_stalls(manual_clock: ManualClock) -> None:
 def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     stall.look(7)
-    found: list[float] = []
+    stalls: list[float] = []
     for _ in range(4):
         manual_clock.s += 0.5
-        found.append(stall.look(7))
+        stalls.append(stall.look(7))
 
-    assert found == [0.5, 1.0, 1.5, 2.0]
+    assert stalls == [0.5, 1.0, 1.5, 2.0]
     assert stall.look(8) == 0
 
 

@@ -15,7 +15,7 @@ from tests.kernel.http.served import (
     ServedProcess,
     is_refused,
     one_answer,
-    parsed,
+    parse_response,
     receive_all,
     request,
     run_server,
@@ -72,7 +72,7 @@ def test_running_requests_are_completed_after_a_stop_signal(tmp_path: Path) -> N
         connection.sendall(request("GET", "/after/1.0"))
         assert server.get()[0] == 200
         server.process.terminate()
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
         assert (status, body) == (200, b"late")
         assert server.wait() == 0
@@ -86,7 +86,7 @@ def test_requests_sent_before_the_stop_signal_succeed(tmp_path: Path) -> None:
         # This response arrives only after the earlier requests of the same event loop have started.
         assert server.get("/after/0.1")[0] == 200
         server.process.terminate()
-        responses = [parsed(receive_all(connection)) for connection in connections]
+        responses = [parse_response(receive_all(connection)) for connection in connections]
         for connection in connections:
             connection.close()
 
@@ -150,7 +150,7 @@ def test_new_connections_are_refused_as_soon_as_a_stop_begins(tmp_path: Path, wo
         wait_until(lambda: is_refused(server))
         elapsed_s = time.monotonic() - began_s
 
-        assert parsed(receive_all(connection)) == (200, b"late")
+        assert parse_response(receive_all(connection)) == (200, b"late")
         assert server.wait() == 0
     assert elapsed_s < 4
 
@@ -172,7 +172,7 @@ def test_two_listeners_are_served_and_stopped_in_parallel(tmp_path: Path) -> Non
         began_s = time.monotonic()
         server.process.terminate()
 
-        assert [parsed(receive_all(each)) for each in (slow_0, slow_1)] == [(200, b"late")] * 2
+        assert [parse_response(receive_all(each)) for each in (slow_0, slow_1)] == [(200, b"late")] * 2
         assert server.wait() == 0
         # If the listeners stopped one after the other, the stop would take twice the grace time.
         assert time.monotonic() - began_s < 2 * 4

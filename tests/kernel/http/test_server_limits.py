@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED
-from tests.kernel.http.served import ServedProcess, one_answer, parsed, receive_all, request, run_server, wait_until
+from tests.kernel.http.served import (
+    ServedProcess,
+    one_answer,
+    parse_response,
+    receive_all,
+    request,
+    run_server,
+    wait_until,
+)
 from tests.servers.fork_server import without_forking
 
 LIMITS = {"header_s": 1.0, "idle_s": 1.0, "body_grace_s": 30.0}
@@ -42,11 +50,11 @@ def read_until_cut(connection: socket.socket) -> None:
             pass
 
 
-def in_two_reads(connection: socket.socket, server: ServedProcess, first: bytes, second: bytes) -> None:
+def in_two_reads(connection: socket.socket, server: ServedProcess, first_bytes: bytes, second_bytes: bytes) -> None:
     """Send the bytes so that the server reads the first part before the second part arrives."""
-    connection.sendall(first)
+    connection.sendall(first_bytes)
     assert server.get("/after/0.1")[0] == 200
-    connection.sendall(second)
+    connection.sendall(second_bytes)
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
@@ -54,36 +62,36 @@ def test_a_header_over_its_limit_is_answered_431(server: ServedProcess, is_ended
     head = request("GET", "/", f"X-Long: {'a' * (80 << 10)}")
     with server.connect() as connection:
         connection.sendall(head if is_ended else head[:-4])
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 431
+    assert parse_response(received)[0] == 431
 
 
-def test_a_header_over_its_limit_is_not_let_through_in_two_reads(server: ServedProcess) -> None:
+def test_a_header_over_its_limit_is_refused_also_in_two_reads(server: ServedProcess) -> None:
     head = request("GET", "/", f"X-Long: {'a' * (120 << 10)}")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:60_000], head[60_000:])
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 431
+    assert parse_response(received)[0] == 431
 
 
-def test_a_header_just_within_its_limit_is_taken(server: ServedProcess) -> None:
-    without = len(request("GET", "/", "Connection: close", "X-Long: "))
-    head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - without)}")
+def test_a_header_just_within_its_limit_is_accepted(server: ServedProcess) -> None:
+    bare_length = len(request("GET", "/", "Connection: close", "X-Long: "))
+    head = request("GET", "/", "Connection: close", f"X-Long: {'a' * (MAX_HEADER_BYTES - 1 - bare_length)}")
     with server.connect() as connection:
         connection.sendall(head)
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 200
+    assert parse_response(received)[0] == 200
 
 
-def test_a_large_body_that_comes_with_the_end_of_its_header_is_taken(server: ServedProcess) -> None:
+def test_a_large_body_that_arrives_with_the_end_of_its_header_is_accepted(server: ServedProcess) -> None:
     size = 200_000
     head = request("POST", "/size", f"Content-Length: {size}", "Connection: close")
     with server.connect() as connection:
         in_two_reads(connection, server, head[:-1], head[-1:] + bytes(size))
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -93,9 +101,9 @@ def test_a_header_of_too_many_lines_is_answered_431(server: ServedProcess, lines
     head = request("GET", "/", "Connection: close", *(f"X-{number}: a" for number in range(lines - 2)))
     with server.connect() as connection:
         connection.sendall(head)
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == expected
+    assert parse_response(received)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -127,7 +135,7 @@ def test_trailers_do_not_pass_for_headers(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("POST", "/headers", "Transfer-Encoding: chunked", "Connection: close"))
         connection.sendall(b"1\r\na\r\n0\r\nAuthorization: Bearer a\r\n\r\n")
-        status, names = parsed(receive_all(connection))
+        status, names = parse_response(receive_all(connection))
 
     assert (status, names) == (200, b"host transfer-encoding connection")
 
@@ -178,7 +186,7 @@ def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> 
     with server.connect() as connection:
         connection.sendall(request("POST", "/size", "Transfer-Encoding: chunked", "Connection: close"))
         connection.sendall(b"1\r\na\r\n" * size + b"0\r\n\r\n")
-        status, body = parsed(receive_all(connection))
+        status, body = parse_response(receive_all(connection))
 
     assert (status, body) == (200, b"%d" % size)
 
@@ -186,10 +194,10 @@ def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> 
 def test_a_slow_answer_to_a_request_sent_ahead_is_waited_for(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + request("GET", "/after/2.6", "Connection: close"))
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert said.count(b"HTTP/1.1 200") == 2
-    assert said.endswith(b"late")
+    assert received.count(b"HTTP/1.1 200") == 2
+    assert received.endswith(b"late")
 
 
 def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: ServedProcess) -> None:
@@ -197,27 +205,27 @@ def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: 
         connection.sendall(request("GET", "/after/2.6") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection) == (200, b"late")
         connection.sendall(b"Host: test\r\nConnection: close\r\n\r\n")
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert said.count(b"HTTP/1.1") == 1
-    assert parsed(said)[0] == 200
+    assert received.count(b"HTTP/1.1") == 1
+    assert parse_response(received)[0] == 200
 
 
 def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection)[0] == 200
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    assert parsed(said)[0] == 408
+    assert parse_response(received)[0] == 408
 
 
 def test_many_requests_sent_ahead_are_answered_in_order(server: ServedProcess) -> None:
     with server.connect() as connection:
         requests = [request("POST", "/size", f"Content-Length: {number}") + bytes(number) for number in range(200)]
         connection.sendall(b"".join(requests) + request("GET", "/", "Connection: close"))
-        said = receive_all(connection)
+        received = receive_all(connection)
 
-    bodies = [part.partition(b"\r\n\r\n")[2] for part in said.split(b"HTTP/1.1 200 OK\r\n")[1:]]
+    bodies = [response.partition(b"\r\n\r\n")[2] for response in received.split(b"HTTP/1.1 200 OK\r\n")[1:]]
     assert bodies[:-1] == [b"%d" % number for number in range(200)]
     assert len(bodies) == 201

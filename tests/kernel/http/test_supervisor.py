@@ -22,7 +22,7 @@ class FakeWakeupPipe(_SignalPipe):
     def __init__(self) -> None:
         self.signals = b""
 
-    def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
+    def wait(self, other_pids: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
         """Let the time pass. A signal ends the wait at once."""
         signals, self.signals = self.signals, b""
         if not signals:
@@ -51,15 +51,15 @@ class FakeSystem:
         """Return the processes that got the signal."""
         return {pid for _, pid, each in self.sent if each == number}
 
-    def serve(self, one: _Supervisor) -> list[int]:
+    def serve(self, served_supervisor: _Supervisor) -> list[int]:
         """Let every worker serve in a process that does not exist, and return the ids."""
-        for worker in one._workers:
+        for worker in served_supervisor._workers:
             worker.pid, worker.is_ready, worker.was_ready = 1 << 30 | worker.number, True, True
             worker.stall, worker.stacks = (
                 StallDetector(worker.pid, 1.0),
                 self.files.enter_context(workers._nameless_file()),
             )
-        return [worker.pid for worker in one._workers]
+        return [worker.pid for worker in served_supervisor._workers]
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def supervisor(*programs: Program) -> _Supervisor:
     names = [program.name for program in programs for _ in range(program.workers)]
     return _Supervisor(
         SupervisorConfig(
-            work=lambda number, ready: None,
+            work=lambda number, report_ready: None,
             programs=programs,
             scoreboard=Scoreboard(names),
             on_ready=lambda: None,
@@ -88,59 +88,59 @@ def supervisor(*programs: Program) -> _Supervisor:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
-@pytest.mark.parametrize("refused", ["fork", "memfd_create"])
+@pytest.mark.parametrize("refused_call", ["fork", "memfd_create"])
 def test_a_worker_that_cannot_be_started_leaves_no_descriptor_open(
-    monkeypatch: pytest.MonkeyPatch, refused: str
+    monkeypatch: pytest.MonkeyPatch, refused_call: str
 ) -> None:
     def refuse(*_: object) -> int:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    one = supervisor(Program("store", 1))
-    (worker,) = one._workers
+    failing_supervisor = supervisor(Program("store", 1))
+    (worker,) = failing_supervisor._workers
     worker.was_ready = True
-    before = set(os.listdir("/proc/self/fd"))
+    descriptors_before = set(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patched:
-        patched.setattr(os, refused, refuse)
+        patched.setattr(os, refused_call, refuse)
         for _ in range(3):
             worker.due_s = 0.0
-            one._start_due()
+            failing_supervisor._start_due()
 
     assert worker.due_s > workers.clock.monotonic_s()
-    assert set(os.listdir("/proc/self/fd")) <= before
+    assert set(os.listdir("/proc/self/fd")) <= descriptors_before
 
 
 def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: FakeSystem) -> None:
-    one = supervisor(Program("store", 8))
-    everyone = system.serve(one)
+    eight_workers = supervisor(Program("store", 8))
+    everyone = system.serve(eight_workers)
     while not system.sent:
         system.sleep(1.0)
         began_s = system.now_s
-        one._tick(ends=True)
+        eight_workers._tick(ends=True)
 
     assert system.sent_pids(signal.SIGUSR1) == system.sent_pids(signal.SIGKILL) == set(everyone)
     assert system.now_s - began_s < 1.5
 
 
 def test_the_stack_of_each_worker_is_logged_as_its_own(system: FakeSystem) -> None:
-    one = supervisor(Program("store", 3))
-    system.serve(one)
-    for worker in one._workers[:2]:
+    three_workers = supervisor(Program("store", 3))
+    system.serve(three_workers)
+    for worker in three_workers._workers[:2]:
         assert worker.stacks is not None
         os.write(worker.stacks.fileno(), b"one\n%d\n" % worker.number)
 
-    assert workers._stacks(one._workers, 1.0) == [["one", "0"], ["one", "1"], []]
+    assert workers._stacks(three_workers._workers, 1.0) == [["one", "0"], ["one", "1"], []]
 
 
 @pytest.mark.parametrize("stalls", [False, True])
 def test_a_stop_is_bounded_though_no_worker_ends(system: FakeSystem, stalls: bool) -> None:
-    one = supervisor(Program("store", 4), Program("operator", 1, outlasts=True))
-    everyone = system.serve(one)
+    two_programs = supervisor(Program("store", 4), Program("operator", 1, outlasts=True))
+    everyone = system.serve(two_programs)
     if not stalls:
-        for worker in one._workers:
+        for worker in two_programs._workers:
             worker.is_ready = False
     began_s = system.now_s
 
-    one.stop()
+    two_programs.stop()
 
     assert system.now_s - began_s <= GRACE_S + STOPPING_S + 0.1
     assert system.sent_pids(signal.SIGTERM) == system.sent_pids(signal.SIGKILL) == set(everyone)
@@ -150,12 +150,12 @@ def test_a_stop_is_bounded_though_no_worker_ends(system: FakeSystem, stalls: boo
     assert min(at_s for at_s, _, number in system.sent if number == signal.SIGKILL) >= began_s + GRACE_S
 
 
-def test_a_second_ctrl_c_kills_those_that_outlast_the_others_as_well(system: FakeSystem) -> None:
-    one = supervisor(Program("store", 2), Program("operator", 1, outlasts=True))
-    everyone = system.serve(one)
-    one._bell.signals = bytes([signal.SIGINT])
+def test_a_second_ctrl_c_also_kills_the_programs_that_outlast_the_others(system: FakeSystem) -> None:
+    two_programs = supervisor(Program("store", 2), Program("operator", 1, outlasts=True))
+    everyone = system.serve(two_programs)
+    two_programs._bell.signals = bytes([signal.SIGINT])
     began_s = system.now_s
 
-    one.stop()
+    two_programs.stop()
 
     assert {pid for at_s, pid, number in system.sent if number == signal.SIGKILL and at_s == began_s} == set(everyone)

@@ -10,7 +10,7 @@ from countersign.kernel.http.worker_ipc import WorkerMailboxes
 PATIENCE_S = 0.2
 
 
-def saying(words: str) -> Callable[[str], Awaitable[bytes]]:
+def answering_with(words: str) -> Callable[[str], Awaitable[bytes]]:
     """Return a function that answers with these words and the question."""
 
     async def answer(question: str) -> bytes:
@@ -19,29 +19,29 @@ def saying(words: str) -> Callable[[str], Awaitable[bytes]]:
     return answer
 
 
-echoed = saying("")
+echoed = answering_with("")
 
 
 @pytest.fixture
 async def siblings() -> AsyncIterator[WorkerMailboxes]:
     """Three workers, none of which answers yet."""
-    made = WorkerMailboxes(3)
-    yield made
-    made.close()
+    mailboxes = WorkerMailboxes(3)
+    yield mailboxes
+    mailboxes.close()
 
 
 @pytest.fixture
 async def single_worker() -> AsyncIterator[WorkerMailboxes]:
     """One worker, which does not answer yet."""
-    made = WorkerMailboxes(1)
-    yield made
-    made.close()
+    mailboxes = WorkerMailboxes(1)
+    yield mailboxes
+    mailboxes.close()
 
 
-async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(siblings: WorkerMailboxes) -> None:
+async def test_each_worker_answers_for_itself_and_a_silent_worker_has_no_answer(siblings: WorkerMailboxes) -> None:
     async with (
-        siblings.answering(0, saying("first: ")),
-        siblings.answering(2, saying("third: ")),
+        siblings.answering(0, answering_with("first: ")),
+        siblings.answering(2, answering_with("third: ")),
     ):
         assert await siblings.ask("who?", PATIENCE_S) == [b"first: who?", None, b"third: who?"]
 
@@ -62,10 +62,10 @@ async def test_many_questions_at_once_are_all_answered(siblings: WorkerMailboxes
         siblings.answering(1, echoed),
         siblings.answering(2, echoed),
     ):
-        asked = [str(number) for number in range(5)]
-        answers = await asyncio.gather(*(siblings.ask(each, 10) for each in asked))
+        questions = [str(number) for number in range(5)]
+        answers = await asyncio.gather(*(siblings.ask(each, 10) for each in questions))
 
-    assert answers == [[each.encode()] * 3 for each in asked]
+    assert answers == [[each.encode()] * 3 for each in questions]
 
 
 async def test_a_worker_that_never_reads_its_mailbox_delays_no_caller_for_long(siblings: WorkerMailboxes) -> None:
@@ -83,9 +83,9 @@ async def test_a_worker_that_starts_late_answers_later_questions(single_worker: 
 
 async def test_a_full_mailbox_is_tried_again_until_there_is_room(single_worker: WorkerMailboxes) -> None:
     await asyncio.gather(*(single_worker.ask("early", PATIENCE_S) for _ in range(300)))
-    asked = [str(number) for number in range(20)]
+    questions = [str(number) for number in range(20)]
 
     async with single_worker.answering(0, echoed):
-        assert await asyncio.gather(*(single_worker.ask(each, 10) for each in asked)) == [
-            [each.encode()] for each in asked
+        assert await asyncio.gather(*(single_worker.ask(each, 10) for each in questions)) == [
+            [each.encode()] for each in questions
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.http.served import ServedProcess, parsed, receive_all, request, run_server, start, wait_until
+from tests.kernel.http.served import ServedProcess, parse_response, receive_all, request, run_server, start, wait_until
 from tests.servers.process import children, is_running
 
 WORKERS = 3
@@ -19,7 +19,7 @@ def workers(server: ServedProcess) -> set[int]:
     return set(children(server.process.pid))
 
 
-def logged(server: ServedProcess, event: str) -> list[dict[str, object]]:
+def logged_lines(server: ServedProcess, event: str) -> list[dict[str, object]]:
     """Return the log lines of this event."""
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
     return [line for line in lines if line["event"] == event]
@@ -41,36 +41,36 @@ def has_all(server: ServedProcess) -> bool:
 def test_workers_share_one_port(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
-        seen: set[int] = set()
+        pids_seen: set[int] = set()
 
         def all_answered() -> bool:
             # Keep the connection open for a moment, so that another worker gets the next one.
-            held = [server.connect() for _ in range(12)]
-            for connection in held:
+            connections = [server.connect() for _ in range(12)]
+            for connection in connections:
                 connection.sendall(request("GET", "/", "Connection: close"))
-            seen.update(int(parsed(receive_all(connection))[1]) for connection in held)
-            for connection in held:
+            pids_seen.update(int(parse_response(receive_all(connection))[1]) for connection in connections)
+            for connection in connections:
                 connection.close()
-            return len(seen) == WORKERS
+            return len(pids_seen) == WORKERS
 
         wait_until(all_answered)
-        assert seen == workers(server)
+        assert pids_seen == workers(server)
 
 
 def test_a_worker_that_is_killed_is_replaced(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
-        before = workers(server)
+        workers_before = workers(server)
         victim = server.worker()
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: has_all(server) and victim not in workers(server))
 
-        assert len(workers(server) - before) == 1
+        assert len(workers(server) - workers_before) == 1
         assert server.get()[0] == 200
     assert "a worker died and is replaced" in server.log.read_text()
 
 
-def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
+def test_while_a_worker_is_replaced_the_other_workers_answer(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         victims = sorted(workers(server))[:2]
@@ -83,15 +83,15 @@ def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
     assert statuses == [200] * 50
 
 
-def test_a_worker_that_dies_while_another_is_replaced_is_replaced_as_well(folder: Path) -> None:
+def test_a_worker_that_dies_while_another_is_replaced_is_also_replaced(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
-        first, second = sorted(workers(server))[:2]
-        os.kill(first, signal.SIGKILL)
-        wait_until(lambda: first not in workers(server))
-        os.kill(second, signal.SIGKILL)
+        first_worker, second_worker = sorted(workers(server))[:2]
+        os.kill(first_worker, signal.SIGKILL)
+        wait_until(lambda: first_worker not in workers(server))
+        os.kill(second_worker, signal.SIGKILL)
 
-        wait_until(lambda: second not in workers(server) and has_all(server))
+        wait_until(lambda: second_worker not in workers(server) and has_all(server))
 
 
 def test_no_worker_survives_the_parent(folder: Path) -> None:
@@ -104,7 +104,7 @@ def test_no_worker_survives_the_parent(folder: Path) -> None:
         wait_until(lambda: not any(is_running(pid) for pid in orphans))
 
 
-def test_a_stop_lets_the_requests_of_every_worker_end(folder: Path) -> None:
+def test_a_stop_waits_for_the_requests_of_every_worker(folder: Path) -> None:
     with run_server(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
         connections = [server.connect() for _ in range(30)]
@@ -113,7 +113,7 @@ def test_a_stop_lets_the_requests_of_every_worker_end(folder: Path) -> None:
         # Wait until all are accepted. A response of each worker after they were sent would not prove this.
         time.sleep(1)
         server.process.terminate()
-        answers = [parsed(receive_all(connection)) for connection in connections]
+        answers = [parse_response(receive_all(connection)) for connection in connections]
         for connection in connections:
             connection.close()
 
@@ -156,12 +156,12 @@ def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log
     folder: Path, path: str, function: str
 ) -> None:
     with run_server(folder, watchdog_s=1) as server, server.connect() as connection:
-        before = server.worker()
+        worker_before = server.worker()
         connection.sendall(request("GET", path))
-        wait_until(lambda: not is_running(before))
+        wait_until(lambda: not is_running(worker_before))
 
-        assert server.worker() != before
-        (line,) = logged(server, STALLED)
+        assert server.worker() != worker_before
+        (line,) = logged_lines(server, STALLED)
         assert line["service"] == "test 0"
         assert f" in {function}" in str(line["stack"])
 
@@ -172,23 +172,23 @@ def test_a_program_that_hangs_stops_no_other_and_a_stop_ends_both_after_the_grac
         connection.sendall(request("GET", "/spin"))
         answers = 0
         while answers < 20:
-            with server.connect(1) as other:
-                other.sendall(request("GET", "/", "Connection: close"))
-                answers += parsed(receive_all(other))[0] == 200
+            with server.connect(1) as other_connection:
+                other_connection.sendall(request("GET", "/", "Connection: close"))
+                answers += parse_response(receive_all(other_connection))[0] == 200
         server.process.terminate()
 
         assert server.wait() == 0
         assert not any(is_running(pid) for pid in everyone)
-    (line,) = logged(server, STALLED)
+    (line,) = logged_lines(server, STALLED)
     assert line["why"] == "it did not stop within the grace time"
     assert " in spin" in str(line["stack"])
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(folder: Path, whole: bool) -> None:
+@pytest.mark.parametrize("stops_all", [False, True])
+def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(folder: Path, stops_all: bool) -> None:
     with run_server(folder, watchdog_s=1) as server:
-        before = server.worker()
-        stopped = [before, *([server.process.pid] if whole else [])]
+        worker_before = server.worker()
+        stopped = [worker_before, *([server.process.pid] if stops_all else [])]
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         # There is nothing to wait for, because nothing happens in this time.
@@ -196,10 +196,10 @@ def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(fold
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
 
-        assert server.worker() == before
+        assert server.worker() == worker_before
         time.sleep(0.6)
-        assert server.worker() == before
-    assert not logged(server, STALLED)
+        assert server.worker() == worker_before
+    assert not logged_lines(server, STALLED)
 
 
 def test_a_worker_that_hangs_does_not_survive_the_parent(folder: Path) -> None:
@@ -239,22 +239,22 @@ def test_a_worker_that_cannot_start_again_is_tried_again_after_growing_pauses(fo
     with run_server(folder, broken=str(broken)) as server:
         broken.touch()
         os.kill(server.worker(), signal.SIGKILL)
-        wait_until(lambda: len(logged(server, "a worker failed")) == 3)
+        wait_until(lambda: len(logged_lines(server, "a worker failed")) == 3)
         broken.unlink()
 
         assert server.get()[0] == 200
         assert server.process.poll() is None
-    died = logged(server, "a worker died and is replaced")
+    died = logged_lines(server, "a worker died and is replaced")
     assert [each["why"] for each in died] == ["", *["the store is not there"] * 3]
     moments = [float(str(each["pause_s"])) for each in died]
     assert moments == [0.5, 1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize("failing", [0, 2])
-def test_a_worker_that_cannot_start_ends_all_with_its_words(folder: Path, failing: int) -> None:
+def test_a_worker_that_cannot_start_ends_the_server_with_its_message(folder: Path, failing: int) -> None:
     with start(folder / "log", workers=WORKERS, failing=failing) as process:
-        said, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
 
     assert process.returncode == 1
-    assert (said != "") == (failing > 0)
+    assert (output != "") == (failing > 0)
     assert "WorkerFailed: the store is not there" in (folder / "log").read_text()

@@ -87,13 +87,15 @@ async def test_the_embedded_engine_looks_often_and_outlives_a_database_that_is_a
 
 
 async def test_the_tables_are_created_once_by_simultaneous_starts(postgres_url: str) -> None:
-    async with opened(postgres_url) as first, opened(postgres_url) as second:
+    async with opened(postgres_url) as first_store, opened(postgres_url) as second_store:
         engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
 
-        await asyncio.gather(*(engine.install(version) for version in (first, second, first, second)))
-        await engine.install(first)
+        await asyncio.gather(
+            *(engine.install(version) for version in (first_store, second_store, first_store, second_store))
+        )
+        await engine.install(first_store)
 
-        row = await first.fetch_one(VERSION)
+        row = await first_store.fetch_one(VERSION)
         assert row is not None
         assert row[0] > 30
 
@@ -135,9 +137,9 @@ async def test_a_deferred_job_runs_after_its_commit(postgres_url: str) -> None:
             await calls.wait_for(at_rest + 1)
             woken_s = loop.time() - began_s
 
-        left = await database.fetch("SELECT id FROM procrastinate_jobs")
+        remaining_jobs = await database.fetch("SELECT id FROM procrastinate_jobs")
         assert woken_s < procrastinate.FETCH_EVERY_S, "it was called by NOTIFY"
-        assert left == []
+        assert remaining_jobs == []
 
 
 async def undone(engine: Engine, database: Database) -> None:

@@ -20,29 +20,29 @@ WAITING = TELLING + "sys.stdin.read()\n"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITING
 
 
-async def lives(folder: Path, count: int) -> list[int]:
+async def wait_for_pids(folder: Path, count: int) -> list[int]:
     """Return the processes started so far, as soon as there are this many."""
     async with asyncio.timeout(120):
-        while len(found := sorted(int(entry.name) for entry in folder.iterdir())) < count:
+        while len(pids := sorted(int(entry.name) for entry in folder.iterdir())) < count:
             await asyncio.sleep(0.01)
-    return found
+    return pids
 
 
 async def test_each_process_gets_its_orders_and_ends_with_the_block(tmp_path: Path) -> None:
     async with processes.supervise((sys.executable, "-c", WAITING), str(tmp_path).encode(), 3, grace_s=5):
-        started = await lives(tmp_path, 3)
-        assert all(Path(f"/proc/{pid}").exists() for pid in started)
+        pids_started = await wait_for_pids(tmp_path, 3)
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids_started)
 
-    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in pids_started if Path(f"/proc/{pid}").exists()]
 
 
 async def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
     async with processes.supervise((sys.executable, "-c", WAITING), str(tmp_path).encode(), 1, grace_s=5):
-        (first,) = await lives(tmp_path, 1)
-        os.kill(first, signal.SIGKILL)
-        both = await lives(tmp_path, 2)
+        (first_pid,) = await wait_for_pids(tmp_path, 1)
+        os.kill(first_pid, signal.SIGKILL)
+        both_pids = await wait_for_pids(tmp_path, 2)
 
-    assert first in both
+    assert first_pid in both_pids
 
 
 async def test_a_process_that_requests_it_is_restarted_at_once(tmp_path: Path) -> None:
@@ -50,16 +50,16 @@ async def test_a_process_that_requests_it_is_restarted_at_once(tmp_path: Path) -
     code = TELLING + f"sys.exit({processes.RESTART_CODE})"
     async with processes.supervise((sys.executable, "-c", code), str(tmp_path).encode(), 1, grace_s=5):
         began_s = loop.time()
-        await lives(tmp_path, 6)
+        await wait_for_pids(tmp_path, 6)
 
     assert loop.time() - began_s < 0.5 + 1 + 2 + 4, "the pauses after deaths"
 
 
 async def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     async with processes.supervise((sys.executable, "-c", DEAF), str(tmp_path).encode(), 1, grace_s=-2.5):
-        (started,) = await lives(tmp_path, 1)
+        (started_pid,) = await wait_for_pids(tmp_path, 1)
 
-    assert not Path(f"/proc/{started}").exists()
+    assert not Path(f"/proc/{started_pid}").exists()
 
 
 async def test_a_command_that_is_not_there_does_not_end_the_server_and_is_tried_again(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ async def test_a_command_that_is_not_there_does_not_end_the_server_and_is_tried_
                 while not any(line["event"] == "a worker could not be started" for line in logged):
                     await asyncio.sleep(0.01)
             (tmp_path / "lives").mkdir()
-            made = tmp_path / "made"
-            made.write_text(f"#!{sys.executable}\n{WAITING}")
-            made.chmod(0o755)
-            made.rename(command)
-            assert len(await lives(tmp_path / "lives", 1)) == 1
+            late_command = tmp_path / "made"
+            late_command.write_text(f"#!{sys.executable}\n{WAITING}")
+            late_command.chmod(0o755)
+            late_command.rename(command)
+            assert len(await wait_for_pids(tmp_path / "lives", 1)) == 1

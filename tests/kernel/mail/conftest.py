@@ -88,9 +88,9 @@ def sink(certificate: Path) -> Served:
     """Run a mail server. `tls` is "none", "starttls" or "implicit". With `auth`, it requires the password of the
     user."""
 
-    def server(kept: MailSink, tls: str, auth: bool) -> SMTP:
+    def server(mail_sink: MailSink, tls: str, auth: bool) -> SMTP:
         def checked(_: Any, __: Any, ___: Any, ____: str, data: Any) -> AuthResult:
-            kept.users.append(data.login.decode())
+            mail_sink.users.append(data.login.decode())
             return AuthResult(success=data == (USER.encode(), PASSWORD.encode()), handled=False)
 
         context = _context(certificate) if tls == "starttls" else None
@@ -98,7 +98,7 @@ def sink(certificate: Path) -> Served:
             # The library warns about passwords without STARTTLS, which this test uses on purpose.
             warnings.simplefilter("ignore", UserWarning)
             return SMTP(
-                kept,
+                mail_sink,
                 hostname="mail.example.com",
                 tls_context=context,
                 authenticator=checked if auth else None,
@@ -107,20 +107,20 @@ def sink(certificate: Path) -> Served:
             )
 
     @asynccontextmanager
-    async def served(tls: str = "none", *, auth: bool = False) -> AsyncIterator[MailSink]:
-        kept = MailSink()
+    async def serve_sink(tls: str = "none", *, auth: bool = False) -> AsyncIterator[MailSink]:
+        mail_sink = MailSink()
         context = _context(certificate) if tls == "implicit" else None
         listening = await asyncio.get_running_loop().create_server(
-            lambda: server(kept, tls, auth), "127.0.0.1", 0, ssl=context
+            lambda: server(mail_sink, tls, auth), "127.0.0.1", 0, ssl=context
         )
-        kept.port = listening.sockets[0].getsockname()[1]
+        mail_sink.port = listening.sockets[0].getsockname()[1]
         try:
-            yield kept
+            yield mail_sink
         finally:
             listening.close()
             await listening.wait_closed()
 
-    return served
+    return serve_sink
 
 
 def _context(certificate: Path) -> ssl.SSLContext:

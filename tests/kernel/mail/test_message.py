@@ -14,7 +14,7 @@ EXPECTED = ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted"]
 
 
 @pytest.mark.parametrize("address", ["ann@example.com", "a.b+c@sub.example.com", "o'neil@localhost", "a@x-y.z"])
-def test_an_address_is_taken(address: str) -> None:
+def test_a_valid_address_is_accepted(address: str) -> None:
     assert is_address(address)
     assert compose(OF, address, "Hello", "text")["To"] == address
 
@@ -47,11 +47,14 @@ def test_a_text_other_than_one_address_is_refused(address: str) -> None:
 
 
 def test_an_email_has_a_sender_a_date_an_id_and_is_marked_as_automatic() -> None:
-    letter, other = compose(OF, "ann@example.com", "Hello", "text"), compose(OF, "ann@example.com", "Hello", "text")
+    letter, other_letter = (
+        compose(OF, "ann@example.com", "Hello", "text"),
+        compose(OF, "ann@example.com", "Hello", "text"),
+    )
 
     assert letter["From"] == "Countersign <no-reply@store.example>"
     assert letter["Message-ID"].endswith("@store.example>")
-    assert letter["Message-ID"] != other["Message-ID"]
+    assert letter["Message-ID"] != other_letter["Message-ID"]
     assert letter["Date"].datetime is not None
     assert letter["Auto-Submitted"] == "auto-generated"
 

@@ -54,7 +54,7 @@ async def test_an_email_without_a_recipient_leaves_no_file(box: FileOutbox, tmp_
     assert not (tmp_path / "data").exists()
 
 
-async def test_a_folder_that_cannot_be_used_is_reported_as_such(box: FileOutbox, tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_used_is_reported(box: FileOutbox, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
 
     with pytest.raises(Unavailable, match="outbox folder"):

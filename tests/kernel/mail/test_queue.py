@@ -79,17 +79,17 @@ async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
 
 
 async def test_a_failed_email_is_sent_again_unchanged() -> None:
-    mail, lines, written = FlakyTransport(2), LineLog(), list[int]()
+    mail, lines, writes = FlakyTransport(2), LineLog(), list[int]()
     rooms = MailQueue(mail, lines)
 
     async def write() -> Email:
-        written.append(1)
+        writes.append(1)
         return LETTER
 
     rooms.enqueue(write)
     await rooms.drain()
 
-    assert (mail.taken, written) == ([LETTER], [1])
+    assert (mail.taken, writes) == ([LETTER], [1])
     assert [event for _, event, _ in lines.lines] == ["e-mail not sent"] * 2
 
 
@@ -104,7 +104,7 @@ async def test_an_undeliverable_email_is_logged_without_its_address() -> None:
     assert "ann@" not in str(lines.lines)
 
 
-async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
+async def test_a_fault_in_writing_an_email_is_logged_and_the_queue_continues() -> None:
     mail, lines = FlakyTransport(), LineLog()
     rooms = MailQueue(mail, lines)
 

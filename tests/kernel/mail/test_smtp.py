@@ -50,10 +50,10 @@ async def test_a_password_is_used_on_this_machine_without_encryption(sink: Serve
 
 async def test_a_password_never_leaves_this_machine_in_the_clear(sink: Served) -> None:
     async with sink(auth=True) as server:
-        there = SmtpServer.of(f"smtp://{LOGIN}mail.example.com")._replace(port=server.port)
-        assert there.needs_start_tls
+        remote_server = SmtpServer.of(f"smtp://{LOGIN}mail.example.com")._replace(port=server.port)
+        assert remote_server.needs_start_tls
         # The same server, at an address that does not count as this machine.
-        refusing = SmtpMail(there._replace(host="127.0.0.2"), OF, timeout_s=5)
+        refusing = SmtpMail(remote_server._replace(host="127.0.0.2"), OF, timeout_s=5)
         listening = await asyncio.get_running_loop().create_server(
             lambda: TcpRelay(server.port), "127.0.0.2", server.port
         )
@@ -84,16 +84,18 @@ async def test_a_wrong_password_is_reported_without_showing_it(sink: Served) -> 
 
 
 @pytest.mark.parametrize(
-    ("recipient", "message", "told"),
+    ("recipient", "message", "reason"),
     [
         ("550 5.1.1 <ann@example.com> unknown", "250 OK", "recipient"),
         ("", "554 5.7.1 spam from ann@example.com", "refuses the message"),
     ],
 )
-async def test_a_refusal_is_reported_without_the_address(sink: Served, recipient: str, message: str, told: str) -> None:
+async def test_a_refusal_is_reported_without_the_address(
+    sink: Served, recipient: str, message: str, reason: str
+) -> None:
     async with sink() as server:
         server.recipient_answer, server.message_answer = recipient, message
-        with pytest.raises(Unavailable, match=told) as refusal:
+        with pytest.raises(Unavailable, match=reason) as refusal:
             await mail(server).send("ann@example.com", "Hello", "text\n")
 
     assert "ann@" not in str(refusal.value) + refusal.value.remedy
@@ -101,9 +103,9 @@ async def test_a_refusal_is_reported_without_the_address(sink: Served, recipient
 
 async def test_a_server_that_is_away_or_silent_is_reported(sink: Served) -> None:
     async with sink() as server:
-        gone = mail(server)
+        gone_mail = mail(server)
     with pytest.raises(Unavailable, match="cannot be reached"):
-        await gone.send("ann@example.com", "Hello", "text\n")
+        await gone_mail.send("ann@example.com", "Hello", "text\n")
 
     silent = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
     async with silent:
@@ -172,16 +174,16 @@ class TcpRelay(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        back = transport
+        client_transport = transport
 
         class ReverseRelay(asyncio.Protocol):
             """Forward bytes in the other direction."""
 
             def data_received(self, data: bytes) -> None:
-                back.write(data)
+                client_transport.write(data)
 
             def connection_lost(self, exc: Exception | None) -> None:
-                back.close()
+                client_transport.close()
 
         async def connect() -> None:
             loop = asyncio.get_running_loop()

@@ -54,15 +54,15 @@ def _validator(revision: str, name: str) -> Any:
     schema = _schema(revision)
     kind = jsonschema.Draft202012Validator if "$defs" in schema else jsonschema.Draft7Validator
     place = "$defs" if "$defs" in schema else "definitions"
-    return kind({**schema, "$ref": f"#/{place}/{name}"} if place == "$defs" else _drawn(schema, name))
+    return kind({**schema, "$ref": f"#/{place}/{name}"} if place == "$defs" else _definition_schema(schema, name))
 
 
-def _drawn(schema: dict[str, Any], name: str) -> dict[str, Any]:
+def _definition_schema(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the draft-07 schema of one definition. In draft-07, the members beside $ref are ignored."""
     return {"definitions": schema["definitions"], "allOf": [{"$ref": f"#/definitions/{name}"}]}
 
 
 def _against(revision: str, names: tuple[str, ...], value: object) -> None:
     schema = _schema(revision)
-    known = schema.get("$defs") or schema["definitions"]
-    _validator(revision, next(name for name in names if name in known)).validate(value)
+    definitions = schema.get("$defs") or schema["definitions"]
+    _validator(revision, next(name for name in names if name in definitions)).validate(value)

@@ -38,25 +38,25 @@ def outcome(body: bytes) -> Message | list[bytes] | JsonRpcError:
 
 @given(st.binary(max_size=40) | values.map(lambda value: json.dumps(value).encode()))
 def test_any_body_is_a_message_or_a_fault(body: bytes) -> None:
-    found = outcome(body)
+    parsed = outcome(body)
 
-    if isinstance(found, JsonRpcError):
-        assert json.loads(found.encoded())["error"]["code"] in (-32700, -32600, -32602)
+    if isinstance(parsed, JsonRpcError):
+        assert json.loads(parsed.encoded())["error"]["code"] in (-32700, -32600, -32602)
 
 
 @given(members, st.sampled_from([None, 2]))
-def test_a_parsed_message_equals_the_sent_message(sent: dict[str, Any], indent: int | None) -> None:
-    found = outcome(json.dumps(sent, indent=indent).encode())
+def test_a_parsed_message_equals_the_sent_message(message: dict[str, Any], indent: int | None) -> None:
+    parsed = outcome(json.dumps(message, indent=indent).encode())
 
-    if isinstance(found, RpcRequest):
-        assert sent["jsonrpc"] == "2.0"
-        assert json.loads(found.id) == sent["id"]
-        assert type(json.loads(found.id)) is type(sent["id"])
-        assert found.method == sent["method"]
-        assert (None if found.params is None else json.loads(found.params)) == sent.get("params")
-    elif isinstance(found, OneWayMessage):
-        assert sent["jsonrpc"] == "2.0"
-        assert found.is_response == ("id" in sent)
+    if isinstance(parsed, RpcRequest):
+        assert message["jsonrpc"] == "2.0"
+        assert json.loads(parsed.id) == message["id"]
+        assert type(json.loads(parsed.id)) is type(message["id"])
+        assert parsed.method == message["method"]
+        assert (None if parsed.params is None else json.loads(parsed.params)) == message.get("params")
+    elif isinstance(parsed, OneWayMessage):
+        assert message["jsonrpc"] == "2.0"
+        assert parsed.is_response == ("id" in message)
 
 
 @given(texts | st.integers(min_value=-(10**50), max_value=10**50))
@@ -68,7 +68,7 @@ def test_a_fault_and_an_answer_carry_the_id(identity: object) -> None:
     assert json.loads(JsonRpcError(-32601, "no").encoded(request.id))["id"] == identity
 
 
-def test_a_fault_without_an_id_has_no_such_member() -> None:
+def test_an_error_without_an_id_has_no_member_id() -> None:
     assert json.loads(JsonRpcError(-32700, "no", data={"a": 1}).encoded()) == {
         "jsonrpc": "2.0",
         "error": {"code": -32700, "message": "no", "data": {"a": 1}},
@@ -87,5 +87,5 @@ def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[" * 500_000, b'{"a":' * 500_000, b'{"jsonrpc":"2.0","params":' + b"[" * 500_000])
-def test_depth_is_no_way_to_break_the_reader(body: bytes) -> None:
+def test_deeply_nested_json_does_not_break_the_reader(body: bytes) -> None:
     assert isinstance(outcome(body), JsonRpcError)

@@ -18,17 +18,17 @@ def tools_named(*names: str) -> list[Tool]:
     return [Tool(name, name.title(), f"Do {name}.", NOTHING, Hints()) for name in names]
 
 
-def decoded(members: bytes) -> dict[str, Any]:
+def decode_object(members: bytes) -> dict[str, Any]:
     """Return the members as an object."""
     return json.loads(b"{%b}" % members)
 
 
-def names_of(found: ToolList) -> list[str]:
+def names_of(tool_list: ToolList) -> list[str]:
     """Return the names on all pages, beginning with the first."""
     names: list[str] = []
     cursor = ""
     while True:
-        page = decoded(found.page(NOVEMBER_2025, cursor))
+        page = decode_object(tool_list.page(NOVEMBER_2025, cursor))
         names += [tool["name"] for tool in page["tools"]]
         if "nextCursor" not in page:
             return names
@@ -41,8 +41,8 @@ def test_the_pages_hold_every_tool_once_in_order(names: set[str], size: int) -> 
 
 
 def test_the_last_page_names_no_other() -> None:
-    assert "nextCursor" not in decoded(ToolList(tools_named("a", "b"), 2).page(NOVEMBER_2025, ""))
-    assert decoded(ToolList([], 2).page(NOVEMBER_2025, "")) == {"tools": []}
+    assert "nextCursor" not in decode_object(ToolList(tools_named("a", "b"), 2).page(NOVEMBER_2025, ""))
+    assert decode_object(ToolList([], 2).page(NOVEMBER_2025, "")) == {"tools": []}
 
 
 @pytest.mark.parametrize("cursor", ["a", "c", "z", "0", "b "])
@@ -56,10 +56,10 @@ def test_a_page_is_encoded_once_for_each_revision() -> None:
     tools = ToolList(tools_named("a", "b"))
 
     assert tools.page(JUNE_2025, "") is tools.page(JUNE_2025, "")
-    assert decoded(tools.page(MARCH_2025, "")) != decoded(tools.page(JUNE_2025, ""))
+    assert decode_object(tools.page(MARCH_2025, "")) != decode_object(tools.page(JUNE_2025, ""))
 
 
 def test_a_tool_without_arguments_takes_an_empty_object() -> None:
-    (tool,) = decoded(ToolList(tools_named("a")).page(NOVEMBER_2025, ""))["tools"]
+    (tool,) = decode_object(ToolList(tools_named("a")).page(NOVEMBER_2025, ""))["tools"]
 
     assert tool["inputSchema"] == {"type": "object", "additionalProperties": False}

@@ -42,8 +42,8 @@ def refusal(token: str, tokens: AccessTokens | None = None) -> str:
         (tokens or access_tokens()).verify(token)
     assert refusal.value.status == 401
     assert refusal.value.code == "invalid_token"
-    for part in token.split("."):
-        assert len(part) < 8 or part not in f"{refusal.value.reason} {refusal.value.detail}"
+    for token_part in token.split("."):
+        assert len(token_part) < 8 or token_part not in f"{refusal.value.reason} {refusal.value.detail}"
     return refusal.value.reason
 
 
@@ -52,8 +52,8 @@ def b64(data: bytes) -> str:
 
 
 def private_key() -> ec.EllipticCurvePrivateKey:
-    stored = json.loads(RING.to_json())["current"]["d"]
-    return ec.derive_private_key(int.from_bytes(base64.urlsafe_b64decode(stored + "==")), ec.SECP256R1())
+    stored_scalar = json.loads(RING.to_json())["current"]["d"]
+    return ec.derive_private_key(int.from_bytes(base64.urlsafe_b64decode(stored_scalar + "==")), ec.SECP256R1())
 
 
 def es256(message: bytes) -> bytes:

@@ -44,12 +44,12 @@ def encrypt(content: bytes, piece: int = 7919) -> bytes:
     return file.getvalue()
 
 
-def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> bytes:
+def decrypt(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> bytes:
     """Return the content of the file."""
     opening = AgeDecryptor(io.BytesIO(file).read, passphrase)
     content = bytearray()
-    while part := opening.read(piece):
-        content += part
+    while plain_piece := opening.read(piece):
+        content += plain_piece
     return bytes(content)
 
 
@@ -57,54 +57,66 @@ def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> b
 def test_decryption_reverses_encryption(size: int) -> None:
     content = random.Random(size).randbytes(size)
 
-    assert opened(encrypt(content)) == opened(encrypt(content, 200_000), piece=4093) == content
+    assert decrypt(encrypt(content)) == decrypt(encrypt(content, 200_000), piece=4093) == content
 
 
 @settings(max_examples=50)
 @given(st.binary(max_size=300), st.integers(1, 400), st.integers(1, 400))
-def test_pieces_of_any_size_make_the_same_content(content: bytes, written: int, read: int) -> None:
-    assert opened(encrypt(content, written), piece=read) == content
+def test_pieces_of_any_size_make_the_same_content(content: bytes, write_size: int, read_size: int) -> None:
+    assert decrypt(encrypt(content, write_size), piece=read_size) == content
 
 
 @pytest.mark.full
 def test_a_file_of_another_implementation_opens() -> None:
-    assert opened(base64.b64decode(FOREIGN), "pass phrase") == b"a backup\n"
+    assert decrypt(base64.b64decode(FOREIGN), "pass phrase") == b"a backup\n"
 
 
 def test_another_passphrase_opens_nothing() -> None:
     with pytest.raises(WrongPassphrase):
-        opened(encrypt(b"content"), "correct horse battery stable")
+        decrypt(encrypt(b"content"), "correct horse battery stable")
 
 
 def test_a_file_cut_anywhere_is_damaged() -> None:
-    whole = encrypt(random.Random(1).randbytes(2 * CHUNK_BYTES + 100))
-    start = len(whole) - 2 * SEALED_CHUNK - 116
+    encrypted = encrypt(random.Random(1).randbytes(2 * CHUNK_BYTES + 100))
+    start = len(encrypted) - 2 * SEALED_CHUNK - 116
 
-    for length in (0, 10, start - 20, start, start + 5, start + SEALED_CHUNK, start + 2 * SEALED_CHUNK, len(whole) - 1):
+    for length in (
+        0,
+        10,
+        start - 20,
+        start,
+        start + 5,
+        start + SEALED_CHUNK,
+        start + 2 * SEALED_CHUNK,
+        len(encrypted) - 1,
+    ):
         with pytest.raises(Damaged):
-            opened(whole[:length])
+            decrypt(encrypted[:length])
 
 
 def test_chunks_in_another_order_are_damaged() -> None:
-    whole = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
-    start = len(whole) - 3 * SEALED_CHUNK
-    first, second = whole[start : start + SEALED_CHUNK], whole[start + SEALED_CHUNK : start + 2 * SEALED_CHUNK]
+    encrypted = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
+    start = len(encrypted) - 3 * SEALED_CHUNK
+    first_chunk, second_chunk = (
+        encrypted[start : start + SEALED_CHUNK],
+        encrypted[start + SEALED_CHUNK : start + 2 * SEALED_CHUNK],
+    )
 
     with pytest.raises(Damaged):
-        opened(whole[:start] + second + first + whole[start + 2 * SEALED_CHUNK :])
+        decrypt(encrypted[:start] + second_chunk + first_chunk + encrypted[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
-        opened(whole[:start] + second + whole[start + 2 * SEALED_CHUNK :])
+        decrypt(encrypted[:start] + second_chunk + encrypted[start + 2 * SEALED_CHUNK :])
     with pytest.raises(Damaged):
-        opened(whole + whole[-SEALED_CHUNK:])
+        decrypt(encrypted + encrypted[-SEALED_CHUNK:])
 
 
 def test_damage_names_each_place_and_no_other() -> None:
-    whole = bytearray(encrypt(random.Random(1).randbytes(5 * CHUNK_BYTES)))
-    start = len(whole) - 5 * SEALED_CHUNK
+    encrypted = bytearray(encrypt(random.Random(1).randbytes(5 * CHUNK_BYTES)))
+    start = len(encrypted) - 5 * SEALED_CHUNK
     for chunk in (0, 2, 3):
-        whole[start + chunk * SEALED_CHUNK + 77] ^= 1
+        encrypted[start + chunk * SEALED_CHUNK + 77] ^= 1
 
-    places = list(find_damage(io.BytesIO(whole).read, PASSPHRASE))
+    places = list(find_damage(io.BytesIO(encrypted).read, PASSPHRASE))
 
     assert places == [
         (start, start + SEALED_CHUNK, CHANGED),
@@ -112,33 +124,33 @@ def test_damage_names_each_place_and_no_other() -> None:
     ]
 
 
-def test_a_cut_is_distinguished_from_a_change_wherever_that_can_be_known() -> None:
-    whole = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
-    head = len(whole) - 3 * SEALED_CHUNK
+def test_a_cut_is_distinguished_from_a_change_where_possible() -> None:
+    encrypted = encrypt(random.Random(1).randbytes(3 * CHUNK_BYTES))
+    head = len(encrypted) - 3 * SEALED_CHUNK
     at = [0, 1, len("age-encryption.org/v1\n"), 100, head - 16, head, head + SEALED_CHUNK, head + 2 * SEALED_CHUNK]
 
     def fault(content: bytes) -> str:
         with pytest.raises(Damaged) as failure:
-            opened(content)
+            decrypt(content)
         error_text = failure.value.detail.partition(" (bytes")[0]
         with suppress(Damaged):
             assert [damage.fault for damage in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [error_text]
         return error_text
 
-    assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}
-    assert {fault(whole[:length]) for length in (head + 5, len(whole) - 1)} == {LAST_CHANGED}
+    assert {fault(encrypted[:length]) for length in at} == {ENDS_EARLY}
+    assert {fault(encrypted[:length]) for length in (head + 5, len(encrypted) - 1)} == {LAST_CHANGED}
     assert fault(b"no archive at all" * 20) == fault(b"short") == "the file is not encrypted with a passphrase"
     # Change one bit. Another letter at this position could be the same letter.
-    assert fault(whole[: head + 9] + bytes([whole[head + 9] ^ 1]) + whole[head + 10 :]) == CHANGED
+    assert fault(encrypted[: head + 9] + bytes([encrypted[head + 9] ^ 1]) + encrypted[head + 10 :]) == CHANGED
 
 
 def test_every_bit_of_the_header_counts() -> None:
-    whole = encrypt(b"content")
+    encrypted = encrypt(b"content")
     for bit in range(8 * 149):
-        changed = bytearray(whole)
-        changed[bit // 8] ^= 1 << bit % 8
+        changed_bytes = bytearray(encrypted)
+        changed_bytes[bit // 8] ^= 1 << bit % 8
         # Skip the digit of the cost, because a changed cost may need much more work.
         if bit // 8 in range(54, 58):
             continue
         with pytest.raises((Damaged, WrongPassphrase)):
-            opened(bytes(changed))
+            decrypt(bytes(changed_bytes))

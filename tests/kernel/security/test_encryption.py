@@ -54,10 +54,10 @@ def test_every_flipped_bit_is_detected() -> None:
     value = encryption.encrypt(_MASTER, b"kept", "mail")
 
     for bit in range(len(value) * 8):
-        changed = bytearray(value)
-        changed[bit // 8] ^= 1 << bit % 8
+        flipped = bytearray(value)
+        flipped[bit // 8] ^= 1 << bit % 8
         with pytest.raises(encryption.DecryptionFailed):
-            encryption.decrypt(_MASTER, bytes(changed), "mail")
+            encryption.decrypt(_MASTER, bytes(flipped), "mail")
 
 
 def test_every_truncation_is_detected() -> None:
@@ -112,14 +112,14 @@ def test_a_signature_is_valid_only_for_its_purpose_and_key() -> None:
 
 
 def test_a_signature_of_the_previous_key_is_still_accepted() -> None:
-    before = encryption.signer_for(MasterKey((_OLD,)), "cursor")
-    after = encryption.signer_for(_MASTER, "cursor")
+    previous_signer = encryption.signer_for(MasterKey((_OLD,)), "cursor")
+    next_signer = encryption.signer_for(_MASTER, "cursor")
 
-    assert after.verify(b"page", before.sign(b"page"))
-    assert not before.verify(b"page", after.sign(b"page"))
+    assert next_signer.verify(b"page", previous_signer.sign(b"page"))
+    assert not previous_signer.verify(b"page", next_signer.sign(b"page"))
 
 
-def test_a_caller_given_key_signs_as_well() -> None:
+def test_a_key_given_by_the_caller_signs_too() -> None:
     signer = encryption.signer_for(b"a key of the caller", "address")
 
     assert signer.verify(b"/download", signer.sign(b"/download"))

@@ -31,23 +31,23 @@ def header(key: SigningKey, **changes: object) -> dict[str, Any]:
     return {"alg": key.algorithm, "typ": TYP, "kid": key.kid} | changes
 
 
-def signed_token(key: SigningKey, payload: object = None, **changes: object) -> str:
+def sign_token(key: SigningKey, payload: object = None, **changes: object) -> str:
     """Return a token signed by the key."""
     body = payload if isinstance(payload, bytes) else json.dumps(CLAIMS if payload is None else payload).encode()
     return compact(header(key, **changes), body, key.sign)
 
 
-def verified_claims(token: str, keys: bytes, typ: str = TYP) -> dict[str, object] | None:
+def verify_claims(token: str, keys: bytes, typ: str = TYP) -> dict[str, object] | None:
     """Return the claims of a token, or None if it names no key of the set or the key did not sign it."""
-    read = external_jwt.read(token, typ)
-    key = external_jwt.select_key(external_jwt.public_keys(keys), read.algorithm, read.kid)
+    token_read = external_jwt.read(token, typ)
+    key = external_jwt.select_key(external_jwt.public_keys(keys), token_read.algorithm, token_read.kid)
     if key is None:
         return None
     try:
-        read.verify(key)
+        token_read.verify(key)
     except BadSignature:
         return None
-    return read.claims
+    return token_read.claims
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
@@ -57,16 +57,16 @@ def test_a_token_of_each_algorithm_is_verified_and_none_of_another_key(algorithm
     private = rsa.generate_private_key(65537, 2048) if is_rsa else new_key(algorithm).private
     stranger = SigningKey(algorithm, private, key.kid)
 
-    assert verified_claims(signed_token(key), key_set(*KEYS.values())) == CLAIMS
-    assert verified_claims(signed_token(stranger), key_set(*KEYS.values())) is None
+    assert verify_claims(sign_token(key), key_set(*KEYS.values())) == CLAIMS
+    assert verify_claims(sign_token(stranger), key_set(*KEYS.values())) is None
 
 
 def test_the_newer_name_of_eddsa_is_known() -> None:
     key = KEYS["EdDSA"]
     jwk = key.jwk() | {"alg": "Ed25519"}
 
-    assert verified_claims(signed_token(key, alg="Ed25519"), key_set(jwk)) == CLAIMS
-    assert verified_claims(signed_token(key), key_set(jwk)) is None
+    assert verify_claims(sign_token(key, alg="Ed25519"), key_set(jwk)) == CLAIMS
+    assert verify_claims(sign_token(key), key_set(jwk)) is None
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", "", "HS256", "HS512", "ES512", "ES256K", "RS1"])
@@ -75,18 +75,18 @@ def test_t1_no_signature_and_no_other_algorithm_passes(algorithm: str, signature
     for key in KEYS.values():
         token = compact(header(key, alg=algorithm), CLAIMS, lambda _: signature)
 
-        assert verified_claims(token, key_set(*KEYS.values())) is None
+        assert verify_claims(token, key_set(*KEYS.values())) is None
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
 def test_t1_an_empty_or_zero_signature_is_refused(algorithm: str) -> None:
     key = KEYS[algorithm]
-    unsigned = signed_token(key).rpartition(".")[0] + "."
+    unsigned = sign_token(key).rpartition(".")[0] + "."
 
     with pytest.raises(BadToken):
         external_jwt.read(unsigned, TYP)
     for size in (1, 32, 64, 96, 256):
-        assert verified_claims(compact(header(key), CLAIMS, lambda _, size=size: b"\0" * size), key_set(key)) is None
+        assert verify_claims(compact(header(key), CLAIMS, lambda _, size=size: b"\0" * size), key_set(key)) is None
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
@@ -99,27 +99,27 @@ def test_t2_a_mac_with_the_public_key_is_refused(algorithm: str) -> None:
     for secret in secrets:
         for name in ("HS256", algorithm):
             token = compact(header(key, alg=name), CLAIMS, lambda m, s=secret: hmac.digest(s, m, "sha256"))
-            assert verified_claims(token, key_set(key)) is None
-            shared = {"kty": "oct", "k": b64(secret), "kid": key.kid, "alg": "HS256"}
-            assert verified_claims(token, key_set(shared)) is None
+            assert verify_claims(token, key_set(key)) is None
+            shared_jwk = {"kty": "oct", "k": b64(secret), "kid": key.kid, "alg": "HS256"}
+            assert verify_claims(token, key_set(shared_jwk)) is None
 
 
 def test_t3_an_algorithm_that_is_not_the_keys_is_refused() -> None:
     for key in KEYS.values():
-        for other in KEYS.values():
-            if other is not key:
-                assert verified_claims(signed_token(key, alg=other.algorithm), key_set(*KEYS.values())) is None
-                assert verified_claims(signed_token(other, kid=key.kid), key_set(*KEYS.values())) is None
+        for other_key in KEYS.values():
+            if other_key is not key:
+                assert verify_claims(sign_token(key, alg=other_key.algorithm), key_set(*KEYS.values())) is None
+                assert verify_claims(sign_token(other_key, kid=key.kid), key_set(*KEYS.values())) is None
 
 
-@pytest.mark.parametrize(("signed", "claimed"), [("RS256", "PS256"), ("PS256", "RS256")])
-def test_t3_ps_and_rs_are_not_swapped(signed: str, claimed: str) -> None:
-    jwk = KEYS[signed].jwk()
+@pytest.mark.parametrize(("signing_algorithm", "claimed_algorithm"), [("RS256", "PS256"), ("PS256", "RS256")])
+def test_t3_ps_and_rs_are_not_swapped(signing_algorithm: str, claimed_algorithm: str) -> None:
+    jwk = KEYS[signing_algorithm].jwk()
     del jwk["alg"]
 
-    assert verified_claims(signed_token(KEYS[signed]), key_set(jwk)) == CLAIMS
-    assert verified_claims(signed_token(KEYS[signed], alg=claimed), key_set(jwk)) is None
-    assert verified_claims(signed_token(KEYS[signed]), key_set(jwk | {"alg": claimed})) is None
+    assert verify_claims(sign_token(KEYS[signing_algorithm]), key_set(jwk)) == CLAIMS
+    assert verify_claims(sign_token(KEYS[signing_algorithm], alg=claimed_algorithm), key_set(jwk)) is None
+    assert verify_claims(sign_token(KEYS[signing_algorithm]), key_set(jwk | {"alg": claimed_algorithm})) is None
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_t3_ps_and_rs_are_not_swapped(signed: str, claimed: str) -> None:
 def test_t3_a_key_for_something_else_or_that_is_invalid_verifies_nothing(change: dict[str, object]) -> None:
     key = KEYS["ES256"]
 
-    assert verified_claims(signed_token(key), key_set(key.jwk() | change)) is None
-    assert verified_claims(signed_token(key), key_set(key.jwk() | change, key)) == CLAIMS
+    assert verify_claims(sign_token(key), key_set(key.jwk() | change)) is None
+    assert verify_claims(sign_token(key), key_set(key.jwk() | change, key)) == CLAIMS
 
 
 @pytest.mark.parametrize("bits", [1024, 2040])
@@ -150,7 +150,7 @@ def test_an_rsa_key_under_2048_bits_verifies_nothing(bits: int) -> None:
 )
 def test_t4_a_member_that_must_be_understood_is_refused(members: dict[str, object]) -> None:
     with pytest.raises(BadToken, match="not accepted"):
-        external_jwt.read(signed_token(KEYS["ES256"], **members), TYP)
+        external_jwt.read(sign_token(KEYS["ES256"], **members), TYP)
 
 
 @pytest.mark.parametrize(
@@ -161,32 +161,32 @@ def test_t4_a_member_that_must_be_understood_is_refused(members: dict[str, objec
 )  # fmt: skip
 def test_t5_a_token_that_brings_or_names_its_key_is_refused(members: dict[str, object]) -> None:
     with pytest.raises(BadToken, match="not accepted"):
-        external_jwt.read(signed_token(KEYS["ES256"], **members), TYP)
+        external_jwt.read(sign_token(KEYS["ES256"], **members), TYP)
 
 
 def test_a_header_member_that_only_informs_is_ignored() -> None:
-    assert verified_claims(signed_token(KEYS["ES256"], x5t="abc", cty="JWT", later=1), key_set(KEYS["ES256"])) == CLAIMS
+    assert verify_claims(sign_token(KEYS["ES256"], x5t="abc", cty="JWT", later=1), key_set(KEYS["ES256"])) == CLAIMS
 
 
 @pytest.mark.parametrize(
     "kid", ["../../../../dev/null", "' OR 1=1 --", "%2e%2e", "k" * 256, "☃", "ES256-0", " ", "constructor"]
 )
 def test_t6_a_key_id_that_is_not_in_the_set_means_no_key(kid: str) -> None:
-    assert verified_claims(signed_token(KEYS["ES256"], kid=kid), key_set(*KEYS.values())) is None
+    assert verify_claims(sign_token(KEYS["ES256"], kid=kid), key_set(*KEYS.values())) is None
 
 
 @pytest.mark.parametrize("kid", ["", "k" * 257, "\0", "\ud800", 1, [], {}, True])
 def test_t6_a_key_id_that_is_no_usual_text_is_refused(kid: object) -> None:
     with pytest.raises(BadToken):
-        external_jwt.read(signed_token(KEYS["ES256"], kid=kid), TYP)
+        external_jwt.read(sign_token(KEYS["ES256"], kid=kid), TYP)
 
 
 def test_without_a_key_id_the_only_key_of_the_algorithm_is_meant_and_of_two_equals_none() -> None:
-    key, other = KEYS["ES256"], new_key("ES256")
+    key, other_key = KEYS["ES256"], new_key("ES256")
 
-    assert verified_claims(signed_token(key, kid=None), key_set(*KEYS.values())) == CLAIMS
-    assert verified_claims(signed_token(key, kid=None), key_set(*KEYS.values(), other)) is None
-    assert verified_claims(signed_token(key), key_set(key, other.jwk() | {"kid": key.kid})) is None
+    assert verify_claims(sign_token(key, kid=None), key_set(*KEYS.values())) == CLAIMS
+    assert verify_claims(sign_token(key, kid=None), key_set(*KEYS.values(), other_key)) is None
+    assert verify_claims(sign_token(key), key_set(key, other_key.jwk() | {"kid": key.kid})) is None
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,12 @@ def test_without_a_key_id_the_only_key_of_the_algorithm_is_meant_and_of_two_equa
 )  # fmt: skip
 def test_t7_a_payload_that_is_no_plain_object_is_refused(payload: bytes) -> None:
     with pytest.raises(BadToken, match="payload"):
-        external_jwt.read(signed_token(KEYS["ES256"], payload), TYP)
+        external_jwt.read(sign_token(KEYS["ES256"], payload), TYP)
 
 
 def test_t7_over_16_kib_is_refused_and_up_to_there_read() -> None:
-    assert verified_claims(signed_token(KEYS["ES256"], {"a": "x" * 11_000}), key_set(KEYS["ES256"]))
-    for token in (signed_token(KEYS["ES256"], {"a": "x" * 13_000}), "e" * 20_000, "é" * 20_000):
+    assert verify_claims(sign_token(KEYS["ES256"], {"a": "x" * 11_000}), key_set(KEYS["ES256"]))
+    for token in (sign_token(KEYS["ES256"], {"a": "x" * 13_000}), "e" * 20_000, "é" * 20_000):
         with pytest.raises(BadToken, match="more than 16384"):
             external_jwt.read(token, TYP)
 
@@ -211,20 +211,20 @@ def test_t7_over_16_kib_is_refused_and_up_to_there_read() -> None:
 def test_t7_a_part_in_a_second_spelling_is_refused(position: int) -> None:
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     # With one byte more than a multiple of three, four bits of the last character have no meaning.
-    whole = [json.dumps(part).encode() for part in (header(KEYS["ES256"]), CLAIMS)]
-    parts = [*(b64(part + b" " * ((1 - len(part)) % 3)) for part in whole), b64(b"\1" * 64)]
+    encoded_members = [json.dumps(member).encode() for member in (header(KEYS["ES256"]), CLAIMS)]
+    parts = [*(b64(member + b" " * ((1 - len(member)) % 3)) for member in encoded_members), b64(b"\1" * 64)]
     external_jwt.read(".".join(parts), TYP)
 
     for end in (alphabet[alphabet.index(parts[position][-1]) + 1], parts[position][-1] + "=", "\n", "+", "/"):
-        changed = [*parts]
-        changed[position] = parts[position][:-1] + end
+        changed_parts = [*parts]
+        changed_parts[position] = parts[position][:-1] + end
         with pytest.raises(BadToken):
-            external_jwt.read(".".join(changed), TYP)
+            external_jwt.read(".".join(changed_parts), TYP)
 
 
 @pytest.mark.parametrize("typ", ["application/oauth-id-jag+jwt", "OAuth-ID-JAG+JWT", "APPLICATION/oauth-id-jag+jwt"])
 def test_the_type_is_known_in_both_forms_and_any_case(typ: str) -> None:
-    assert verified_claims(signed_token(KEYS["ES256"], typ=typ), key_set(KEYS["ES256"])) == CLAIMS
+    assert verify_claims(sign_token(KEYS["ES256"], typ=typ), key_set(KEYS["ES256"])) == CLAIMS
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_the_type_is_known_in_both_forms_and_any_case(typ: str) -> None:
 )
 def test_t8_a_token_of_another_type_is_refused(typ: object) -> None:
     with pytest.raises(BadToken, match="type"):
-        external_jwt.read(signed_token(KEYS["ES256"], typ=typ), TYP)
+        external_jwt.read(sign_token(KEYS["ES256"], typ=typ), TYP)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_t9_more_than_20_keys_are_refused() -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=300) | st.lists(st.text("eyJhbGci_-0.", max_size=30), max_size=4).map(".".join))
-def test_any_text_is_refused_and_nothing_else_happens(token: str) -> None:
+def test_any_text_is_refused_without_another_effect(token: str) -> None:
     with pytest.raises(BadToken):
         external_jwt.read(token, TYP)
 
@@ -265,21 +265,21 @@ def test_any_text_is_refused_and_nothing_else_happens(token: str) -> None:
 def test_any_three_parts_are_read_or_refused_and_never_believed(head: bytes, body: bytes, signature: bytes) -> None:
     for start in (head, json.dumps(header(KEYS["ES256"])).encode()):
         with suppress(BadToken):
-            assert verified_claims(compact(start, body, lambda _: signature), key_set(*KEYS.values())) is None
+            assert verify_claims(compact(start, body, lambda _: signature), key_set(*KEYS.values())) is None
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.data())
 def test_any_changed_character_of_a_good_token_ends_its_life(data: st.DataObject) -> None:
-    token = signed_token(KEYS[data.draw(st.sampled_from(sorted(KEYS)))])
+    token = sign_token(KEYS[data.draw(st.sampled_from(sorted(KEYS)))])
     place = data.draw(st.integers(0, len(token) - 1))
-    character = data.draw(st.sampled_from("Aa0_-.=é ").filter(lambda other: other != token[place]))
+    character = data.draw(st.sampled_from("Aa0_-.=é ").filter(lambda candidate: candidate != token[place]))
 
     try:
-        found = verified_claims(token[:place] + character + token[place + 1 :], key_set(*KEYS.values()))
+        claims = verify_claims(token[:place] + character + token[place + 1 :], key_set(*KEYS.values()))
     except BadToken:
         return
-    assert found is None
+    assert claims is None
 
 
 _MEMBERS = st.sampled_from(["keys", "kty", "crv", "x", "y", "n", "e", "alg", "use", "kid", "key_ops"])

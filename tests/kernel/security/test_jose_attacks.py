@@ -111,10 +111,10 @@ def test_t5_a_key_that_the_token_brings_or_names_is_never_used_nor_fetched(
 ) -> None:
     attacker = KeyRing.new()
     jwk = msgspec.to_builtins(attacker.jwks().keys[0])
-    asked: list[object] = []
+    fetched_urls: list[object] = []
 
-    def ask(*where: object) -> None:
-        asked.append(where)
+    def ask(*arguments: object) -> None:
+        fetched_urls.append(arguments)
 
     monkeypatch.setattr(socket, "getaddrinfo", ask)
     monkeypatch.setattr(socket, "create_connection", ask)
@@ -130,7 +130,7 @@ def test_t5_a_key_that_the_token_brings_or_names_is_never_used_nor_fetched(
     ):
         refusal(forged(our_header(**members)))
 
-    assert asked == []
+    assert fetched_urls == []
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_t7_a_claim_that_is_missing_or_of_another_type_is_refused(claim: str, va
 
 
 def test_t7_the_last_of_two_equal_members_counts_for_check_and_answer_alike() -> None:
-    twice = msgspec.json.encode(CLAIMS)[:-1] + b',"iss":"https://other.example"}'
+    doubled_claims = msgspec.json.encode(CLAIMS)[:-1] + b',"iss":"https://other.example"}'
 
-    assert refusal(forged(our_header(), encoded=twice)) == "wrong issuer"
+    assert refusal(forged(our_header(), encoded=doubled_claims)) == "wrong issuer"
 
 
 def test_t7_a_token_over_8_kib_is_refused_before_it_is_read() -> None:
@@ -240,18 +240,18 @@ _ISSUED = AccessTokens(RING, ROOT, ROOT).issue(CLAIMS)
 
 @given(st.integers(0, len(_ISSUED) - 1), st.characters() | st.sampled_from("AZaz09-_.=+/ \n\0"))
 def test_a_token_with_any_character_changed_is_refused(place: int, character: str) -> None:
-    changed = _ISSUED[:place] + character + _ISSUED[place + 1 :]
+    changed_token = _ISSUED[:place] + character + _ISSUED[place + 1 :]
 
-    if changed != _ISSUED:
-        refusal(changed)
+    if changed_token != _ISSUED:
+        refusal(changed_token)
 
 
 @given(st.integers(0, len(_ISSUED)), st.integers(0, len(_ISSUED)), st.text(max_size=5))
 def test_a_token_with_any_part_cut_doubled_or_inserted_is_refused(start: int, end: int, between: str) -> None:
-    changed = _ISSUED[:start] + between + _ISSUED[end:]
+    changed_token = _ISSUED[:start] + between + _ISSUED[end:]
 
-    if changed != _ISSUED:
-        refusal(changed)
+    if changed_token != _ISSUED:
+        refusal(changed_token)
 
 
 @given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{86}", fullmatch=True))

@@ -43,8 +43,8 @@ class KeySetServer:
         await self.gate.wait()
         if self.failure:
             raise CannotFetchKeySet(self.failure)
-        shown = json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
-        return FetchedKeySet(shown if self.body is None else self.body, self.max_age_s)
+        key_set = json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
+        return FetchedKeySet(key_set if self.body is None else self.body, self.max_age_s)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: JwksCache, 
     assert len(server.asked) == 1
 
 
-async def test_t9_while_a_server_is_down_it_is_asked_every_5_seconds_and_nobody_waits_in_between(
+async def test_t9_a_server_that_is_down_is_requested_every_5_seconds_and_no_caller_waits_in_between(
     sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
     server.failure = "down"

@@ -37,9 +37,9 @@ def test_named_keys_keep_their_order_and_the_first_is_current() -> None:
 def test_url_safe_and_unpadded_base64_is_the_same_key() -> None:
     material = b"\xfb\xff" * 16
 
-    written = base64.urlsafe_b64encode(material).decode().rstrip("=")
+    key_text = base64.urlsafe_b64encode(material).decode().rstrip("=")
 
-    assert load_master_key(written, None, None).current.material == material
+    assert load_master_key(key_text, None, None).current.material == material
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_a_malformed_value_is_refused_without_showing_it(value: str) -> None:
 
 
 def test_a_key_never_shows_in_a_repr() -> None:
-    shown = repr(load_master_key(_TEXT, None, None))
+    key_repr = repr(load_master_key(_TEXT, None, None))
 
-    assert repr(_BYTES) not in shown
-    assert _TEXT not in shown
+    assert repr(_BYTES) not in key_repr
+    assert _TEXT not in key_repr
 
 
 def test_a_value_and_a_file_together_are_refused(tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_nothing_given_and_nowhere_to_keep_one_is_refused() -> None:
 def test_the_data_directory_gets_a_key_of_its_own_once(tmp_path: Path) -> None:
     directory = tmp_path / "data"
 
-    first = load_master_key(None, None, directory)
-    second = load_master_key(None, None, directory)
+    first_key = load_master_key(None, None, directory)
+    second_key = load_master_key(None, None, directory)
 
-    assert first == second
+    assert first_key == second_key
     assert [path.name for path in directory.iterdir()] == ["master.key"]
     assert (directory / "master.key").stat().st_mode & 0o777 == 0o600
-    assert load_master_key(None, None, tmp_path / "elsewhere") != first
+    assert load_master_key(None, None, tmp_path / "elsewhere") != first_key
 
 
 def test_a_key_file_wins_over_the_data_directory(tmp_path: Path) -> None:
@@ -176,14 +176,16 @@ def test_with_postgresql_a_missing_key_is_answered_with_where_the_old_one_is_and
     tmp_path: Path,
 ) -> None:
     settings = Settings(data=str(tmp_path), database_url="postgresql://db/store")
-    with pytest.raises(BadSetting) as elsewhere:
+    with pytest.raises(BadSetting) as elsewhere_error:
         master_key(settings)
     (tmp_path / "master.key").write_text(_TEXT)
-    with pytest.raises(BadSetting) as here:
+    with pytest.raises(BadSetting) as error_here:
         master_key(settings)
 
-    assert "to the key of this installation; after a move it is master.key in the old data" in str(elsewhere.value)
-    assert f"Set COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'master.key'}, " in str(here.value)
+    assert "to the key of this installation; after a move it is master.key in the old data" in str(
+        elsewhere_error.value
+    )
+    assert f"Set COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'master.key'}, " in str(error_here.value)
 
 
 def test_no_text_of_the_product_answers_a_refused_key_with_the_advice_to_make_another() -> None:

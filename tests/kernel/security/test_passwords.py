@@ -25,10 +25,10 @@ async def test_a_password_verifies_against_its_own_hash_alone() -> None:
 
 
 async def test_two_hashes_of_one_password_differ() -> None:
-    first, second = await asyncio.gather(passwords.hash_password(_WORD), passwords.hash_password(_WORD))
+    first_hash, second_hash = await asyncio.gather(passwords.hash_password(_WORD), passwords.hash_password(_WORD))
 
-    assert first != second
-    assert _WORD not in first
+    assert first_hash != second_hash
+    assert _WORD not in first_hash
 
 
 async def test_composed_and_decomposed_letters_are_the_same_password() -> None:
@@ -42,17 +42,17 @@ async def test_no_account_costs_the_same_work_as_a_wrong_password(monkeypatch: p
     compared: list[str] = []
     matches = passwords._matches
 
-    def counted(password: str, stored: str) -> bool:
-        compared.append(stored.rpartition("$")[0].rpartition("$")[0])
-        return matches(password, stored)
+    def match_counted(password: str, stored_hash: str) -> bool:
+        compared.append(stored_hash.rpartition("$")[0].rpartition("$")[0])
+        return matches(password, stored_hash)
 
-    monkeypatch.setattr(passwords, "_matches", counted)
-    for password, stored in (
+    monkeypatch.setattr(passwords, "_matches", match_counted)
+    for password, stored_hash in (
         ("wrong password", password_hash),
         ("wrong password", None),
         ("w" * 100_000, password_hash),
     ):
-        assert not await passwords.verify(password, stored)
+        assert not await passwords.verify(password, stored_hash)
 
     # The work of Argon2 depends only on its parameters. A measured time would also depend on other processes.
     assert compared == [password_hash.rpartition("$")[0].rpartition("$")[0]] * 3
@@ -123,25 +123,27 @@ async def test_a_long_password_may_be_typed_on_another_system() -> None:
 
 @pytest.mark.parametrize("password", ["4@8({[<3691!|70$5+%2" * 4, "%+$|!<[{(@" + "4836917052" * 7, "@1" * 200])
 def test_no_password_has_many_ways_to_be_read(password: str) -> None:
-    read = passwords.bounded_for_estimate(password)
+    bounded = passwords.bounded_for_estimate(password)
 
-    assert len(read) <= 72
-    assert len(matching.enumerate_l33t_subs(matching.relevant_l33t_subtable(read, matching.L33T_TABLE))) < 100
+    assert len(bounded) <= 72
+    assert len(matching.enumerate_l33t_subs(matching.relevant_l33t_subtable(bounded, matching.L33T_TABLE))) < 100
 
 
 async def test_nothing_behind_a_password_is_left_unread() -> None:
     # Letters with three combining marks each, which count as one character: the maximum length of a typed password.
-    typed = "".join(f"{letter}\u0313\u0300\u0345" for letter in random.Random(1).choices("\u03b1\u03b7\u03c9", k=200))
-    password_hash = await passwords.hash_password(typed)
+    long_password = "".join(
+        f"{letter}\u0313\u0300\u0345" for letter in random.Random(1).choices("\u03b1\u03b7\u03c9", k=200)
+    )
+    password_hash = await passwords.hash_password(long_password)
 
-    assert len(typed) == 800
-    assert await passwords.verify(typed, password_hash)
-    assert not await passwords.verify(typed + "x", password_hash)
+    assert len(long_password) == 800
+    assert await passwords.verify(long_password, password_hash)
+    assert not await passwords.verify(long_password + "x", password_hash)
     with pytest.raises(passwords.WeakPassword, match="801 characters"):
-        await passwords.hash_password(typed + "x")
+        await passwords.hash_password(long_password + "x")
 
 
-async def test_a_password_that_is_hard_to_guess_is_one_whatever_is_known() -> None:
+async def test_a_password_that_is_hard_to_guess_is_accepted() -> None:
     password_hash = await passwords.hash_password("tinsel under a harbour", "ada.lovelace@northwind.example")
 
     assert await passwords.verify("tinsel under a harbour", password_hash)

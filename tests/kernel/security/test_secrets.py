@@ -31,9 +31,9 @@ def test_a_prefix_that_scanners_could_not_find_is_an_error(prefix: str) -> None:
 def test_any_changed_character_breaks_the_checksum(place: int, character: str) -> None:
     secret = secrets.new_secret("csk_agent")
     at = place % len(secret)
-    changed = secret[:at] + character + secret[at + 1 :]
+    changed_secret = secret[:at] + character + secret[at + 1 :]
 
-    assert secrets.looks_like_secret(changed) == (changed == secret)
+    assert secrets.looks_like_secret(changed_secret) == (changed_secret == secret)
 
 
 @given(st.text())
@@ -49,11 +49,11 @@ def test_a_secret_written_otherwise_is_no_secret(change: Callable[[str], str]) -
 
 def test_a_digest_matches_its_secret_alone() -> None:
     secret = secrets.new_secret("csk_agent")
-    stored = secrets.digest(secret)
+    stored_digest = secrets.digest(secret)
 
-    assert secrets.matches(secret, stored)
-    assert not secrets.matches(secrets.new_secret("csk_agent"), stored)
-    assert not secrets.matches(secret, stored[:16])
+    assert secrets.matches(secret, stored_digest)
+    assert not secrets.matches(secrets.new_secret("csk_agent"), stored_digest)
+    assert not secrets.matches(secret, stored_digest[:16])
 
 
 def test_half_a_surrogate_pair_is_a_wrong_secret_and_no_crash() -> None:

@@ -46,7 +46,7 @@ def test_every_plain_object_is_read_as_it_is(value: dict[str, object]) -> None:
 @given(st.binary(max_size=200) | st.text(max_size=60).map(lambda text: b"{" + text.encode(errors="replace") + b"}"))
 def test_any_bytes_are_an_object_or_refused(data: bytes) -> None:
     try:
-        found = json_reader.read_object(data)
+        members = json_reader.read_object(data)
     except ValueError:
         return
-    assert found == json.loads(data)
+    assert members == json.loads(data)

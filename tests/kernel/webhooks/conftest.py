@@ -45,15 +45,17 @@ class ObservedOutbox:
 
     async def deliveries(self, webhook_id: str) -> list[Delivery]:
         """Return the deliveries to a receiver, the oldest event first."""
-        found = await outbox.list_deliveries(self.outbox.database, webhook_id, outbox.AFTER_EVERY_ID, None, 1_000)
-        return found[::-1]
+        newest_first = await outbox.list_deliveries(
+            self.outbox.database, webhook_id, outbox.AFTER_EVERY_ID, None, 1_000
+        )
+        return newest_first[::-1]
 
     async def tables(self) -> list[str]:
         """Return everything that is stored, as text."""
-        found: list[str] = []
+        stored_rows: list[str] = []
         for table in ("webhook", "webhook_event", "webhook_delivery"):
-            found += [repr(row) for row in await self.outbox.database.fetch("SELECT * FROM " + table)]
-        return found
+            stored_rows += [repr(row) for row in await self.outbox.database.fetch("SELECT * FROM " + table)]
+        return stored_rows
 
     def public(self) -> "ObservedOutbox":
         """Return the same outbox without the permission to send to private networks."""

@@ -7,7 +7,7 @@ from tests.kernel.webhooks.conftest import ObservedOutbox
 from tests.peers.receiver import Receiver
 
 
-async def hold(post: ObservedOutbox) -> None:
+async def pause_deliveries(post: ObservedOutbox) -> None:
     """Pause all deliveries, as a restore does."""
     async with post.outbox.database.transaction() as transaction:
         await outbox.pause(transaction)
@@ -22,7 +22,7 @@ async def resume(post: ObservedOutbox) -> bool:
 async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: ObservedOutbox, receiver: Receiver) -> None:
     await post.add(receiver.url)
     await post.emit("a")
-    await hold(post)
+    await pause_deliveries(post)
     await post.emit("b")
 
     await post.deliver()
@@ -36,7 +36,7 @@ async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: Observ
 async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     await post.emit("a")
-    await hold(post)
+    await pause_deliveries(post)
 
     with clock.fixed(Instant(clock.now() + 10 * DAY)):
         async with post.outbox.database.transaction() as transaction:
@@ -53,8 +53,8 @@ async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: ObservedO
 async def test_the_pause_report_shows_its_start_and_how_to_resume(post: ObservedOutbox) -> None:
     moment = Instant(clock.now() - DAY)
     with clock.fixed(moment):
-        await hold(post)
-    await hold(post)
+        await pause_deliveries(post)
+    await pause_deliveries(post)
 
     report = await outbox.describe_pause(post.outbox.database)
 

@@ -77,22 +77,22 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Observ
     receiver.status = 500
     await post.emit("a")
 
-    started = clock.now()
-    tried: list[Instant] = []
-    at = started
-    while at < started + 6 * DAY and (await post.deliveries(webhook_id))[0].state == "waiting":
+    start_time = clock.now()
+    attempt_times: list[Instant] = []
+    at = start_time
+    while at < start_time + 6 * DAY and (await post.deliveries(webhook_id))[0].state == "waiting":
         with clock.fixed(at):
-            before = len(receiver.messages)
+            count_before = len(receiver.messages)
             await post.deliver()
-            tried += [at] * (len(receiver.messages) - before)
-        (found,) = await post.deliveries(webhook_id)
-        at = Instant(max(found.due_at, at + 5 * clock.MINUTE))
+            attempt_times += [at] * (len(receiver.messages) - count_before)
+        (delivery,) = await post.deliveries(webhook_id)
+        at = Instant(max(delivery.due_at, at + 5 * clock.MINUTE))
 
-    assert (found.state, found.attempts, found.answer, found.fault) == ("given_up", 10, 500, None)
+    assert (delivery.state, delivery.attempts, delivery.answer, delivery.fault) == ("given_up", 10, 500, None)
     assert len(receiver.messages) == 10
     assert len(set(receiver.ids)) == 1
     assert len({message.headers["webhook-timestamp"] for message in receiver.messages}) == 10
-    assert 2.5 * DAY < tried[-1] - tried[0] < 4 * DAY
+    assert 2.5 * DAY < attempt_times[-1] - attempt_times[0] < 4 * DAY
     with clock.fixed(Instant(at + DAY)):
         await post.deliver()
     assert len(receiver.messages) == 10
@@ -109,8 +109,8 @@ async def test_a_receiver_that_comes_back_gets_what_it_missed(post: ObservedOutb
         await post.deliver()
 
     assert sorted(message.event["subject"] for message in receiver.messages[1:]) == ["a", "b", "c"]
-    found = await post.deliveries(webhook_id)
-    assert [delivery.state for delivery in found] == ["delivered"] * 3
+    deliveries = await post.deliveries(webhook_id)
+    assert [delivery.state for delivery in deliveries] == ["delivered"] * 3
     (receiver_now,) = await receivers.listed(post.outbox.database, "north")
     assert receiver_now.failures == 0
     assert receiver_now.delivered_at is not None
@@ -126,8 +126,8 @@ async def test_a_status_other_than_2xx_is_a_failed_delivery(
 
     await post.deliver()
 
-    (found,) = await post.deliveries(webhook_id)
-    assert (found.state, found.attempts, found.answer) == ("waiting", 1, status)
+    (delivery,) = await post.deliveries(webhook_id)
+    assert (delivery.state, delivery.attempts, delivery.answer) == ("waiting", 1, status)
     assert other.messages == [], "a redirect is not followed"
 
 
@@ -146,8 +146,8 @@ async def test_a_hostile_receiver_is_a_failed_attempt(
 
     await post.deliver()
 
-    (found,) = await post.deliveries(webhook_id)
-    assert (found.state, found.answer, found.fault) == ("waiting", None, fault)
+    (delivery,) = await post.deliveries(webhook_id)
+    assert (delivery.state, delivery.answer, delivery.fault) == ("waiting", None, fault)
 
 
 async def test_of_an_endless_answer_the_head_is_enough(post: ObservedOutbox, receiver: Receiver) -> None:
@@ -160,7 +160,7 @@ async def test_of_an_endless_answer_the_head_is_enough(post: ObservedOutbox, rec
     assert [delivery.state for delivery in await post.deliveries(webhook_id)] == ["delivered"]
 
 
-async def test_a_hanging_receiver_does_not_delay_others(
+async def test_a_hanging_receiver_does_not_delay_other_receivers(
     post: ObservedOutbox, receiver: Receiver, other: Receiver
 ) -> None:
     await post.add(receiver.url)
@@ -204,8 +204,8 @@ async def test_addresses_of_our_own_network_are_not_sent_to(post: ObservedOutbox
     await post.public().deliver()
 
     assert receiver.messages == []
-    (found,) = await post.deliveries(webhook_id)
-    assert (found.answer, found.fault) == (None, "unreachable"), "not why: that would map our network"
+    (delivery,) = await post.deliveries(webhook_id)
+    assert (delivery.answer, delivery.fault) == (None, "unreachable"), "not why: that would map our network"
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ async def test_an_address_nothing_could_be_sent_to_is_refused(post: ObservedOutb
 
 
 async def test_addresses_and_responses_are_not_logged(post: ObservedOutbox, receiver: Receiver) -> None:
-    written = io.StringIO()
-    handler = logging.StreamHandler(written)
+    log_text = io.StringIO()
+    handler = logging.StreamHandler(log_text)
     logging.getLogger().addHandler(handler)
     await post.add(receiver.url)
     receiver.status = 500
@@ -233,9 +233,9 @@ async def test_addresses_and_responses_are_not_logged(post: ObservedOutbox, rece
     await post.deliver()
     logging.getLogger().removeHandler(handler)
 
-    stored = "".join(await post.tables())
-    assert "Hostile" not in stored + written.getvalue()
-    assert "secret-of-the-path" not in written.getvalue()
+    stored_rows = "".join(await post.tables())
+    assert "Hostile" not in stored_rows + log_text.getvalue()
+    assert "secret-of-the-path" not in log_text.getvalue()
 
 
 async def test_secrets_are_stored_sealed(post: ObservedOutbox, receiver: Receiver) -> None:
@@ -257,8 +257,8 @@ async def test_both_secrets_sign_for_a_day_after_a_rotation(post: ObservedOutbox
     with clock.fixed(Instant(clock.now() + DAY + HOUR)):
         await post.emit("b")
         await post.deliver()
-    late = receiver.messages[1]
-    assert len(late.headers["webhook-signature"].split()) == 1
+    late_message = receiver.messages[1]
+    assert len(late_message.headers["webhook-signature"].split()) == 1
 
 
 async def test_a_replayed_event_keeps_its_id(post: ObservedOutbox, receiver: Receiver) -> None:
@@ -269,19 +269,19 @@ async def test_a_replayed_event_keeps_its_id(post: ObservedOutbox, receiver: Rec
         with clock.fixed(clock.later(now, seconds=number - 3)):
             await post.emit(subject)
     await post.deliver()
-    first = list(receiver.ids)
+    first_ids = list(receiver.ids)
 
     async with post.outbox.database.transaction() as transaction:
-        await outbox.replay(transaction, webhook_id, first[1])
+        await outbox.replay(transaction, webhook_id, first_ids[1])
     await post.deliver()
-    assert receiver.ids == [*first, first[1]]
+    assert receiver.ids == [*first_ids, first_ids[1]]
 
-    (_, second, _) = await post.deliveries(webhook_id)
+    (_, second_delivery, _) = await post.deliveries(webhook_id)
     async with post.outbox.database.transaction() as transaction:
-        begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, second.at)
+        replay = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, second_delivery.at)
     await post.deliver()
-    assert begun == (2, None)
-    assert sorted(receiver.ids[4:]) == sorted(first[1:])
+    assert replay == (2, None)
+    assert sorted(receiver.ids[4:]) == sorted(first_ids[1:])
 
 
 async def test_a_new_receiver_can_get_earlier_events(post: ObservedOutbox, receiver: Receiver, other: Receiver) -> None:
@@ -292,10 +292,10 @@ async def test_a_new_receiver_can_get_earlier_events(post: ObservedOutbox, recei
     webhook_id, _ = await post.add(other.url, "thing.lost")
 
     async with post.outbox.database.transaction() as transaction:
-        begun = await outbox.replay_since(transaction, "north", webhook_id, " thing.lost ", Instant(0))
+        replay = await outbox.replay_since(transaction, "north", webhook_id, " thing.lost ", Instant(0))
     await post.deliver()
 
-    assert begun.deliveries == 1
+    assert replay.deliveries == 1
     assert [message.event["subject"] for message in other.messages] == ["b"]
 
 
@@ -304,19 +304,19 @@ async def test_a_replay_of_very_many_says_where_to_continue(
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_REPLAYED", 10)
     webhook_id, _ = await post.add(receiver.url)
-    started = clock.now()
+    start_time = clock.now()
     for number in range(25):
-        with clock.fixed(Instant(started + number * clock.SECOND)):
+        with clock.fixed(Instant(start_time + number * clock.SECOND)):
             await post.emit(f"things/{number}")
-    late_time = clock.later(started, seconds=60)
+    late_time = clock.later(start_time, seconds=60)
     with clock.fixed(late_time):
         await post.deliver()
         since: Instant | None = Instant(0)
         rounds = 0
         while since is not None:
             async with post.outbox.database.transaction() as transaction:
-                begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, since)
-            since, rounds = begun.through, rounds + 1
+                replay = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, since)
+            since, rounds = replay.through, rounds + 1
         await post.deliver()
 
     assert rounds == 3
@@ -328,11 +328,11 @@ async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(
     post: ObservedOutbox, receiver: Receiver
 ) -> None:
     webhook_id, _ = await post.add(receiver.url)
-    started = clock.now()
+    start_time = clock.now()
     await post.emit("a")
     await post.deliver()
     receiver.status = 500
-    with clock.fixed(Instant(started + 15 * DAY)):
+    with clock.fixed(Instant(start_time + 15 * DAY)):
         await post.emit("b")
         await post.deliver()
         async with post.outbox.database.transaction() as transaction:
@@ -341,11 +341,11 @@ async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(
         assert [delivery.subject for delivery in await post.deliveries(webhook_id)] == ["b"]
         assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == [("b",)]
 
-    for day, left in ((20, [("b", "given_up")]), (35, [])):
-        with clock.fixed(Instant(started + day * DAY)):
+    for day, remaining in ((20, [("b", "given_up")]), (35, [])):
+        with clock.fixed(Instant(start_time + day * DAY)):
             async with post.outbox.database.transaction() as transaction:
                 await outbox.forget_old(transaction, post.outbox.days)
-        assert [(delivery.subject, delivery.state) for delivery in await post.deliveries(webhook_id)] == left
+        assert [(delivery.subject, delivery.state) for delivery in await post.deliveries(webhook_id)] == remaining
     assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == []
 
 

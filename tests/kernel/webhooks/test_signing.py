@@ -37,8 +37,8 @@ def test_the_library_signs_as_we_do(text: str, message: str) -> None:
 
     signature_headers = receivers.signature_headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
 
-    theirs = Webhook(secret).sign(message, datetime.fromtimestamp(TIMESTAMP, UTC), body.decode())
-    assert signature_headers["webhook-signature"] == theirs
+    library_signature = Webhook(secret).sign(message, datetime.fromtimestamp(TIMESTAMP, UTC), body.decode())
+    assert signature_headers["webhook-signature"] == library_signature
 
 
 def test_each_of_two_secrets_verifies_while_both_sign() -> None:
@@ -51,16 +51,16 @@ def test_each_of_two_secrets_verifies_while_both_sign() -> None:
         Webhook(receivers.new_signing_secret()).verify(BODY, signature_headers)
 
 
-@pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body"])
-def test_nothing_that_is_signed_can_be_changed(changed: str) -> None:
+@pytest.mark.parametrize("changed_part", ["webhook-id", "webhook-timestamp", "body"])
+def test_nothing_that_is_signed_can_be_changed(changed_part: str) -> None:
     secret = receivers.new_signing_secret()
     signature_headers = receivers.signature_headers([secret], MESSAGE, clock.now(), BODY)
     body = BODY
-    if changed == "body":
+    if changed_part == "body":
         body = BODY.replace(b"4", b"5")
     else:
-        signature_headers[changed] = signature_headers[changed][:-1] + (
-            "1" if signature_headers[changed][-1] != "1" else "2"
+        signature_headers[changed_part] = signature_headers[changed_part][:-1] + (
+            "1" if signature_headers[changed_part][-1] != "1" else "2"
         )
 
     with pytest.raises(WebhookVerificationError):

@@ -104,14 +104,14 @@ async def serve_tools(port: int) -> None:
         return Response(reply.status, reply.body, reply.media_type)
 
     route = http.route("POST", "/mcp", answer, signed_in=False, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
-    nothing = cast("Any", None)
+    unused_service = cast("Any", None)
     application = App(
         (route,),
-        nothing,
-        database=nothing,
-        authenticator=http.BearerAuthentication(nothing),
+        unused_service,
+        database=unused_service,
+        authenticator=http.BearerAuthentication(unused_service),
         limiter=None,
-        versions=nothing,
+        versions=unused_service,
         policy=Policy(http.render_error, "", "records", cache_control="no-store"),
     )
     await serve(application, port)
@@ -119,14 +119,14 @@ async def serve_tools(port: int) -> None:
 
 async def serve_records(port: int, data: str, token: str) -> None:
     """Serve the real service; every request gets the token."""
-    wanted = replace(settings(data), mcp_2026=True)
-    async with app.opened(wanted, f"http://127.0.0.1:{port}", is_loopback=True) as service:
+    server_settings = replace(settings(data), mcp_2026=True)
+    async with app.opened(server_settings, f"http://127.0.0.1:{port}", is_loopback=True) as service:
         records = app.create(service)
 
         async def with_token(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":
-                sent = [*scope["headers"], (b"authorization", b"Bearer " + token.encode())]
-                await records({**scope, "headers": sent}, receive, send)
+                signed_headers = [*scope["headers"], (b"authorization", b"Bearer " + token.encode())]
+                await records({**scope, "headers": signed_headers}, receive, send)
 
         await serve(with_token, port)
 

@@ -12,8 +12,8 @@ async def main(url: str, token: str, lead: str, _: str) -> None:
     """Print the results as one JSON object."""
     async with Client(url, auth=token) as client:
         tools = [tool.name for tool in await client.list_tools()]
-        seen = await walk(client, lead, raise_on_error=False)
-    sys.stdout.write(json.dumps({"tools": tools, **seen}))
+        results = await walk(client, lead, raise_on_error=False)
+    sys.stdout.write(json.dumps({"tools": tools, **results}))
 
 
 asyncio.run(main(*sys.argv[1:]))

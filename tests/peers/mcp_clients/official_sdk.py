@@ -18,8 +18,8 @@ async def main(url: str, token: str, lead: str, mode: str) -> None:
     ):
         revision = client.protocol_version
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        seen = await walk(client, lead)
-    sys.stdout.write(json.dumps({"revision": revision, "tools": tools, **seen}))
+        results = await walk(client, lead)
+    sys.stdout.write(json.dumps({"revision": revision, "tools": tools, **results}))
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -13,16 +13,16 @@ from mcp.shared.exceptions import MCPError
 async def main(url: str, mode: str) -> None:
     """Print the results as one JSON object."""
     async with Client(streamable_http_client(url), mode=mode) as client:
-        seen: dict[str, object] = {"revision": client.protocol_version}
-        seen["tools"] = [tool.name for tool in (await client.list_tools()).tools]
-        seen["got"] = (await client.call_tool("list_products", {"limit": 2})).structured_content
-        refused = await client.call_tool("get_product", {"id": "nothing"})
-        seen["refused"] = [refused.is_error, refused.content[0].model_dump()["text"]]
+        results: dict[str, object] = {"revision": client.protocol_version}
+        results["tools"] = [tool.name for tool in (await client.list_tools()).tools]
+        results["got"] = (await client.call_tool("list_products", {"limit": 2})).structured_content
+        refused_call = await client.call_tool("get_product", {"id": "nothing"})
+        results["refused"] = [refused_call.is_error, refused_call.content[0].model_dump()["text"]]
         try:
             await client.call_tool("redeem_code", {"code": "A"})
         except MCPError as error:
-            seen["unknown"] = [error.error.code, error.error.message]
-    sys.stdout.write(json.dumps(seen))
+            results["unknown"] = [error.error.code, error.error.message]
+    sys.stdout.write(json.dumps(results))
 
 
 asyncio.run(main(*sys.argv[1:]))

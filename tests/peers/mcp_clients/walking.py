@@ -5,15 +5,15 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 
 
-async def walk(client: Any, lead: str, **leniently: bool) -> dict[str, Any]:
+async def call_tools(client: Any, lead: str, **leniently: bool) -> dict[str, Any]:
     """The results; `leniently` holds the client's option that returns a refused result instead of raising it."""
-    seen: dict[str, Any] = {"got": (await client.call_tool("lead__get", {"id": lead})).structured_content}
-    refused = await client.call_tool("lead__get", {"id": "x"}, **leniently)
-    seen["refused"] = [refused.is_error, refused.content[0].model_dump()["text"]]
-    proposed = await client.call_tool("lead__delete", {"id": lead})
-    seen["proposed"] = [proposed.is_error, proposed.structured_content]
+    results: dict[str, Any] = {"got": (await client.call_tool("lead__get", {"id": lead})).structured_content}
+    refused_call = await client.call_tool("lead__get", {"id": "x"}, **leniently)
+    results["refused"] = [refused_call.is_error, refused_call.content[0].model_dump()["text"]]
+    proposed_call = await client.call_tool("lead__delete", {"id": lead})
+    results["proposed"] = [proposed_call.is_error, proposed_call.structured_content]
     try:
         await client.call_tool("lead__fly", {})
     except MCPError as error:
-        seen["unknown"] = [error.error.code, error.error.message]
-    return seen
+        results["unknown"] = [error.error.code, error.error.message]
+    return results

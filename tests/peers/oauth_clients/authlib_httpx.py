@@ -13,42 +13,52 @@ from conversing import SCOPE, read_input, send_person_to, tell
 Known = dict[str, Any]
 
 
-def session(known: Known, server: Known, **options: Any) -> AsyncOAuth2Client:
+def session(client_settings: Known, server: Known, **options: Any) -> AsyncOAuth2Client:
     """A session of the client, configured from the metadata."""
     return AsyncOAuth2Client(
-        known["client_id"], known["client_secret"], scope=SCOPE, token_endpoint=server["token_endpoint"], **options
+        client_settings["client_id"],
+        client_settings["client_secret"],
+        scope=SCOPE,
+        token_endpoint=server["token_endpoint"],
+        **options,
     )
 
 
-async def ended(client: AsyncOAuth2Client, known: Known, server: Known) -> list[int]:
+async def statuses_around_revocation(client: AsyncOAuth2Client, client_settings: Known, server: Known) -> list[int]:
     """The library's answers before and after the token is revoked, and the answer to the revocation."""
-    before_response = await client.get(known["library"])
-    revoked = await client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
-    return [before_response.status_code, revoked.status_code, (await client.get(known["library"])).status_code]
+    before_response = await client.get(client_settings["library"])
+    revocation = await client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
+    return [
+        before_response.status_code,
+        revocation.status_code,
+        (await client.get(client_settings["library"])).status_code,
+    ]
 
 
-async def main(known: Known) -> None:
+async def main(client_settings: Known) -> None:
     """Run all steps."""
     async with httpx.AsyncClient() as http:
-        response = await http.get(get_well_known_url(known["root"], external=True))
+        response = await http.get(get_well_known_url(client_settings["root"], external=True))
     server = AuthorizationServerMetadata(response.json())
     server.validate()
-    seen: dict[str, Any] = {"issuer": server["issuer"]}
-    for way in ("client_secret_basic", "client_secret_post"):
-        ways = {"token_endpoint_auth_method": way, "revocation_endpoint_auth_method": way}
-        async with session(known, server, **ways) as machine:
-            seen[way] = await machine.fetch_token(grant_type="client_credentials")
-            seen[f"{way}_ended"] = await ended(machine, known, server)
-    options = {"redirect_uri": known["redirect_uri"], "code_challenge_method": "S256"}
-    async with session(known, server, **options) as person:
+    results: dict[str, Any] = {"issuer": server["issuer"]}
+    for auth_method in ("client_secret_basic", "client_secret_post"):
+        ways = {"token_endpoint_auth_method": auth_method, "revocation_endpoint_auth_method": auth_method}
+        async with session(client_settings, server, **ways) as machine:
+            results[auth_method] = await machine.fetch_token(grant_type="client_credentials")
+            results[f"{auth_method}_ended"] = await statuses_around_revocation(machine, client_settings, server)
+    options = {"redirect_uri": client_settings["redirect_uri"], "code_challenge_method": "S256"}
+    async with session(client_settings, server, **options) as person:
         verifier = generate_token(48)
         address, state = person.create_authorization_url(server["authorization_endpoint"], code_verifier=verifier)
-        back = send_person_to(address)
+        return_url = send_person_to(address)
         # Authlib leaves this comparison to its users (RFC 9207 §2.4).
-        seen["iss"] = parse_qs(urlsplit(back).query)["iss"]
-        seen["code"] = await person.fetch_token(authorization_response=back, state=state, code_verifier=verifier)
-        seen["code_ended"] = await ended(person, known, server)
-    tell(**seen)
+        results["iss"] = parse_qs(urlsplit(return_url).query)["iss"]
+        results["code"] = await person.fetch_token(
+            authorization_response=return_url, state=state, code_verifier=verifier
+        )
+        results["code_ended"] = await statuses_around_revocation(person, client_settings, server)
+    tell(**results)
 
 
 asyncio.run(main(read_input()))

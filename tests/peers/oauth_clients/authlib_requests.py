@@ -27,17 +27,17 @@ def session(**options: Any) -> OAuth2Session:
     )
 
 
-def ended(client: OAuth2Session) -> list[int]:
+def statuses_around_revocation(client: OAuth2Session) -> list[int]:
     """The library's answers before and after the token is revoked, and the answer to the revocation."""
     before_response = client.get(known["library"])
-    revoked = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
-    return [before_response.status_code, revoked.status_code, client.get(known["library"]).status_code]
+    revocation = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
+    return [before_response.status_code, revocation.status_code, client.get(known["library"]).status_code]
 
 
 for way in ("client_secret_basic", "client_secret_post"):
     machine = session(token_endpoint_auth_method=way, revocation_endpoint_auth_method=way)
     seen[way] = machine.fetch_token(grant_type="client_credentials")
-    seen[f"{way}_ended"] = ended(machine)
+    seen[f"{way}_ended"] = statuses_around_revocation(machine)
 
 person = session(redirect_uri=known["redirect_uri"], code_challenge_method="S256")
 verifier = generate_token(48)
@@ -46,5 +46,5 @@ back = send_person_to(address)
 # Authlib leaves this comparison to its users (RFC 9207 §2.4).
 seen["iss"] = parse_qs(urlsplit(back).query)["iss"]
 seen["code"] = person.fetch_token(authorization_response=back, state=state, code_verifier=verifier)
-seen["code_ended"] = ended(person)
+seen["code_ended"] = statuses_around_revocation(person)
 tell(**seen)

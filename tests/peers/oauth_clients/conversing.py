@@ -19,6 +19,6 @@ def send_person_to(address: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def tell(**seen: Any) -> None:
+def tell(**results: Any) -> None:
     """Print the final results."""
-    sys.stdout.write(json.dumps({"seen": seen}) + "\n")
+    sys.stdout.write(json.dumps({"seen": results}) + "\n")

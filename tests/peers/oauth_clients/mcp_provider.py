@@ -36,30 +36,30 @@ class MemoryStorage:
         self.client = client_info
 
 
-def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
+def by_credentials(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for itself."""
-    kept = MemoryStorage()
+    storage = MemoryStorage()
     return ClientCredentialsOAuthProvider(
-        known["library"],
-        kept,
-        known["client_id"],
-        known["client_secret"],
-        token_endpoint_auth_method=known["way"],
-        issuer=known["root"],
-    ), kept
+        client_settings["library"],
+        storage,
+        client_settings["client_id"],
+        client_settings["client_secret"],
+        token_endpoint_auth_method=client_settings["way"],
+        issuer=client_settings["root"],
+    ), storage
 
 
-def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
+def by_code(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for a person, with a code; without credentials it registers itself first."""
     metadata: dict[str, Any] = {
-        "redirect_uris": [known["redirect_uri"]],
+        "redirect_uris": [client_settings["redirect_uri"]],
         "grant_types": ["authorization_code"],
-        "token_endpoint_auth_method": known["way"],
+        "token_endpoint_auth_method": client_settings["way"],
     }
-    kept = MemoryStorage()
-    if known["grant"] == "code":
-        credentials = {name: known[name] for name in ("client_id", "client_secret")}
-        kept = MemoryStorage(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
+    storage = MemoryStorage()
+    if client_settings["grant"] == "code":
+        credentials = {name: client_settings[name] for name in ("client_id", "client_secret")}
+        storage = MemoryStorage(OAuthClientInformationFull(**metadata, **credentials, issuer=client_settings["root"]))
     answers: list[str] = []
 
     async def open_page(address: str) -> None:
@@ -71,49 +71,51 @@ def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
             code=parameters["code"], state=parameters.get("state"), iss=parameters.get("iss")
         )
 
-    return OAuthClientProvider(known["library"], OAuthClientMetadata(**metadata), kept, open_page, come_back), kept
+    return OAuthClientProvider(
+        client_settings["library"], OAuthClientMetadata(**metadata), storage, open_page, come_back
+    ), storage
 
 
-def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
+def by_assertion(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
     """The client acting for a person whom an identity provider asserts."""
-    kept = MemoryStorage()
+    storage = MemoryStorage()
 
     async def assertion(audience: str, resource: str) -> str:
-        if (audience, resource) != (known["root"], known["library"]):
+        if (audience, resource) != (client_settings["root"], client_settings["library"]):
             raise LookupError(f"there is no assertion for {audience} and {resource}")
-        return known["assertion"]
+        return client_settings["assertion"]
 
     return IdentityAssertionOAuthProvider(
-        known["library"],
-        kept,
-        known["client_id"],
-        known["client_secret"],
-        known["root"],
+        client_settings["library"],
+        storage,
+        client_settings["client_id"],
+        client_settings["client_secret"],
+        client_settings["root"],
         assertion,
-        token_endpoint_auth_method=known["way"],
-    ), kept
+        token_endpoint_auth_method=client_settings["way"],
+    ), storage
 
 
 WAYS = {"credentials": by_credentials, "code": by_code, "registration": by_code, "assertion": by_assertion}
 
 
-async def main(known: dict[str, Any]) -> None:
+async def main(client_settings: dict[str, Any]) -> None:
     """Request the library without a token, and let the provider get one."""
-    provider, kept = WAYS[known["grant"]](known)
+    provider, storage = WAYS[client_settings["grant"]](client_settings)
     requests: list[str] = []
 
     async def note(request: httpx2.Request) -> None:
         requests.append(f"{request.method} {request.url.path}")
 
     async with httpx2.AsyncClient(auth=provider, event_hooks={"request": [note]}) as http:
-        answer = await http.get(known["library"])
-        assert kept.token is not None
-        seen = {"status": answer.status_code, "token": kept.token.model_dump(exclude_none=True)}
-        if known.get("revoke") is not None:
+        answer = await http.get(client_settings["library"])
+        assert storage.token is not None
+        results = {"status": answer.status_code, "token": storage.token.model_dump(exclude_none=True)}
+        if client_settings.get("revoke") is not None:
             # The script reports this itself, because the SDK cannot revoke tokens.
-            await http.post(known["revoke"], data={"token": kept.token.access_token}, auth=None)
-            seen["after"] = (await http.get(known["library"])).status_code
-    tell(requests=requests, **seen)
+            await http.post(client_settings["revoke"], data={"token": storage.token.access_token}, auth=None)
+            results["after"] = (await http.get(client_settings["library"])).status_code
+    tell(requests=requests, **results)
 
 
 asyncio.run(main(read_input()))

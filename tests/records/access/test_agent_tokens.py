@@ -114,7 +114,7 @@ async def test_a_revoked_token_is_refused_at_once(office: Office) -> None:
     assert (await office.value("bob", "agent_token.get", id=record["id"]))["ended_at"]
 
 
-async def test_only_callers_with_the_right_revoke_anothers_token(office: Office) -> None:
+async def test_only_callers_with_the_right_revoke_the_token_of_another_person(office: Office) -> None:
     await office.agent("bob")
     record = (await office.value("bob", "agent_token.list"))[0]
 
@@ -137,18 +137,18 @@ async def test_a_wildcard_means_what_the_person_may_do_at_each_moment(office: Of
 
 
 async def test_placeholder_tokens_outlive_the_rotation_of_the_bearer_token(office: Office) -> None:
-    first = await office.agent("bob", name="one", label="mailbot")
-    second = await office.agent("bob", name="two", label="mailbot")
+    first_token = await office.agent("bob", name="one", label="mailbot")
+    second_token = await office.agent("bob", name="two", label="mailbot")
     other_agent = await office.agent("bob", name="three", label="another")
 
-    seen = [await office.value(who, "party.list", limit=5) for who in (first, second, other_agent)]
+    party_lists = [await office.value(who, "party.list", limit=5) for who in (first_token, second_token, other_agent)]
 
-    assert seen[0] == seen[1]
-    assert [row["name"] for row in seen[0]] != [row["name"] for row in seen[2]]
+    assert party_lists[0] == party_lists[1]
+    assert [row["name"] for row in party_lists[0]] != [row["name"] for row in party_lists[2]]
 
 
 async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Office) -> None:
-    agent, own = await office.agent("alice", label="bot"), await office.agent("alice", label="own")
+    agent, own_token = await office.agent("alice", label="bot"), await office.agent("alice", label="own")
     tokens = {agent_token["label"]: agent_token["id"] for agent_token in await office.all("agent_token", "alice")}
     session = (await office.value("bob", "session.list"))[0]
     lead = await office.first_record("lead", "alice")
@@ -157,18 +157,18 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
     rejected = await office.value("alice", "plan.reject", id=plans[0], reason="no")
     withdrawn_id = await office.proposed(agent, "lead.delete", id=lead["id"])
     withdrawn = await office.value(agent, "plan.withdraw", id=withdrawn_id)
-    ended = [
+    ended_records = [
         ("plan", rejected),
         ("agent_token", await office.value("alice", "agent_token.revoke", id=tokens["bot"])),
-        ("agent_token", await office.value(own, "agent_token.revoke", id=tokens["own"])),
+        ("agent_token", await office.value(own_token, "agent_token.revoke", id=tokens["own"])),
         ("session", await office.value("bob", "session.revoke")),
         ("user", await office.value("root", "user.update", id=session["user"], is_active=False)),
     ]
 
-    for model, answer in ended:
+    for model, answer in ended_records:
         assert answer == await office.value("root", f"{model}.get", id=answer["id"])
     assert (rejected["state"], withdrawn["state"]) == ("rejected", "withdrawn")
-    assert [bool(each.get("ended_at")) for _, each in ended] == [False, True, True, True, False]
+    assert [bool(each.get("ended_at")) for _, each in ended_records] == [False, True, True, True, False]
 
 
 async def test_ending_what_has_ended_changes_nothing(office: Office) -> None:
@@ -176,11 +176,11 @@ async def test_ending_what_has_ended_changes_nothing(office: Office) -> None:
     token = next(
         agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"
     )
-    first = await office.value("alice", "agent_token.revoke", id=token["id"])
+    first_revocation = await office.value("alice", "agent_token.revoke", id=token["id"])
 
     second_agent_token = await office.value("alice", "agent_token.revoke", id=token["id"])
 
-    assert second_agent_token == first
+    assert second_agent_token == first_revocation
     ends = [{"field": "command", "op": "eq", "value": "agent_token.revoke"}]
     (entry,) = await office.value("root", "audit_entry.list", filter=ends)
-    assert entry["changes"] == {"ended_at": [None, first["ended_at"]]}
+    assert entry["changes"] == {"ended_at": [None, first_revocation["ended_at"]]}

@@ -52,21 +52,23 @@ async def test_a_person_with_a_password_is_led_to_the_sign_in_page_if_it_exists(
     form = {**GIVEN, "token": (await _link(empty)).partition("token=")[2]}
     transport = httpx.ASGITransport(app.create(empty.service, sign_in="/signin"))
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-        ready = (await client.post("/setup", data=form)).text
-        used = await client.get("/setup", params={"token": form["token"]})
+        ready_page = (await client.post("/setup", data=form)).text
+        used_link = await client.get("/setup", params={"token": form["token"]})
         reused = await client.post("/setup", data=form)
-    assert "Sign in as ada." in ready
-    assert '<a href="/signin">Sign in</a>' in ready
-    assert "POST" not in ready
-    assert used.status_code == reused.status_code == 404
-    for page in (used.text, reused.text):
+    assert "Sign in as ada." in ready_page
+    assert '<a href="/signin">Sign in</a>' in ready_page
+    assert "POST" not in ready_page
+    assert used_link.status_code == reused.status_code == 404
+    for page in (used_link.text, reused.text):
         assert "If you have set your password with it, sign in." in page
         assert '<a href="/signin">Sign in</a>' in page
 
-    ada = await empty.first_record("user", await _signed_in(empty), username="ada")
-    again = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]
-    without = (await empty.http.post("/setup", data={"token": again, "password": "another password"})).text
-    assert (f"POST {ROOT_URL}/api/auth/login" in without, "<a " in without) == (True, False)
+    ada = await empty.first_record("user", await _is_signed_in(empty), username="ada")
+    second_link_token = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]
+    apiless_page = (
+        await empty.http.post("/setup", data={"token": second_link_token, "password": "another password"})
+    ).text
+    assert (f"POST {ROOT_URL}/api/auth/login" in apiless_page, "<a " in apiless_page) == (True, False)
 
 
 async def test_a_form_of_megabytes_is_refused_before_it_is_decoded(empty: Office) -> None:
@@ -79,7 +81,7 @@ async def test_a_form_of_megabytes_is_refused_before_it_is_decoded(empty: Office
     assert (await empty.http.post("/setup", data={**form, "password": "ä" * 200})).status_code != 413
 
 
-async def _signed_in(office: Office) -> str:
+async def _is_signed_in(office: Office) -> str:
     answer = await office.http.post("/api/auth/login", json=GIVEN)
     office.tokens["ada"] = answer.json()["token"]
     return "ada"

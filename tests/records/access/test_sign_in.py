@@ -22,16 +22,16 @@ async def _sign_in(http: httpx.AsyncClient, username: str, password: str) -> htt
 async def test_a_session_is_valid_for_twelve_hours(office: Office) -> None:
     token = (await _sign_in(office.http, "alice", PASSWORD)).json()["token"]
     headers = {"Authorization": f"Bearer {token}"}
-    started = clock.now()
+    start_time = clock.now()
 
-    with clock.fixed(clock.later(started, seconds=12 * 3600 - 5)):
+    with clock.fixed(clock.later(start_time, seconds=12 * 3600 - 5)):
         assert (await office.http.get("/api/commands", headers=headers)).status_code == 200
-    with clock.fixed(clock.later(started, seconds=12 * 3600 + 5)):
+    with clock.fixed(clock.later(start_time, seconds=12 * 3600 + 5)):
         assert (await office.http.get("/api/commands", headers=headers)).status_code == 401
 
 
 @pytest.mark.parametrize("username", ["ALICE", "Alice", "aLiCe"])
-async def test_a_person_signs_in_with_the_user_name_in_whatever_case(office: Office, username: str) -> None:
+async def test_a_person_signs_in_with_the_user_name_in_any_case(office: Office, username: str) -> None:
     answer = await _sign_in(office.http, username, PASSWORD)
 
     assert answer.status_code == 200
@@ -91,9 +91,11 @@ async def test_a_clock_set_back_does_not_extend_a_lock(office: Office, back_s: i
         assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
 
 
-@pytest.mark.parametrize("before", [1, 4])
-async def test_failures_before_the_clock_went_back_do_not_hide_those_after(office: Office, before: int) -> None:
-    for _ in range(before):
+@pytest.mark.parametrize("failure_count", [1, 4])
+async def test_failures_before_the_clock_went_back_do_not_hide_later_failures(
+    office: Office, failure_count: int
+) -> None:
+    for _ in range(failure_count):
         await _sign_in(office.http, "alice", "wrong")
 
     with clock.fixed(clock.later(clock.now(), seconds=-7200)):
@@ -115,8 +117,8 @@ async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(
 ) -> None:
     for username in ("alice", "ALICE", "Alice"):
         await _sign_in(office.http, username, "wrong")
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
-        transport = httpx.ASGITransport(app.create(other))
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+        transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             assert (await _sign_in(http, "alice", "wrong")).status_code == 401
             assert (await _sign_in(office.http, "alice", "wrong")).status_code == 401
@@ -141,7 +143,7 @@ async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
 
 
 @pytest.mark.parametrize("rooms", ["sqlite"], indirect=True)
-async def test_a_person_is_found_by_an_index_in_whatever_case(office: Office) -> None:
+async def test_a_person_is_found_by_an_index_in_any_case(office: Office) -> None:
     """Anyone may try to sign in, so an attempt must not read all people."""
     database = office.service.records.database
     steps = await database.scan(f"EXPLAIN QUERY PLAN {people.BY_USERNAME}", "alice", "Alice")
@@ -151,12 +153,12 @@ async def test_a_person_is_found_by_an_index_in_whatever_case(office: Office) ->
 
 async def test_a_person_ends_only_their_own_other_sessions(office: Office) -> None:
     sessions = await office.all("session", "root")
-    mine = await office.all("session", "alice")
-    assert len(mine) == 1
-    others = next(session["id"] for session in sessions if session["id"] != mine[0]["id"])
+    own_sessions = await office.all("session", "alice")
+    assert len(own_sessions) == 1
+    other_session = next(session["id"] for session in sessions if session["id"] != own_sessions[0]["id"])
 
-    assert await office.refusal_of("alice", "session.revoke", id=others) == "no such record"
-    await office.value("root", "session.revoke", id=mine[0]["id"])
+    assert await office.refusal_of("alice", "session.revoke", id=other_session) == "no such record"
+    await office.value("root", "session.revoke", id=own_sessions[0]["id"])
     assert (await office.call("alice", "lead.list", {"limit": 1})).status_code == 401
 
 
@@ -165,15 +167,15 @@ async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every
 ) -> None:
     agent = await office.agent("bob")
     bob = (await office.first_record("user", username="bob"))["id"]
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
-        transport = httpx.ASGITransport(app.create(other))
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+        transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            elsewhere = Office(http, office.tokens, other)
+            second_office = Office(http, office.tokens, second_node)
             for who in ("bob", agent):
-                assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 200
+                assert (await second_office.call(who, "lead.list", {"limit": 1})).status_code == 200
             await office.value("root", "user.update", id=bob, is_active=False)
             for who in ("bob", agent):
-                assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 401
+                assert (await second_office.call(who, "lead.list", {"limit": 1})).status_code == 401
     assert (await _sign_in(office.http, "bob", PASSWORD)).status_code == 401
 
     await office.value("root", "user.update", id=bob, is_active=True)
@@ -188,8 +190,8 @@ async def test_tokens_are_stored_as_hashes_alone(office: Office) -> None:
     rows = await office.service.records.database.fetch("SELECT digest FROM credential")
 
     assert rows
-    stored = {bytes(row[0]) for row in rows}
-    assert not any(token.encode() in row for row in stored for token in office.tokens.values())
+    stored_hashes = {bytes(row[0]) for row in rows}
+    assert not any(token.encode() in row for row in stored_hashes for token in office.tokens.values())
 
 
 @pytest.mark.parametrize("username", ["\0", "\ud800", "x" * 5000, "ALICE", " alice"])

@@ -6,7 +6,7 @@ from tests.records.office import Office
 
 
 async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_shows_it(office: Office) -> None:
-    agent, other = await office.agent("alice", label="one"), await office.agent("alice", label="two")
+    agent, other_agent = await office.agent("alice", label="one"), await office.agent("alice", label="two")
     lead = (await office.first_record("lead"))["id"]
     body = {"id": lead, "contact_email": "EMAIL_12345"}
     for _ in range(20):
@@ -22,6 +22,6 @@ async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_shows_it(offi
     assert [entry["agent"] for entry in entries if entry["command"] == "base.unknown_tokens"] == ["one"]
     # Commands without tokens still work, and other callers are not limited.
     assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 200
-    assert (await office.call(other, "lead.update", body)).status_code == 400
+    assert (await office.call(other_agent, "lead.update", body)).status_code == 400
     with clock.fixed(clock.later(clock.now(), seconds=601)):
         assert (await office.call(agent, "lead.update", body)).status_code == 400

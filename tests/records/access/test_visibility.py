@@ -17,9 +17,9 @@ async def test_a_field_that_no_role_grants_is_hidden(office: Office) -> None:
     rows: list[dict[str, Any]] = await office.value("dan", "lead.list", limit=3)
 
     assert {tuple(row) for row in rows} == {("id", "revision", "title", "stage")}
-    denied = await office.denied("dan", "lead.list", limit=1)
-    assert denied == sorted(denied)
-    assert {"lead.contact_email", "lead.party", "lead.notes"} <= set(denied)
+    denied_names = await office.denied("dan", "lead.list", limit=1)
+    assert denied_names == sorted(denied_names)
+    assert {"lead.contact_email", "lead.party", "lead.notes"} <= set(denied_names)
 
 
 async def test_grants_add_up_and_the_most_visible_wins(office: Office) -> None:
@@ -45,13 +45,13 @@ async def test_a_row_rule_hides_every_other_record_from_every_command(office: Of
     assert rows["total"] == 200
     counts = await office.value("dan", "lead.count_by", field="stage")
     assert "lost" not in str(counts)
-    hidden = (await office.first_record("lead", stage="lost"))["id"]
+    hidden_id = (await office.first_record("lead", stage="lost"))["id"]
     missing = "0" * 24
-    for command, more in (
+    for command, body in (
         ("get", {}), ("update", {"title": "x"}), ("delete", {}), ("qualify", {}), ("history", {}),
     ):  # fmt: skip
         answers = [
-            await office.call("dan", f"lead.{command}", {"id": record_id, **more}) for record_id in (hidden, missing)
+            await office.call("dan", f"lead.{command}", {"id": record_id, **body}) for record_id in (hidden_id, missing)
         ]
         assert answers[0].status_code == 400
         assert answers[0].content == answers[1].content, command
@@ -95,26 +95,26 @@ async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(off
         party = leads[row["id"]]["party"]
         assert row["party"] == (None if party in companies else party)
     lead = next(iter(leads))
-    refused = [
+    refusals = [
         await office.refusal_of("dan", "lead.update", id=lead, party=record_id)
         for record_id in (min(companies), "0" * 24)
     ]
-    assert refused[0] == refused[1]
+    assert refusals[0] == refusals[1]
 
 
 async def test_a_revision_counts_only_visible_changes(office: Office) -> None:
     await office.person("dan", LIST)
     lead = (await office.first_record("lead"))["id"]
-    before = (await office.value("dan", "lead.get", id=lead))["revision"]
+    revision_before = (await office.value("dan", "lead.get", id=lead))["revision"]
 
     await office.value("alice", "lead.update", id=lead, notes="not for dan")
 
-    assert (await office.value("dan", "lead.get", id=lead))["revision"] == before
-    changed_lead = await office.value("dan", "lead.update", id=lead, title="for dan", revision=before)
-    assert changed_lead["revision"] == before + 1
+    assert (await office.value("dan", "lead.get", id=lead))["revision"] == revision_before
+    changed_lead = await office.value("dan", "lead.update", id=lead, title="for dan", revision=revision_before)
+    assert changed_lead["revision"] == revision_before + 1
 
 
-async def test_restricted_fields_stay_with_their_roles_whatever_is_granted(office: Office) -> None:
+async def test_restricted_fields_stay_with_their_roles_under_any_grant(office: Office) -> None:
     await office.person("dan", {"model": "party", "commands": "*", "clear": "*", "write": "*"})
 
     assert await office.denied("dan", "party.list", limit=1) == ["party.tax_id"]

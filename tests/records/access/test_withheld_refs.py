@@ -14,13 +14,13 @@ OWN = {("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent
 def refs(office: Office) -> list[tuple[Declared, list[str]]]:
     """Return the models with refs to other models, and the names of these refs. Models for pages are left out, because
     agents do not have them."""
-    found: list[tuple[Declared, list[str]]] = []
+    refs_by_model: list[tuple[Declared, list[str]]] = []
     for model in office.service.records.registry.models.values():
         names = [name for name, each in model.fields.items() if isinstance(each, Ref) and each.target != model.name]
         other_names = [name for name in names if (model.name, name) not in OWN]
         if other_names and model.name not in PAGE_MODELS and {"get", "list"} <= set(model.commands):
-            found.append((model, other_names))
-    return found
+            refs_by_model.append((model, other_names))
+    return refs_by_model
 
 
 def condition(name: str, op: str = "is_null", value: object = True) -> dict[str, object]:
@@ -28,18 +28,18 @@ def condition(name: str, op: str = "is_null", value: object = True) -> dict[str,
     return {"field": name, "op": op, "value": value}
 
 
-async def test_no_ref_to_a_model_that_is_not_read_is_shown_named_or_taken(office: Office) -> None:
-    seen = refs(office)
-    for model, names in seen:
+async def test_no_ref_to_a_model_that_the_caller_cannot_read_is_shown_named_or_accepted(office: Office) -> None:
+    refs_by_model = refs(office)
+    for model, names in refs_by_model:
         agent = await office.agent("root", f"{model.name}.*", name=f"agent for {model.name}")
-        denied = await office.denied(agent, f"{model.name}.list", limit=1)
+        denied_names = await office.denied(agent, f"{model.name}.list", limit=1)
         rows = await office.value(agent, f"{model.name}.list", limit=1)
         for name in names:
-            assert f"{model.name}.{name}" in denied
+            assert f"{model.name}.{name}" in denied_names
             assert all(name not in row for row in rows)
             await _is_unknown(office, agent, model, name, rows)
         await _is_not_described(office, agent, model, names)
-    assert len(seen) >= 8, "the shipped modules have fewer models with refs than they had"
+    assert len(refs_by_model) >= 8, "the shipped modules have fewer models with refs than they had"
 
 
 async def _is_unknown(office: Office, agent: str, model: Declared, name: str, rows: list[Any]) -> None:
@@ -60,16 +60,16 @@ async def _is_unknown(office: Office, agent: str, model: Declared, name: str, ro
 async def _is_not_described(office: Office, agent: str, model: Declared, names: list[str]) -> None:
     headers = office.headers(agent)
     meta = (await office.http.get("/api/meta", headers=headers)).json()
-    (described,) = [entry for entry in meta["models"] if entry["name"] == model.name]
-    assert not {field["name"] for field in described["fields"]} & set(names)
+    (described_model,) = [entry for entry in meta["models"] if entry["name"] == model.name]
+    assert not {field["name"] for field in described_model["fields"]} & set(names)
     is_asked = any(_is_asked(model, name) for name in names)
     for command in {"create", "import"} & set(model.commands):
-        assert (f"{model.name}.{command}" in described["commands"]) is not is_asked, (model.name, command)
+        assert (f"{model.name}.{command}" in described_model["commands"]) is not is_asked, (model.name, command)
         status = (await office.call(agent, f"{model.name}.{command}", {})).status_code
         assert (status == 404) is is_asked
     document = (await office.http.get("/api/openapi.json", headers=headers)).json()
-    listed = str(document["paths"][f"/api/{model.name}/list"])
-    assert not [name for name in names if f"'{name}'" in listed]
+    list_operation = str(document["paths"][f"/api/{model.name}/list"])
+    assert not [name for name in names if f"'{name}'" in list_operation]
 
 
 def _is_asked(model: Declared, name: str) -> bool:
@@ -106,14 +106,14 @@ async def test_an_agent_learns_whose_its_own_plans_and_tokens_are(office: Office
     assert {token["user"] for token in tokens} == {alice}
     narrow = await office.agent("alice", "lead.*", name="narrow")
     assert (await office.value(narrow, "plan.list")) == []
-    second = (await office.value("alice", "lead.create", title="y"))["id"]
-    other = await office.proposed(narrow, "lead.delete", id=second)
-    assert (await office.value(narrow, "plan.get", id=other))["agent_token"] in {
+    second_lead = (await office.value("alice", "lead.create", title="y"))["id"]
+    other_plan = await office.proposed(narrow, "lead.delete", id=second_lead)
+    assert (await office.value(narrow, "plan.get", id=other_plan))["agent_token"] in {
         agent_token["id"] for agent_token in await office.all("agent_token", "alice")
     }
 
 
-async def test_an_agent_that_reads_tokens_of_others_learns_only_of_its_own_person(office: Office) -> None:
+async def test_an_agent_that_reads_all_tokens_learns_only_its_own_person(office: Office) -> None:
     await office.agent("alice", "lead.*")
     agent = await office.agent("root", "agent_token.list")
     root = (await office.first_record("user", username="root"))["id"]

@@ -23,16 +23,16 @@ STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
 
 
 def _count(kind: type, last: int) -> None:
-    left = [last]
+    countdown = [last]
 
-    def counting(real: Any) -> Any:
-        async def counted(*given: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
+    def counting(original: Any) -> Any:
+        async def run_counted(*arguments: Any) -> Any:
+            countdown[0] -= 1
+            if countdown[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return await real(*given)
+            return await original(*arguments)
 
-        return counted
+        return run_counted
 
     for name in STATEMENTS:
         if hasattr(kind, name):
@@ -42,26 +42,28 @@ def _count(kind: type, last: int) -> None:
 def _end_when_committed() -> None:
     answer = KeyedCalls.answer
 
-    async def answered(*given: Any) -> Any:
-        await answer(*given)
+    async def answer_and_end(*arguments: Any) -> Any:
+        await answer(*arguments)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    KeyedCalls.answer = answered
+    KeyedCalls.answer = answer_and_end
 
 
-async def _run(asked: dict[str, Any]) -> None:
-    async with app.opened(settings(asked["data"], asked["url"]), ROOT_URL, is_loopback=True) as service:
+async def _run(killed_request: dict[str, Any]) -> None:
+    async with app.opened(
+        settings(killed_request["data"], killed_request["url"]), ROOT_URL, is_loopback=True
+    ) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            headers = {"Authorization": f"Bearer {asked['token']}", **asked["headers"]}
+            headers = {"Authorization": f"Bearer {killed_request['token']}", **killed_request["headers"]}
             await http.get("/api/commands", headers=headers)
             async with service.records.database.transaction() as transaction:
                 kind = type(transaction)
-            if asked["last"]:
-                _count(kind, asked["last"])
+            if killed_request["last"]:
+                _count(kind, killed_request["last"])
             else:
                 _end_when_committed()
-            answer = await http.post(asked["path"], json=asked["body"], headers=headers)
+            answer = await http.post(killed_request["path"], json=killed_request["body"], headers=headers)
     sys.stdout.write("done" if answer.status_code == 200 else answer.text)
 
 

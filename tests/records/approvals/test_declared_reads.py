@@ -75,8 +75,8 @@ class Order(Model):
 @pytest.fixture
 async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as service:
+        yield service
 
 
 async def create_record(yard: InProcessService, model: str, /, **values: object) -> str:
@@ -91,7 +91,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
 ) -> None:
     root = await yard.member()
     agent = await yard.caller_of(await yard.issue_agent_token(root))
-    depot, other, label = (
+    depot, other_depot, label = (
         await create_record(yard, "depot", title="a"),
         await create_record(yard, "depot", title="b"),
         "",
@@ -108,7 +108,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
         "shelf added": ("shelf", "create", {"title": "x", "depot": depot}),
         "shelf gone": ("shelf", "delete", {"id": shelf}),
         "label": ("label", "update", {"id": label, "title": "x"}),
-        "other depot": ("depot", "update", {"id": other, "title": "x"}),
+        "other depot": ("depot", "update", {"id": other_depot, "title": "x"}),
     }
     if change:
         name, command, body = changes[change]
@@ -122,25 +122,25 @@ async def ends(yard: InProcessService, person: Any, plan_id: str) -> str:
     """Approve the plan, and return its state."""
     try:
         return (await decisions.approve(yard.run(person), yard.service.callers, plan_id)).state
-    except decisions.NotPending as ended:
-        return str(ended.members["state"])
+    except decisions.NotPending as not_pending:
+        return str(not_pending.members["state"])
 
 
 async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yard: InProcessService) -> None:
     root = yard.administrator()
     full, free = await create_record(yard, "depot", title="a", room=0), await create_record(yard, "depot", title="b")
-    refused = await create_record(yard, "order", title="o", depot=full)
+    refused_order = await create_record(yard, "order", title="o", depot=full)
     with pytest.raises(BadInput, match=r"order\.send is refused: it requires that depot\.room is greater than 0; make"):
-        await yard.value(root, "order", "send", id=refused)
+        await yard.value(root, "order", "send", id=refused_order)
     with pytest.raises(BadInput, match="place is not nowhere"):
         await yard.value(
             root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), place="nowhere"
         )
-    for given, place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
-        sent = await yard.value(
-            root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), **given
+    for inputs, place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
+        sent_order = await yard.value(
+            root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), **inputs
         )
-        assert (sent["place"], sent["state"]) == (place, "sent")
+        assert (sent_order["place"], sent_order["state"]) == (place, "sent")
 
 
 async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: InProcessService) -> None:
@@ -168,6 +168,6 @@ async def test_a_refusal_names_what_was_sent_and_not_the_default_of_a_hidden_fie
     parcel = Grant(model="parcel", commands="*", clear=("title", "depot"), write="*")
     blind = await yard.person(parcel, Grant(model="depot", clear="*"))
     seeing = await yard.person(replace(parcel, clear="*"), Grant(model="depot", clear="*"))
-    for who, said in ((blind, "refused"), (seeing, r"refused: it requires that size is at most depot\.room")):
-        with pytest.raises(BadInput, match=rf"^parcel\.create is {said}$"):
+    for who, reason in ((blind, "refused"), (seeing, r"refused: it requires that size is at most depot\.room")):
+        with pytest.raises(BadInput, match=rf"^parcel\.create is {reason}$"):
             await yard.value(who, "parcel", "create", title="p", depot=depot)

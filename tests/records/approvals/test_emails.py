@@ -13,7 +13,7 @@ from countersign.kernel.mail import transports
 from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records import app
-from countersign.records.approvals import emails
+from countersign.records.approvals import emails, letter_queue
 from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 
@@ -57,8 +57,8 @@ async def deliver(office: Office, later_s: float = 0, mail: Mail | None = None) 
 def sent_emails(office: Office) -> list[tuple[str, str, str]]:
     """Return the e-mails in the outbox folder, the oldest first, as recipient, subject and text."""
     folder = Path(office.service.records.settings.data) / transports.OUTBOX_FOLDER
-    found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)[::-1]]
-    return [(str(each["To"]), str(each["Subject"]), str(each.get_content()).replace("\r\n", "\n")) for each in found]
+    messages = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)[::-1]]
+    return [(str(each["To"]), str(each["Subject"]), str(each.get_content()).replace("\r\n", "\n")) for each in messages]
 
 
 async def proposals(office: Office, count: int) -> list[str]:
@@ -149,9 +149,9 @@ async def test_an_email_contains_counts_and_a_link_and_no_record_data(office: Of
 
 
 async def test_a_plan_decided_before_the_email_is_not_reported(office: Office) -> None:
-    first, second = await proposals(office, 2)
-    assert (await office.approve("alice", first)).status_code == 200
-    await office.value("alice", "plan.reject", id=second, reason="no")
+    first_plan, second_plan = await proposals(office, 2)
+    assert (await office.approve("alice", first_plan)).status_code == 200
+    await office.value("alice", "plan.reject", id=second_plan, reason="no")
 
     await deliver(office, SOON_S)
 
@@ -183,8 +183,8 @@ async def test_emails_use_the_persons_language_and_only_go_to_subscribers(office
 
 async def test_two_nodes_send_one_email(office: Office, rooms: OfficeSettings) -> None:
     await proposals(office, 1)
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
-        nodes = [office.service, other, office.service, other]
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+        nodes = [office.service, second_node, office.service, second_node]
         with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
             await asyncio.gather(*(emails.send_due(node.engine, node.callers, node.records.mail) for node in nodes))
 
@@ -210,7 +210,7 @@ async def test_a_node_that_dies_after_sending_repeats_at_most_one_email(office: 
         await deliver(office, SOON_S, ExitingMail(office))
     await deliver(office, SOON_S)
     assert len(sent_emails(office)) == 2, "the other letter; what the dead node held is still held"
-    await deliver(office, SOON_S + emails.LEASE_S + 1)
+    await deliver(office, SOON_S + letter_queue.LEASE_S + 1)
 
     assert len(sent_emails(office)) == 3
     assert len({to for to, _, _ in sent_emails(office)}) == 2

@@ -45,7 +45,7 @@ async def _opened(rooms: OfficeSettings) -> AsyncGenerator[Office]:
 
 def _dies(rooms: OfficeSettings, request: KilledRequest, last: int) -> bool:
     """Return whether a process that runs the request was killed before the statement with this number."""
-    asked = {
+    killed_request = {
         "data": rooms.settings.data,
         "url": rooms.settings.database_url,
         "token": rooms.tokens[request.who],
@@ -55,7 +55,7 @@ def _dies(rooms: OfficeSettings, request: KilledRequest, last: int) -> bool:
         "last": last,
     }
     paths = f"{SOURCE}{os.pathsep}{SOURCE.parent}"
-    command = [sys.executable, "-m", PROGRAM, json.dumps(asked)]
+    command = [sys.executable, "-m", PROGRAM, json.dumps(killed_request)]
     result = subprocess.run(
         command, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False, timeout=60
     )
@@ -130,26 +130,26 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
     rooms: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(rooms) as office:
-        first, second = [
+        first_invoice, second_invoice = [
             invoice["id"] for invoice in await office.all("invoice", "carol") if invoice["state"] == "draft"
         ][:2]
         numbers = {invoice["number"] for invoice in await office.all("invoice", "carol") if invoice["number"]}
     last, kills = 1, 0
-    while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first}), last):
+    while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first_invoice}), last):
         kills += 1
         last += 1 if is_full else EVERY
         assert last < MOST_STATEMENTS
     async with _opened(rooms) as office:
-        posted_invoice = await office.value("carol", "invoice.get", id=first)
-        after = await office.value("carol", "invoice.post", id=second)
+        posted_invoice = await office.value("carol", "invoice.get", id=first_invoice)
+        later_invoice = await office.value("carol", "invoice.post", id=second_invoice)
         await _sound(office)
     year = posted_invoice["number"][:4]
     count = len([number for number in numbers if number.startswith(year)])
-    assert [posted_invoice["number"], after["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
+    assert [posted_invoice["number"], later_invoice["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
     figures.update({"kills": kills, "gaps": 0, "doubles": 0})
 
 
-async def _retried(http: httpx.AsyncClient, body: dict[str, object], headers: dict[str, str]) -> httpx.Response:
+async def _retry(http: httpx.AsyncClient, body: dict[str, object], headers: dict[str, str]) -> httpx.Response:
     """Repeat the call and return the response. Retry while PostgreSQL still ends the transaction of the killed
     process."""
     for _ in range(60):
@@ -172,8 +172,8 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
         died = _dies(rooms, KilledRequest("alice", "/api/lead/create", body, headers), last)
         kills += died
         async with _opened(rooms) as office:
-            sent = {**office.headers("alice"), **headers}
-            retried = await _retried(office.http, body, sent)
+            request_headers = {**office.headers("alice"), **headers}
+            retried = await _retry(office.http, body, request_headers)
             assert retried.status_code == 200, retried.text
             is_replayed = "idempotency-replayed" in retried.headers
             assert is_replayed or last > 0

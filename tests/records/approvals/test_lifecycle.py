@@ -25,11 +25,11 @@ async def agent(office: Office) -> str:
 async def test_executed_and_a_repeat_answers_the_same(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
 
-    first = await office.approve("alice", plan_id, note="fine")
+    first_approval = await office.approve("alice", plan_id, note="fine")
     second_approval = await office.approve("root", plan_id)
 
     assert (
-        first.json()
+        first_approval.json()
         == second_approval.json()
         == {
             "denied": [],
@@ -88,8 +88,8 @@ async def test_tending_ends_plans_whose_time_has_come(office: Office, agent: str
         await app.tend(office.service)
 
     assert await _state(office, plan_id) == "expired"
-    ended = await office.first_record("audit_entry", command="plan.expired")
-    assert ended["plan_id"] == plan_id
+    expiry_entry = await office.first_record("audit_entry", command="plan.expired")
+    assert expiry_entry["plan_id"] == plan_id
 
 
 async def test_stale_when_the_record_changed_even_back(office: Office, agent: str) -> None:
@@ -105,22 +105,24 @@ async def test_stale_when_the_record_changed_even_back(office: Office, agent: st
 
 
 async def test_a_pending_plan_shows_that_its_record_is_deleted_or_changed(office: Office, agent: str) -> None:
-    gone, changed, same = [await _plan(office, agent) for _ in range(3)]
-    moved = await office.proposed(
+    gone_plan, changed_plan, same_plan = [await _plan(office, agent) for _ in range(3)]
+    moving_plan = await office.proposed(
         await office.agent("alice", "lead.*", "plan.propose", label="mover"),
         "plan.propose",
-        steps=[{"command": "lead.qualify", "input": {"id": gone[1]}}],
+        steps=[{"command": "lead.qualify", "input": {"id": gone_plan[1]}}],
     )
-    assert (await office.value("alice", "plan.get", id=moved))["error"] is None
+    assert (await office.value("alice", "plan.get", id=moving_plan))["error"] is None
 
-    assert (await office.approve("alice", gone[0])).status_code == 200
-    await office.value("alice", "lead.update", id=changed[1], title="Other")
+    assert (await office.approve("alice", gone_plan[0])).status_code == 200
+    await office.value("alice", "lead.update", id=changed_plan[1], title="Other")
 
-    waiting = {plan["id"]: plan["error"] for plan in await office.all("plan", "alice") if plan["state"] == "pending"}
-    shown_states = {plan: waiting[plan] for plan in (moved, changed[0], same[0])}
-    assert shown_states == {moved: "stale", changed[0]: "stale", same[0]: None}
-    assert (await office.value(agent, "plan.get", id=changed[0]))["error"] is None
-    assert (await office.approve("alice", moved)).json()["state"] == "stale"
+    errors_by_plan = {
+        plan["id"]: plan["error"] for plan in await office.all("plan", "alice") if plan["state"] == "pending"
+    }
+    shown_states = {plan: errors_by_plan[plan] for plan in (moving_plan, changed_plan[0], same_plan[0])}
+    assert shown_states == {moving_plan: "stale", changed_plan[0]: "stale", same_plan[0]: None}
+    assert (await office.value(agent, "plan.get", id=changed_plan[0]))["error"] is None
+    assert (await office.approve("alice", moving_plan)).json()["state"] == "stale"
 
 
 async def test_the_withheld_parts_of_a_plan_belong_to_its_models(office: Office) -> None:
@@ -188,9 +190,7 @@ async def test_failed_when_a_reference_is_in_the_way_and_the_agent_does_not_lear
     assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "refused"
 
 
-async def test_only_who_could_run_the_command_decides_and_to_others_it_does_not_exist(
-    office: Office, agent: str
-) -> None:
+async def test_only_a_person_who_could_run_the_command_sees_and_decides_the_plan(office: Office, agent: str) -> None:
     plan_id, _ = await _plan(office, agent)
 
     for who in ("bob", "carol", agent):
@@ -209,13 +209,15 @@ async def test_an_approval_may_move_the_record_out_of_the_rows_of_the_approver(o
     await office.person("dan", grant)
     agent = await office.agent("root", "lead.*")
     await office.value("root", "setting.create", title="approval:lead.lose", value='{"n": 1}')
-    direct, proposed = [lead["id"] for lead in await office.all("lead") if lead["stage"] == "new"][:2]
+    direct, proposed_lead = [lead["id"] for lead in await office.all("lead") if lead["stage"] == "new"][:2]
 
     await office.value("dan", "lead.lose", id=direct, lost_reason="price")
-    answer = await office.approve("dan", await office.proposed(agent, "lead.lose", id=proposed, lost_reason="price"))
+    answer = await office.approve(
+        "dan", await office.proposed(agent, "lead.lose", id=proposed_lead, lost_reason="price")
+    )
 
     assert (answer.status_code, answer.json()["value"]["state"]) == (200, "executed")
-    assert (await office.value("root", "lead.get", id=proposed))["stage"] == "lost"
+    assert (await office.value("root", "lead.get", id=proposed_lead))["stage"] == "lost"
 
 
 async def test_another_digest_is_refused(office: Office, agent: str) -> None:
@@ -243,7 +245,7 @@ async def test_a_hundred_plans_may_be_pending(office: Office, agent: str) -> Non
     assert "100" in await office.refusal_of(agent, "lead.delete", id=leads[100]["id"], cascade=True)
 
 
-async def test_a_setting_asks_for_others_of_a_role_and_above_an_amount(office: Office, agent: str) -> None:
+async def test_a_setting_requires_other_people_of_a_role_above_an_amount(office: Office, agent: str) -> None:
     when = '{"field": "expected_revenue_minor", "op": "gt", "value": 1000}'
     value = f'{{"not_owner": true, "group": "administrator", "when": {when}}}'
     await office.value("root", "setting.create", title="approval:lead.update", value=value)
@@ -256,7 +258,7 @@ async def test_a_setting_asks_for_others_of_a_role_and_above_an_amount(office: O
     assert (await office.approve("root", plan_id)).json()["value"]["state"] == "executed"
 
 
-async def test_steps_are_approved_as_one_and_refer_to_what_earlier_ones_create(office: Office, agent: str) -> None:
+async def test_steps_are_approved_together_and_refer_to_records_of_earlier_steps(office: Office, agent: str) -> None:
     steps = [
         {"command": "party.create", "input": {"name": "Ada Lovelace", "kind": "person"}},
         {"command": "lead.create", "input": {"title": "For Ada", "party": {"$step": 0}}},

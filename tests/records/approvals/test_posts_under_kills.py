@@ -22,13 +22,13 @@ WITHIN_S = (0.05, 0.5)
 
 async def _drafts(office: Office, count: int) -> list[str]:
     party = (await office.first_record("party"))["id"]
-    found: list[str] = []
+    drafts: list[str] = []
     for _ in range(count):
         invoice = (await office.value("carol", "invoice.create", party=party))["id"]
         line = {"description": "Work", "quantity": 1, "unit_price_minor": 100}
         await office.value("carol", "invoice_line.create", invoice=invoice, **line)
-        found.append(invoice)
-    return found
+        drafts.append(invoice)
+    return drafts
 
 
 class _PostingClients:
@@ -76,31 +76,31 @@ async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
             office = Office(client, rooms.tokens)
             crowd = _PostingClients(office, await _drafts(office, POSTS_FULL if is_full else POSTS))
             for number in range(kills):
-                rest = crowd.open[: len(crowd.open) * (kills - number) // (kills + 1)]
-                crowd.open = crowd.open[len(rest) :]
+                open_invoices = crowd.open[: len(crowd.open) * (kills - number) // (kills + 1)]
+                crowd.open = crowd.open[len(open_invoices) :]
                 workers = [asyncio.create_task(crowd.work()) for _ in range(AT_ONCE)]
                 await asyncio.sleep(rng.uniform(*WITHIN_S))
                 lives.kill()
                 await asyncio.to_thread(lives.start)
                 await asyncio.gather(*workers)
-                crowd.open = rest
+                crowd.open = open_invoices
             await asyncio.gather(*(crowd.work() for _ in range(AT_ONCE)))
     finally:
         lives.kill()
-    await _hold(rooms, crowd.acknowledged)
+    await _require_numbers(rooms, crowd.acknowledged)
     figures.update({"kills": kills, "acknowledged": len(crowd.acknowledged), "kept_unheard": crowd.unheard, "gaps": 0})
 
 
-async def _hold(rooms: OfficeSettings, acknowledged: dict[str, str]) -> None:
+async def _require_numbers(rooms: OfficeSettings, acknowledged: dict[str, str]) -> None:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            kept = {
+            numbers_by_invoice = {
                 invoice["id"]: invoice["number"]
                 for invoice in await Office(client, rooms.tokens).all("invoice", "carol")
             }
         assert (await verify(service.records.database, service.records.secret)).faults == ()
-    assert {invoice: kept[invoice] for invoice in acknowledged} == acknowledged
+    assert {invoice: numbers_by_invoice[invoice] for invoice in acknowledged} == acknowledged
     year = max(acknowledged.values())[:4]
-    numbers = sorted(number for number in kept.values() if number and number.startswith(year))
+    numbers = sorted(number for number in numbers_by_invoice.values() if number and number.startswith(year))
     assert numbers == [f"{year}-{number:06d}" for number in range(1, len(numbers) + 1)]

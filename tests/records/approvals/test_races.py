@@ -15,9 +15,12 @@ APPROVERS = 64
 POSTS, POSTS_FULL = 200, 1_000
 
 
-async def _audited(office: Office, command: str, plan_id: str) -> int:
-    asked = [{"field": "plan_id", "op": "eq", "value": plan_id}, {"field": "command", "op": "eq", "value": command}]
-    entries = await office.value("root", "audit_entry.list", filter=asked)
+async def _audit_entries(office: Office, command: str, plan_id: str) -> int:
+    entry_filter = [
+        {"field": "plan_id", "op": "eq", "value": plan_id},
+        {"field": "command", "op": "eq", "value": command},
+    ]
+    entries = await office.value("root", "audit_entry.list", filter=entry_filter)
     return len([entry for entry in entries if entry["model"] == "lead"])
 
 
@@ -32,14 +35,14 @@ async def test_64_approvals_at_once_execute_a_plan_once(office: Office) -> None:
     assert Counter(answer.status_code for answer in answers) == {200: APPROVERS}
     assert {answer.text for answer in answers} == {answers[0].text}
     assert answers[0].json()["value"] == {"plan_id": plan_id, "state": "executed", "result": {"id": lead}}
-    assert await _audited(office, "lead.delete", plan_id) == 1
+    assert await _audit_entries(office, "lead.delete", plan_id) == 1
     records = office.service.records
     assert (await verify(records.database, records.secret)).faults == ()
 
 
 async def test_approving_rejecting_and_withdrawing_at_once_end_in_one_state(office: Office) -> None:
     agent = await office.agent("alice")
-    seen: Counter[str] = Counter()
+    state_counts: Counter[str] = Counter()
     for number in range(12):
         lead = (await office.value("alice", "lead.create", title=f"{number}"))["id"]
         plan_id = await office.proposed(agent, "lead.delete", id=lead)
@@ -55,23 +58,23 @@ async def test_approving_rejecting_and_withdrawing_at_once_end_in_one_state(offi
         assert state in ("executed", "rejected", "withdrawn")
         assert is_there is (state != "executed")
         assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
-        seen[state] += 1
-    assert len(seen) > 1
+        state_counts[state] += 1
+    assert len(state_counts) > 1
 
 
-async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order(office: Office) -> None:
+async def test_of_two_people_who_must_approve_both_are_needed_in_any_order(office: Office) -> None:
     await office.value("root", "setting.create", title="approval:lead.delete", value='{"n": 2}')
     agent = await office.agent("alice")
     lead = (await office.value("alice", "lead.create", title="Two"))["id"]
     plan_id = await office.proposed(agent, "lead.delete", id=lead)
 
-    alone = await asyncio.gather(*(office.approve("alice", plan_id) for _ in range(8)))
+    single_approvals = await asyncio.gather(*(office.approve("alice", plan_id) for _ in range(8)))
 
-    assert {response.json()["value"]["state"] for response in alone} == {"pending"}
-    assert [approval["by"] for approval in alone[0].json()["value"]["approvals"]] == ["alice"]
+    assert {response.json()["value"]["state"] for response in single_approvals} == {"pending"}
+    assert [approval["by"] for approval in single_approvals[0].json()["value"]["approvals"]] == ["alice"]
     results = await asyncio.gather(*(office.approve(who, plan_id) for who in ("alice", "root", "alice", "root")))
     assert "executed" in {result.json()["value"]["state"] for result in results}
-    assert await _audited(office, "lead.delete", plan_id) == 1
+    assert await _audit_entries(office, "lead.delete", plan_id) == 1
 
 
 async def _draft(office: Office) -> str:
@@ -83,12 +86,12 @@ async def _draft(office: Office) -> str:
 
 
 async def _posted(office: Office, invoices: list[str]) -> list[httpx.Response]:
-    found: list[httpx.Response] = []
+    responses: list[httpx.Response] = []
     for start in range(0, len(invoices), 50):
         some = invoices[start : start + 50]
         calls = [office.call(who, "invoice.post", {"id": invoice}) for invoice in some for who in ("carol", "root")]
-        found += await asyncio.gather(*calls)
-    return found
+        responses += await asyncio.gather(*calls)
+    return responses
 
 
 async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(
@@ -103,6 +106,6 @@ async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(
     assert Counter(answer.status_code for answer in answers) == {200: count, 400: count}
     numbers = sorted(invoice["number"] for invoice in await office.all("invoice") if invoice["number"])
     year = max(numbers)[:4]
-    mine = [number for number in numbers if number.startswith(year)]
-    assert mine == [f"{year}-{number:06d}" for number in range(1, len(mine) + 1)]
-    figures.update({"posts": 2 * count, "numbers": len(mine), "gaps": 0, "doubles": 0})
+    own_numbers = [number for number in numbers if number.startswith(year)]
+    assert own_numbers == [f"{year}-{number:06d}" for number in range(1, len(own_numbers) + 1)]
+    figures.update({"posts": 2 * count, "numbers": len(own_numbers), "gaps": 0, "doubles": 0})

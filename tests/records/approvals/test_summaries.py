@@ -21,24 +21,24 @@ async def lead(office: Office, title: str = "Trial at Harbour Tools", **values: 
 
 async def plan(office: Office, who: str, plan_id: str) -> dict[str, Any]:
     """Return a plan as this caller sees it."""
-    found: dict[str, Any] = await office.value(who, "plan.get", id=plan_id)
-    return found
+    shown_plan: dict[str, Any] = await office.value(who, "plan.get", id=plan_id)
+    return shown_plan
 
 
 async def test_a_deletion_is_of_high_risk_and_names_its_record(office: Office, agent: str) -> None:
     record_id = await lead(office)
 
-    found = await plan(office, "alice", await office.proposed(agent, "lead.delete", id=record_id))
+    deletion_plan = await plan(office, "alice", await office.proposed(agent, "lead.delete", id=record_id))
 
-    assert found["title"] == "Delete lead “Trial at Harbour Tools”"
-    assert (found["risk"], found["risk_reasons"]) == ("high", ["deletes", "personal_data"])
-    assert found["record_name"] == "Trial at Harbour Tools"
-    assert found["record_url"] == f"/models/lead/records/{record_id}"
-    assert found["reversible"] is False
-    assert found["affected"] == [
+    assert deletion_plan["title"] == "Delete lead “Trial at Harbour Tools”"
+    assert (deletion_plan["risk"], deletion_plan["risk_reasons"]) == ("high", ["deletes", "personal_data"])
+    assert deletion_plan["record_name"] == "Trial at Harbour Tools"
+    assert deletion_plan["record_url"] == f"/models/lead/records/{record_id}"
+    assert deletion_plan["reversible"] is False
+    assert deletion_plan["affected"] == [
         {"model": "lead", "id": record_id, "name": "Trial at Harbour Tools", "change": "deleted"}
     ]
-    assert (found["needs"], found["needs_left"]) == (1, 1)
+    assert (deletion_plan["needs"], deletion_plan["needs_left"]) == (1, 1)
 
 
 async def test_the_name_stays_after_the_record_is_deleted(office: Office, agent: str) -> None:
@@ -46,10 +46,10 @@ async def test_the_name_stays_after_the_record_is_deleted(office: Office, agent:
     plan_id = await office.proposed(agent, "lead.delete", id=record_id)
     await office.approve("alice", plan_id)
 
-    found = await plan(office, "alice", plan_id)
+    decided_plan = await plan(office, "alice", plan_id)
 
-    assert found["title"] == "Delete lead “Trial at Harbour Tools”"
-    assert (found["record_url"], found["needs_left"]) == (None, 0)
+    assert decided_plan["title"] == "Delete lead “Trial at Harbour Tools”"
+    assert (decided_plan["record_url"], decided_plan["needs_left"]) == (None, 0)
 
 
 async def test_records_deleted_with_a_record_are_listed_as_affected(office: Office, agent: str) -> None:
@@ -81,10 +81,14 @@ async def test_an_action_is_of_medium_risk_and_reads_as_a_sentence(office: Offic
     record_id = await lead(office, party=(await office.first_record("party"))["id"])
     await office.value("alice", "lead.qualify", id=record_id)
 
-    found = await plan(office, "alice", await office.proposed(agent, "lead.win", id=record_id))
+    action_plan = await plan(office, "alice", await office.proposed(agent, "lead.win", id=record_id))
 
-    assert found["title"] == "Mark lead “Trial at Harbour Tools” as won"
-    assert (found["risk"], found["risk_reasons"], found["reversible"]) == ("medium", ["state_change"], True)
+    assert action_plan["title"] == "Mark lead “Trial at Harbour Tools” as won"
+    assert (action_plan["risk"], action_plan["risk_reasons"], action_plan["reversible"]) == (
+        "medium",
+        ["state_change"],
+        True,
+    )
 
 
 async def test_a_change_names_its_field_and_equal_changes_share_a_key(office: Office) -> None:
@@ -111,8 +115,8 @@ async def test_an_outgoing_payment_is_high_risk(office: Office) -> None:
 
     plan_id = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=-500)
 
-    found = await plan(office, "carol", plan_id)
-    assert (found["risk"], found["risk_reasons"]) == ("high", ["money_out", "money_field"])
+    payment_plan = await plan(office, "carol", plan_id)
+    assert (payment_plan["risk"], payment_plan["risk_reasons"]) == ("high", ["money_out", "money_field"])
 
 
 @pytest.mark.parametrize(
@@ -150,11 +154,11 @@ async def test_the_agent_reads_a_personal_name_as_a_token(office: Office) -> Non
 
     plan_id = await office.proposed(agent, "party.delete", id=party)
 
-    own = await plan(office, agent, plan_id)
+    agents_view = await plan(office, agent, plan_id)
     assert "Ada Lovelace" in (await plan(office, "alice", plan_id))["title"]
-    assert "Ada" not in str(own)
-    assert own["record_name"].startswith("PERSON_")
-    assert own["title"] == f"Delete party “{own['record_name']}”"
+    assert "Ada" not in str(agents_view)
+    assert agents_view["record_name"].startswith("PERSON_")
+    assert agents_view["title"] == f"Delete party “{agents_view['record_name']}”"
 
 
 async def test_a_viewer_without_the_model_reads_neither_its_name_nor_its_fields(office: Office) -> None:
@@ -165,13 +169,13 @@ async def test_a_viewer_without_the_model_reads_neither_its_name_nor_its_fields(
 
 
 async def test_watching_counts_the_waiting_plans_and_those_of_high_risk(office: Office, agent: str) -> None:
-    before = await office.value("alice", "plan.watch")
+    counts_before = await office.value("alice", "plan.watch")
     record_id = await lead(office, party=(await office.first_record("party"))["id"])
     await office.value("alice", "lead.qualify", id=record_id)
     await office.proposed(agent, "lead.win", id=record_id)
     await office.proposed(agent, "lead.delete", id=await lead(office))
 
-    after = await office.value("alice", "plan.watch")
+    counts_after = await office.value("alice", "plan.watch")
 
-    assert (after["waiting"] - before["waiting"], after["high"] - before["high"]) == (2, 1)
-    assert (await office.value("bob", "plan.watch"))["waiting"] == before["waiting"]
+    assert (counts_after["waiting"] - counts_before["waiting"], counts_after["high"] - counts_before["high"]) == (2, 1)
+    assert (await office.value("bob", "plan.watch"))["waiting"] == counts_before["waiting"]

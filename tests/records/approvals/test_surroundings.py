@@ -61,8 +61,8 @@ class RowCountingTransaction:
 @pytest.fixture
 async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service with these models."""
-    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Crate) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Depot, Shelf, Crate) as service:
+        yield service
 
 
 async def create_record(yard: InProcessService, model: str, /, **values: object) -> str:
@@ -70,25 +70,25 @@ async def create_record(yard: InProcessService, model: str, /, **values: object)
     return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
 
 
-async def looked_up(yard: InProcessService, depot: str, count: int) -> tuple[set[str], list[int]]:
+async def count_lookups(yard: InProcessService, depot: str, count: int) -> tuple[set[str], list[int]]:
     """Look up the dependencies of this number of commands on one depot. Return them, and the number of rows of each
     statement."""
     several = [PreparedCommand("crate", "create", given={"depot": FieldInput(depot)}) for _ in range(count)]
     async with yard.service.records.database.transaction() as transaction:
-        counted = RowCountingTransaction(transaction)
-        run = yard.run(yard.administrator()).within(cast("Transaction", counted))
+        counting = RowCountingTransaction(transaction)
+        run = yard.run(yard.administrator()).within(cast("Transaction", counting))
         around = Dependencies(run, several, locks=True)
         assert all([await around.reads(item) == [("depot", depot, 1)] for item in several])
-        return {await around.fingerprint(item) for item in several}, counted.found
+        return {await around.fingerprint(item) for item in several}, counting.found
 
 
 async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:
     depot = await create_record(yard, "depot", title="a")
     await create_record(yard, "shelf", title="s", depot=depot)
-    (one,), found = await looked_up(yard, depot, 1)
-    assert one
-    assert await looked_up(yard, depot, 2_000) == ({one}, found)
-    assert len(found) == 2
+    (lookup,), row_counts = await count_lookups(yard, depot, 1)
+    assert lookup
+    assert await count_lookups(yard, depot, 2_000) == ({lookup}, row_counts)
+    assert len(row_counts) == 2
 
 
 async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
@@ -97,14 +97,14 @@ async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
     monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
     root, depot = yard.administrator(), await create_record(yard, "depot", title="a")
     shelves = [await create_record(yard, "shelf", title="s", depot=depot) for _ in range(9)]
-    seen = [await looked_up(yard, depot, 1)]
+    lookups = [await count_lookups(yard, depot, 1)]
     await yard.value(root, "shelf", "update", id=shelves[8], title="x")
-    seen.append(await looked_up(yard, depot, 1))
+    lookups.append(await count_lookups(yard, depot, 1))
     await create_record(yard, "shelf", title="s", depot=depot)
-    seen.append(await looked_up(yard, depot, 1))
+    lookups.append(await count_lookups(yard, depot, 1))
     await yard.value(root, "shelf", "delete", id=shelves[0])
-    seen.append(await looked_up(yard, depot, 1))
+    lookups.append(await count_lookups(yard, depot, 1))
 
-    assert len({fingerprint for prints, _ in seen for fingerprint in prints}) == 4
-    assert max(count for _, found in seen for count in found) == 4
-    assert await looked_up(yard, depot, 1) == seen[-1]
+    assert len({fingerprint for prints, _ in lookups for fingerprint in prints}) == 4
+    assert max(count for _, row_counts in lookups for count in row_counts) == 4
+    assert await count_lookups(yard, depot, 1) == lookups[-1]

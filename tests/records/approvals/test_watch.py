@@ -31,9 +31,9 @@ async def cursor_of(office: Office, who: str) -> int:
     return int((await office.value(who, "plan.watch"))["cursor"])
 
 
-async def watch_plans(office: Office, who: str, since: int, wanted: set[str]) -> int:
+async def watch_plans(office: Office, who: str, since: int, expected_plans: set[str]) -> int:
     """Watch until all these plans were reported, and return the last cursor."""
-    missing = set(wanted)
+    missing = set(expected_plans)
     async with asyncio.timeout(30):
         while missing:
             answer = await office.value(who, "plan.watch", since=since, wait_s=5)
@@ -42,8 +42,8 @@ async def watch_plans(office: Office, who: str, since: int, wanted: set[str]) ->
     return since
 
 
-async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(office: Office, agent: str) -> None:
-    first, second = await lead(office, "Slow"), await lead(office, "Quick")
+async def test_a_plan_that_is_committed_after_the_cursor_was_read_is_reported(office: Office, agent: str) -> None:
+    first_lead, second_lead = await lead(office, "Slow"), await lead(office, "Quick")
     await office.proposed(agent, "lead.delete", id=await lead(office, "Before"))
     authorization = [(name.lower().encode(), value.encode()) for name, value in office.headers(agent).items()]
     caller = await office.service.callers.caller_of(Headers(authorization))
@@ -52,9 +52,9 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_reported(o
 
     async with engine.records.database.transaction() as transaction:
         run = Run(engine, caller, transaction, actor_of(caller, "request"), transaction)
-        prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first})
+        prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first_lead})
         slow = (await proposals.propose(run, [prepared], reason=None)).plan_id
-        quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second))
+        quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second_lead))
         # The other transaction may or may not wait for this one. In both cases, the cursor is taken before this plan
         # exists.
         await asyncio.wait([quick], timeout=0.5)
@@ -67,16 +67,16 @@ async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: st
     leads = [await lead(office, f"{number}") for number in range(MANY)]
     since = await watch_plans(office, "alice", 0, {await office.proposed(agent, "lead.delete", id=leads.pop())})
     proposing = [asyncio.create_task(office.proposed(agent, "lead.delete", id=lead_id)) for lead_id in leads]
-    seen: list[str] = []
+    plan_ids: list[str] = []
 
     async with asyncio.timeout(60):
-        while len(set(seen)) < len(leads):
+        while len(set(plan_ids)) < len(leads):
             answer = await office.value("alice", "plan.watch", since=since, wait_s=1)
-            seen += [plan["id"] for plan in answer["plans"]]
+            plan_ids += [plan["id"] for plan in answer["plans"]]
             since = answer["cursor"]
 
-    assert set(seen) == set(await asyncio.gather(*proposing))
-    assert len(seen) == len(leads), "nothing is told twice"
+    assert set(plan_ids) == set(await asyncio.gather(*proposing))
+    assert len(plan_ids) == len(leads), "nothing is told twice"
 
 
 async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> None:
@@ -95,11 +95,11 @@ async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> No
     assert (await office.value("alice", "plan.watch", since=answer["cursor"]))["plans"] == []
 
 
-async def test_a_cursor_does_not_show_the_changes_of_others(office: Office, agent: str) -> None:
+async def test_a_cursor_does_not_reveal_plans_of_other_agents(office: Office, agent: str) -> None:
     other_agent = await office.agent("alice", label="another")
     watching = await office.agent("alice", label="watching")
-    own = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))
-    since = await watch_plans(office, watching, 0, {own})
+    own_plan = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))
+    since = await watch_plans(office, watching, 0, {own_plan})
 
     await office.proposed(other_agent, "lead.delete", id=await lead(office, "Of another"))
 
@@ -113,12 +113,12 @@ async def test_a_caller_whose_rights_change_during_the_wait_starts_again(office:
     plan_id = await office.proposed(agent, "lead.delete", id=await lead(office, "x"))
     since = await watch_plans(office, "alice", 0, {plan_id})
 
-    waiting = asyncio.create_task(office.value("alice", "plan.watch", since=since, wait_s=20))
-    while not waiting.done():
+    watch_task = asyncio.create_task(office.value("alice", "plan.watch", since=since, wait_s=20))
+    while not watch_task.done():
         await office.agent("bob", label="ended")
         token = (await office.value("bob", "agent_token.list"))[0]
         await office.value("bob", "agent_token.revoke", id=token["id"])
-        await asyncio.wait([waiting], timeout=0.5)
+        await asyncio.wait([watch_task], timeout=0.5)
 
-    assert await waiting == {"plans": [], "cursor": 0}
+    assert await watch_task == {"plans": [], "cursor": 0}
     assert [plan["id"] for plan in (await office.value("alice", "plan.watch"))["plans"]] == [plan_id]

@@ -25,34 +25,34 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
         yield webhook_receiver
 
 
-async def delivered_messages(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
+async def deliver_messages(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     """Deliver the pending messages, and return the type and the subject of each."""
-    before = len(receiver.messages)
+    count_before = len(receiver.messages)
     lanes = Sender(replace(changes.outbox_of(office.service.records), is_private=True))
     await lanes.open()
     await lanes.drain()
-    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[before:]]
+    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[count_before:]]
 
 
 async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
     ids = [lead["id"] for lead in (await office.all("lead"))[:4]]
-    first, second, third, last = [await office.proposed("agent", "lead.delete", id=id_) for id_ in ids]
-    assert await office.proposed("agent", "lead.delete", id=ids[0]) == first, "the same one, so nothing new"
+    first_plan, second_plan, third_plan, last = [await office.proposed("agent", "lead.delete", id=id_) for id_ in ids]
+    assert await office.proposed("agent", "lead.delete", id=ids[0]) == first_plan, "the same one, so nothing new"
 
-    assert (await office.approve("alice", first)).status_code == 200
-    await office.value("alice", "plan.reject", id=second, reason="no")
-    await office.value("agent", "plan.withdraw", id=third)
+    assert (await office.approve("alice", first_plan)).status_code == 200
+    await office.value("alice", "plan.reject", id=second_plan, reason="no")
+    await office.value("agent", "plan.withdraw", id=third_plan)
     with clock.fixed(clock.later(clock.now(), seconds=office.service.records.settings.plan_ttl_s + 1)):
         assert await decisions.expire_plans(office.service.engine) == 1
-        found = await delivered_messages(office, receiver)
+        messages = await deliver_messages(office, receiver)
 
-    assert sorted(found) == sorted(
+    assert sorted(messages) == sorted(
         [
-            *(("plan.waiting", f"plan/{plan}") for plan in (first, second, third, last)),
-            ("plan.executed", f"plan/{first}"),
-            ("plan.rejected", f"plan/{second}"),
-            ("plan.withdrawn", f"plan/{third}"),
+            *(("plan.waiting", f"plan/{plan}") for plan in (first_plan, second_plan, third_plan, last)),
+            ("plan.executed", f"plan/{first_plan}"),
+            ("plan.rejected", f"plan/{second_plan}"),
+            ("plan.withdrawn", f"plan/{third_plan}"),
             ("plan.expired", f"plan/{last}"),
         ]
     )
@@ -66,7 +66,7 @@ async def test_messages_do_not_depend_on_the_values_of_records(office: Office, r
         await office.call("agent", "plan.propose", {
             "why": words, "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
         })
-        (message,) = [receiver.messages[-1]] if await delivered_messages(office, receiver) else []
+        (message,) = [receiver.messages[-1]] if await deliver_messages(office, receiver) else []
         assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
         assert lead["id"] not in message.body.decode()
         shapes.append([*message.headers, str(len(message.body))])
@@ -79,4 +79,4 @@ async def test_a_refused_plan_is_not_reported(office: Office, receiver: Receiver
 
     await office.refusal_of("agent", "lead.delete", id="0" * 24)
 
-    assert await delivered_messages(office, receiver) == []
+    assert await deliver_messages(office, receiver) == []

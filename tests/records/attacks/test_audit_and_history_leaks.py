@@ -15,9 +15,9 @@ async def test_the_audit_shows_an_agent_only_the_kind_of_a_plans_error(office: O
     party_in_use = (await office.first_record("invoice"))["party"]
     plan = await office.proposed(agent, "party.delete", id=party_in_use)
     assert (await office.approve("root", plan)).status_code == 400
-    about = [{"field": "record_id", "op": "eq", "value": plan}]
+    entry_filter = [{"field": "record_id", "op": "eq", "value": plan}]
 
-    entries = await office.value(agent, "audit_entry.list", filter=about)
+    entries = await office.value(agent, "audit_entry.list", filter=entry_filter)
 
     assert "invoice" not in json.dumps(entries)
     errors = [entry["changes"]["error"] for entry in entries if "error" in entry["changes"]]
@@ -31,8 +31,8 @@ async def test_history_names_only_people_whom_the_caller_may_see(office: Office)
     agent = await office.agent("dan", "lead.*")
     reader = await office.agent("alice", "*")
 
-    named = {who: [entry["by"] for entry in await office.value(who, "lead.history", id=lead)] for who in
+    names_by_caller = {who: [entry["by"] for entry in await office.value(who, "lead.history", id=lead)] for who in
              ("dan", agent, "alice", reader, "root")}
 
-    assert named["dan"] == named[agent] == ["dan", None]
-    assert named["alice"] == named[reader] == named["root"] == ["dan", "alice"]
+    assert names_by_caller["dan"] == names_by_caller[agent] == ["dan", None]
+    assert names_by_caller["alice"] == names_by_caller[reader] == names_by_caller["root"] == ["dan", "alice"]

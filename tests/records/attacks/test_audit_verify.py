@@ -11,7 +11,7 @@ AUDITOR = {"model": "audit_entry", "commands": "get,list,verify", "clear": "comm
 LAST = "SELECT id FROM audit_entry ORDER BY at DESC, id LIMIT 1"
 
 
-async def _tampered(office: Office) -> str:
+async def _tamper(office: Office) -> str:
     """Forge the last entry with access to the database but without its secret, and return the id of the entry."""
     async with office.service.records.database.transaction() as transaction:
         row: Row | None = await transaction.fetch_one(LAST)
@@ -21,25 +21,29 @@ async def _tampered(office: Office) -> str:
 
 
 async def test_an_administrator_is_shown_what_was_read_and_what_is_wrong(office: Office) -> None:
-    before = await office.value("root", "audit_entry.verify")
+    report_before = await office.value("root", "audit_entry.verify")
     entries = await office.value("root", "audit_entry.search", limit=1)
 
-    changed = await _tampered(office)
-    after = await office.value("root", "audit_entry.verify")
+    changed_id = await _tamper(office)
+    report_after = await office.value("root", "audit_entry.verify")
 
-    assert (before["is_intact"], before["entries"], before["faults"]) == (True, entries["total"], [])
-    assert after["is_intact"] is False
-    assert [(fault["id"], fault["what"]) for fault in after["faults"]] == [(changed, "changed")]
-    assert before["checked_at"] < after["checked_at"]
+    assert (report_before["is_intact"], report_before["entries"], report_before["faults"]) == (
+        True,
+        entries["total"],
+        [],
+    )
+    assert report_after["is_intact"] is False
+    assert [(fault["id"], fault["what"]) for fault in report_after["faults"]] == [(changed_id, "changed")]
+    assert report_before["checked_at"] < report_after["checked_at"]
 
 
-async def test_an_auditor_learns_that_something_is_wrong_but_neither_how_much_nor_where(
+async def test_an_auditor_learns_that_the_audit_is_damaged_but_neither_how_much_nor_where(
     office: Office,
 ) -> None:
     await office.person("dan", AUDITOR)
     sound = await office.value("dan", "audit_entry.verify")
 
-    await _tampered(office)
+    await _tamper(office)
     broken = await office.value("dan", "audit_entry.verify")
 
     assert (sound["is_intact"], broken["is_intact"]) == (True, False)

@@ -6,7 +6,7 @@ AUDIT = {"model": "audit_entry", "commands": "get,list,search", "clear": "*"}
 TITLES = {"model": "lead", "commands": "get,list", "clear": "title"}
 
 
-async def _asked(office: Office, who: str, model: str, field: str) -> list[str]:
+async def _errors_of_field(office: Office, who: str, model: str, field: str) -> list[str]:
     """Return the errors of a filter and an order that use the field."""
     condition = {"field": field, "op": "contains", "value": "a"}
     return [
@@ -20,24 +20,26 @@ async def test_an_agent_cannot_spell_out_error_or_digest_of_its_plan_by_filters(
     plan = await office.proposed(agent, "party.delete", id=(await office.first_record("invoice"))["party"])
     assert (await office.approve("root", plan)).status_code == 400
     assert (await office.value(agent, "plan.get", id=plan))["error"] == "refused"
-    unknown = await _asked(office, agent, "plan", "nothing")
+    unknown = await _errors_of_field(office, agent, "plan", "nothing")
     for field in ("error", "digest", "input", "diff", "effects"):
-        response_texts = [text.replace(field, "nothing") for text in await _asked(office, agent, "plan", field)]
+        response_texts = [
+            text.replace(field, "nothing") for text in await _errors_of_field(office, agent, "plan", field)
+        ]
         assert response_texts == unknown
 
 
-async def test_a_filter_on_the_audit_does_not_tell_which_hidden_fields_were_changed(office: Office) -> None:
+async def test_a_filter_on_the_audit_does_not_reveal_which_hidden_fields_were_changed(office: Office) -> None:
     await office.person("dan", TITLES, AUDIT)
     for who in ("dan", await office.agent("dan", "*")):
-        unknown = await _asked(office, who, "audit_entry", "nothing")
+        unknown = await _errors_of_field(office, who, "audit_entry", "nothing")
         for field in ("fields", "changes"):
             response_texts = [
-                text.replace(field, "nothing") for text in await _asked(office, who, "audit_entry", field)
+                text.replace(field, "nothing") for text in await _errors_of_field(office, who, "audit_entry", field)
             ]
             assert response_texts == unknown
 
 
-async def test_the_audit_does_not_tell_by_its_numbers_how_many_entries_are_hidden(office: Office) -> None:
+async def test_the_numbers_of_the_audit_do_not_reveal_how_many_entries_are_hidden(office: Office) -> None:
     await office.person("dan", TITLES, AUDIT)
     for who in ("dan", await office.agent("root", "*")):
         answer = (await office.call(who, "audit_entry.list", {"limit": 1})).json()

@@ -23,7 +23,7 @@ class Card(Model):
     nickname = Text(personal="PERSON")
     remark = Text(personal="REMARK")
     same = Text(personal="PERSON", computed=lambda name: name)
-    again = Text(personal="PERSON", computed=lambda same: same)
+    again = Text(personal="PERSON", computed=lambda value: value)
     titled = Text(personal="PERSON", computed=lambda title: title)
     whole = Text(personal="PERSON", computed=lambda name, title: name if title == "plain" else f"{title} {name}")
     remarked = Text(personal="PERSON", computed=lambda remark: remark)
@@ -35,8 +35,8 @@ COMPUTED = ("same", "again", "titled", "whole", "remarked")
 @pytest.fixture
 async def cards(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without cards, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Card) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Card) as service:
+        yield service
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ async def first_lead(office: Office, agent: str) -> tuple[Mapping[str, Any], Map
 
 async def test_a_guess_copied_by_an_action_does_not_get_the_token_of_an_existing_value(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    victim, clear = await first_lead(office, agent)
-    for guess in (clear["contact_email"], WRONG):
+    victim, clear_lead = await first_lead(office, agent)
+    for guess in (clear_lead["contact_email"], WRONG):
         own_lead = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_email=guess)
         plan = await office.proposed(agent, "lead.convert", id=own_lead["id"])
         assert (await office.approve("alice", plan)).status_code == 200
@@ -84,8 +84,8 @@ async def test_a_value_that_an_action_copies_keeps_its_token(office: Office) -> 
 async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_copied_to(office: Office) -> None:
     agent = await office.agent("root", "*", unmask=["lead.contact_phone"])
     victim = next(party for party in await office.all("party", agent) if party["phone"])
-    clear = (await office.value("root", "party.get", id=victim["id"]))["phone"]
-    own_lead = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_phone=clear)
+    clear_phone = (await office.value("root", "party.get", id=victim["id"]))["phone"]
+    own_lead = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_phone=clear_phone)
     plan = await office.proposed(agent, "lead.convert", id=own_lead["id"])
     assert (await office.approve("root", plan)).status_code == 200
 
@@ -96,23 +96,23 @@ async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_cop
 
 async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_guessed(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.get", label="mail", name="first")
-    victim, clear = await first_lead(office, agent)
-    own_lead = await office.value(agent, "lead.create", title="x", contact_email=clear["contact_email"])
+    victim, clear_lead = await first_lead(office, agent)
+    own_lead = await office.value(agent, "lead.create", title="x", contact_email=clear_lead["contact_email"])
     token = next(
         agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "mail"
     )
     await office.value("alice", "agent_token.revoke", id=token["id"])
 
-    later = await office.agent("alice", "lead.*", "party.get", label="mail", name="second")
+    later_agent = await office.agent("alice", "lead.*", "party.get", label="mail", name="second")
 
-    guessed = (await office.value(later, "lead.get", id=own_lead["id"]))["contact_email"]
-    there = (await office.value(later, "lead.get", id=victim["id"]))["contact_email"]
-    assert len({guessed, there, own_lead["contact_email"], victim["contact_email"]}) == 4
-    (entry,) = await office.value(later, "lead.history", id=own_lead["id"])
+    guessed = (await office.value(later_agent, "lead.get", id=own_lead["id"]))["contact_email"]
+    victims_token = (await office.value(later_agent, "lead.get", id=victim["id"]))["contact_email"]
+    assert len({guessed, victims_token, own_lead["contact_email"], victim["contact_email"]}) == 4
+    (entry,) = await office.value(later_agent, "lead.history", id=own_lead["id"])
     assert entry["changes"]["contact_email"] == [None, guessed]
     # The earlier tokens and the tokens of the agent's own text are invalid.
     for old in (own_lead["contact_email"], victim["contact_email"]):
-        reason = await office.refusal_of(later, "lead.update", id=own_lead["id"], contact_email=old)
+        reason = await office.refusal_of(later_agent, "lead.update", id=own_lead["id"], contact_email=old)
         assert reason == f"unknown token {old}"
 
 
@@ -120,13 +120,13 @@ async def test_a_value_computed_from_a_guess_does_not_get_the_token_of_an_existi
     cards: InProcessService, agent: Caller
 ) -> None:
     root = cards.administrator()
-    there = await cards.value(root, "card", "create", name="Ada", remark="Ada")
-    token = (await cards.value(agent, "card", "get", id=there["id"]))["name"]
+    existing_card = await cards.value(root, "card", "create", name="Ada", remark="Ada")
+    token = (await cards.value(agent, "card", "get", id=existing_card["id"]))["name"]
 
-    mine = await cards.value(agent, "card", "create", name="Ada", title="Ada", remark="Ada")
+    own_card = await cards.value(agent, "card", "create", name="Ada", title="Ada", remark="Ada")
     by_token = await cards.value(agent, "card", "create", name=token)
 
-    tokens = [mine[name] for name in COMPUTED]
+    tokens = [own_card[name] for name in COMPUTED]
     assert token not in tokens
     assert len({*tokens}) == len(tokens)
     # A field that is computed from a value that was written by its token has the same value.
@@ -138,39 +138,41 @@ async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(
 ) -> None:
     root = cards.administrator()
     for guess in ("Ada", "Eve"):
-        there = await cards.value(root, "card", "create", name="Ada", title="plain", remark="Ada")
-        before = await cards.value(agent, "card", "get", id=there["id"])
+        existing_card = await cards.value(root, "card", "create", name="Ada", title="plain", remark="Ada")
+        card_before = await cards.value(agent, "card", "get", id=existing_card["id"])
 
-        after = await cards.value(agent, "card", "update", id=there["id"], name=guess, remark=guess)
+        card_after = await cards.value(agent, "card", "update", id=existing_card["id"], name=guess, remark=guess)
 
-        changed_names = [name for name in ("name", "remark", *COMPUTED) if before[name] != after[name]]
+        changed_names = [name for name in ("name", "remark", *COMPUTED) if card_before[name] != card_after[name]]
         assert changed_names == ["name", "remark", "same", "again", "whole", "remarked"]
-        (entry, _) = await cards.value(agent, "card", "history", id=there["id"])
+        (entry, _) = await cards.value(agent, "card", "history", id=existing_card["id"])
         assert sorted(entry["changes"]) == sorted(changed_names)
 
 
-async def test_a_value_that_others_derive_from_a_guess_does_not_share_a_token(
+async def test_a_value_that_another_person_derives_from_a_guess_does_not_share_a_token(
     cards: InProcessService, agent: Caller
 ) -> None:
     root = cards.administrator()
-    there = await cards.value(root, "card", "create", name="Ada")
-    token = (await cards.value(agent, "card", "get", id=there["id"]))["name"]
-    mine = await cards.value(agent, "card", "create", name="Ada", title="Mrs.")
+    existing_card = await cards.value(root, "card", "create", name="Ada")
+    token = (await cards.value(agent, "card", "get", id=existing_card["id"]))["name"]
+    own_card = await cards.value(agent, "card", "create", name="Ada", title="Mrs.")
 
-    await cards.value(root, "card", "update", id=mine["id"], title="plain")
+    await cards.value(root, "card", "update", id=own_card["id"], title="plain")
 
-    assert (await cards.value(root, "card", "get", id=mine["id"]))["whole"] == "Ada"
-    assert (await cards.value(agent, "card", "get", id=mine["id"]))["whole"] != token
+    assert (await cards.value(root, "card", "get", id=own_card["id"]))["whole"] == "Ada"
+    assert (await cards.value(agent, "card", "get", id=own_card["id"]))["whole"] != token
 
 
 async def test_two_guesses_that_change_places_stay_guesses(cards: InProcessService, agent: Caller) -> None:
     root = cards.administrator()
-    there = await cards.value(root, "card", "create", name="Ada", nickname="Eve")
-    seen = await cards.value(agent, "card", "get", id=there["id"])
-    mine = await cards.value(agent, "card", "create", name="Ada", nickname="Eve")
+    existing_card = await cards.value(root, "card", "create", name="Ada", nickname="Eve")
+    shown_card = await cards.value(agent, "card", "get", id=existing_card["id"])
+    own_card = await cards.value(agent, "card", "create", name="Ada", nickname="Eve")
 
-    turned = await cards.value(agent, "card", "update", id=mine["id"], name=mine["nickname"], nickname=mine["name"])
+    turned_card = await cards.value(
+        agent, "card", "update", id=own_card["id"], name=own_card["nickname"], nickname=own_card["name"]
+    )
 
-    assert (turned["name"], turned["nickname"]) == (mine["nickname"], mine["name"])
-    assert turned["name"] != seen["nickname"]
-    assert (await cards.value(root, "card", "get", id=mine["id"]))["name"] == "Eve"
+    assert (turned_card["name"], turned_card["nickname"]) == (own_card["nickname"], own_card["name"])
+    assert turned_card["name"] != shown_card["nickname"]
+    assert (await cards.value(root, "card", "get", id=own_card["id"]))["name"] == "Eve"

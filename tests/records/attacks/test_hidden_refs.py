@@ -65,8 +65,8 @@ async def test_a_guard_that_only_seems_to_hold_is_for_a_person_to_decide(office:
         {"model": "party", "commands": "get", "clear": "kind", "rows": rows},
     )
     agent = await office.agent("eve", "*")
-    seen = (await office.first_record("party", kind="person"))["id"]
-    lead = await office.value("root", "lead.create", title="x", party=seen)
+    visible_party = (await office.first_record("party", kind="person"))["id"]
+    lead = await office.value("root", "lead.create", title="x", party=visible_party)
     await office.value("root", "lead.qualify", id=lead["id"])
 
     await office.proposed(agent, "lead.win", id=lead["id"])
@@ -88,10 +88,10 @@ async def test_emptying_a_hidden_ref_changes_nothing(office: Office) -> None:
     for who in ("agent", "dan"):
         response_texts: list[str] = []
         for lead in leads:
-            before = await office.value(who, "lead.get", id=lead)
-            after = await office.value(who, "lead.update", id=lead, party=None)
+            lead_before = await office.value(who, "lead.get", id=lead)
+            lead_after = await office.value(who, "lead.update", id=lead, party=None)
             response_texts.append(
-                without_lead_id([before, after, len(await office.value(who, "lead.history", id=lead))], lead)
+                without_lead_id([lead_before, lead_after, len(await office.value(who, "lead.history", id=lead))], lead)
             )
         assert response_texts[0] == response_texts[1]
 

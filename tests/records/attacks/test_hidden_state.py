@@ -13,10 +13,10 @@ async def test_a_total_is_hidden_from_anyone_who_does_not_see_all_it_counts(offi
     await office.person("dan", TOTALS, {**PAYMENTS, "rows": CARD})
     invoice = await office.first_record("invoice", state="posted")
     for who in ("dan", await office.agent("dan", "*")):
-        before = await office.value(who, "invoice.get", id=invoice["id"])
-        assert not {"paid_minor", "open_minor", "net_minor"} & set(before)
+        invoice_before = await office.value(who, "invoice.get", id=invoice["id"])
+        assert not {"paid_minor", "open_minor", "net_minor"} & set(invoice_before)
         await office.value("carol", "payment.create", invoice=invoice["id"], amount_minor=777, method="cash")
-        assert await office.value(who, "invoice.get", id=invoice["id"]) == before
+        assert await office.value(who, "invoice.get", id=invoice["id"]) == invoice_before
         assert "invoice.paid_minor" in await office.denied(who, "invoice.get", id=invoice["id"])
 
 
@@ -64,7 +64,7 @@ async def test_an_agent_does_not_learn_from_a_line_whether_the_hidden_invoice_is
         await office.proposed(agent, "invoice_line.update", id=line, description="x")
 
 
-async def test_an_agent_that_only_creates_does_not_learn_which_values_are_taken(office: Office) -> None:
+async def test_an_agent_that_only_creates_does_not_learn_which_values_are_in_use(office: Office) -> None:
     taken_sku = (await office.first_record("product"))["sku"]
     for scopes in (("product.create",), ("product.create", "product.get")):
         agent = await office.agent("carol", *scopes, name=" and ".join(scopes))

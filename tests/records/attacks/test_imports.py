@@ -36,7 +36,7 @@ async def test_a_field_may_be_as_long_as_a_long_text(office: Office) -> None:
 
 
 @pytest.mark.parametrize("csv", ['title\n"x', 'title\n"x"y\n'])
-async def test_a_broken_csv_is_refused_in_the_products_own_words(office: Office, csv: str) -> None:
+async def test_a_broken_csv_is_refused_with_a_message_of_our_own(office: Office, csv: str) -> None:
     answer = await office.call("alice", "lead.import", {"csv": csv})
 
     assert answer.status_code == 400
@@ -60,13 +60,13 @@ async def turns_during(call: Awaitable[T]) -> tuple[T, int]:
     meantime."""
     turns = 0
 
-    async def others() -> None:
+    async def count_turns() -> None:
         nonlocal turns
         while True:
             await asyncio.sleep(0)
             turns += 1
 
-    other_task = asyncio.create_task(others())
+    other_task = asyncio.create_task(count_turns())
     try:
         return await call, turns
     finally:
@@ -75,10 +75,10 @@ async def turns_during(call: Awaitable[T]) -> tuple[T, int]:
 
 async def test_other_requests_are_served_while_a_large_import_is_checked(office: Office) -> None:
     rows = 600
-    done, turns = await turns_during(
+    report, turns = await turns_during(
         office.value("alice", "lead.import", csv="title\n" + "x\n" * rows, dry_run=True)
     )
-    assert done["rows"] == rows
+    assert report["rows"] == rows
     # Without pauses, the number of turns is very small, however many rows there are.
     assert turns > rows / CooperativeIterator.EACH / 2
 
@@ -100,7 +100,7 @@ async def test_other_requests_are_served_between_the_checks_of_long_rows(office:
     watching.cancel()
     assert len(report["errors"]) == 8
     # Without pauses between rows, the longest turn takes nearly the whole time. One row takes about an eighth of it.
-    assert max(after - before for before, after in pairwise(turns)) < (turns[-1] - turns[0]) / 2
+    assert max(later - earlier for earlier, later in pairwise(turns)) < (turns[-1] - turns[0]) / 2
 
 
 async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps(
@@ -108,12 +108,12 @@ async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps
 ) -> None:
     rows, turns, sleep = 300, 0, asyncio.sleep
 
-    async def counted(delay: float) -> None:
+    async def sleep_counted(delay: float) -> None:
         nonlocal turns
         turns += delay == 0
         await sleep(delay)
 
-    monkeypatch.setattr(asyncio, "sleep", counted)
+    monkeypatch.setattr(asyncio, "sleep", sleep_counted)
     agent = await office.agent("alice", "lead.*")
     csv = "title,contact_email\n" + "".join(f"x{number},x{number}@example.org\n" for number in range(rows))
 

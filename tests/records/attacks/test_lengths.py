@@ -29,8 +29,8 @@ class Contact(Model):
 @pytest.fixture
 async def book(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """An empty address book, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Contact) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Contact) as service:
+        yield service
 
 
 @pytest.fixture
@@ -39,67 +39,71 @@ async def agent(book: InProcessService) -> Caller:
     return await book.agent("scout")
 
 
-async def write_values(book: InProcessService, agent: Caller, **written: str) -> str:
+async def write_values(book: InProcessService, agent: Caller, **values: str) -> str:
     """Write these values, and return the response without tokens and ids."""
     try:
-        created_contact = await book.value(agent, "contact", "create", **written)
-    except BadInput as refused:
-        return refused.detail
+        created_contact = await book.value(agent, "contact", "create", **values)
+    except BadInput as refusal:
+        return refusal.detail
     return f"fits {sorted(name for name, value in created_contact.items() if value)}"
 
 
 @pytest.mark.parametrize("field", ["name", "nickname", "notes", "summary", "remark"])
-async def test_a_token_fits_or_not_whatever_the_length_of_its_value(
+async def test_whether_a_token_fits_does_not_depend_on_the_length_of_its_value(
     book: InProcessService, agent: Caller, field: str
 ) -> None:
-    said: list[list[str]] = []
+    answer_texts: list[list[str]] = []
     for length in (3, 900):
-        clear = await book.value(book.administrator(), "contact", "create", name="n" * length, notes="o" * length)
-        seen: dict[str, Any] = await book.value(agent, "contact", "get", id=clear["id"])
-        tokens = [seen["notes"]] if field in ("notes", "summary") else [seen["name"]]
+        clear_contact = await book.value(
+            book.administrator(), "contact", "create", name="n" * length, notes="o" * length
+        )
+        shown_contact: dict[str, Any] = await book.value(agent, "contact", "get", id=clear_contact["id"])
+        tokens = [shown_contact["notes"]] if field in ("notes", "summary") else [shown_contact["name"]]
         if field == "remark":
-            tokens = [seen["name"], f"{seen['name']} {seen['notes']}"]
+            tokens = [shown_contact["name"], f"{shown_contact['name']} {shown_contact['notes']}"]
         answers: list[str] = []
         for token in tokens:
             for room in LENGTHS:
                 padded = f"{'x' * (room - len(token) - 1)} {token}" if room else token
                 answers.append((await write_values(book, agent, **{field: padded})).replace(token, "TOKEN"))
-        said.append(answers)
+        answer_texts.append(answers)
 
-    assert said[0] == said[1]
+    assert answer_texts[0] == answer_texts[1]
 
 
 async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: InProcessService, agent: Caller) -> None:
-    clear = await book.value(book.administrator(), "contact", "create", name="n" * 900)
-    seen = await book.value(agent, "contact", "get", id=clear["id"])
+    clear_contact = await book.value(book.administrator(), "contact", "create", name="n" * 900)
+    shown_contact = await book.value(agent, "contact", "get", id=clear_contact["id"])
 
-    created_contact = await book.value(agent, "contact", "create", nickname=seen["name"])
+    created_contact = await book.value(agent, "contact", "create", nickname=shown_contact["name"])
 
-    assert created_contact["nickname"] == seen["name"]
+    assert created_contact["nickname"] == shown_contact["name"]
     assert (await book.value(book.administrator(), "contact", "get", id=created_contact["id"]))["nickname"] == "n" * 900
 
 
 async def test_a_line_is_never_longer_than_lines_are(book: InProcessService, agent: Caller) -> None:
-    clear = await book.value(book.administrator(), "contact", "create", name="n", notes="o")
-    seen = await book.value(agent, "contact", "get", id=clear["id"])
+    clear_contact = await book.value(book.administrator(), "contact", "create", name="n", notes="o")
+    shown_contact = await book.value(agent, "contact", "get", id=clear_contact["id"])
 
     with pytest.raises(BadInput, match="a placeholder token counting as 1000"):
-        await book.value(agent, "contact", "create", name=f"{seen['name']} {seen['name']}")
+        await book.value(agent, "contact", "create", name=f"{shown_contact['name']} {shown_contact['name']}")
     with pytest.raises(BadInput, match="takes no placeholder token of a long text"):
-        await book.value(agent, "contact", "create", summary=seen["notes"])
+        await book.value(agent, "contact", "create", summary=shown_contact["notes"])
 
 
 async def test_notes_are_added_to_also_where_they_are_full(book: InProcessService, agent: Caller) -> None:
-    clear = await book.value(book.administrator(), "contact", "create", notes="o" * 1_000_000)
-    seen = await book.value(agent, "contact", "get", id=clear["id"])
+    clear_contact = await book.value(book.administrator(), "contact", "create", notes="o" * 1_000_000)
+    shown_contact = await book.value(agent, "contact", "get", id=clear_contact["id"])
 
-    await book.value(agent, "contact", "update", id=clear["id"], notes=f"{seen['notes']}\nCalled today.")
+    await book.value(
+        agent, "contact", "update", id=clear_contact["id"], notes=f"{shown_contact['notes']}\nCalled today."
+    )
 
-    notes = (await book.value(book.administrator(), "contact", "get", id=clear["id"]))["notes"]
+    notes = (await book.value(book.administrator(), "contact", "get", id=clear_contact["id"]))["notes"]
     assert notes == f"{'o' * 1_000_000}\nCalled today."
-    twice = (await book.value(agent, "contact", "get", id=clear["id"]))["notes"]
+    doubled_notes = (await book.value(agent, "contact", "get", id=clear_contact["id"]))["notes"]
     with pytest.raises(BadInput, match="may hold one placeholder token of a long text"):
-        await book.value(agent, "contact", "update", id=clear["id"], notes=f"{twice} {twice}")
+        await book.value(agent, "contact", "update", id=clear_contact["id"], notes=f"{doubled_notes} {doubled_notes}")
 
 
 async def test_notes_do_not_grow_for_ever(
@@ -114,7 +118,7 @@ async def test_notes_do_not_grow_for_ever(
             contact = await book.value(
                 agent, "contact", "update", id=contact["id"], notes=f"{contact['notes']} {'o' * 1_000}"
             )
-        except BadInput as refused:
-            errors.add(refused.detail)
+        except BadInput as refusal:
+            errors.add(refusal.detail)
 
     assert errors == {"contact.notes has grown too long: write it anew"}

@@ -52,8 +52,8 @@ async def test_names_that_look_like_tokens_are_sent_as_literals(office: Office) 
 async def test_the_audit_sends_token_like_text_as_records_do(office: Office) -> None:
     agent = await office.agent("root", "*")
     lead = await office.value("root", "lead.create", title="EMAIL_12")
-    mine = [{"field": "record_id", "op": "eq", "value": lead["id"]}]
+    entry_filter = [{"field": "record_id", "op": "eq", "value": lead["id"]}]
 
-    (entry,) = await office.value(agent, "audit_entry.list", filter=mine)
+    (entry,) = await office.value(agent, "audit_entry.list", filter=entry_filter)
 
     assert entry["changes"]["title"] == [None, (await office.value(agent, "lead.get", id=lead["id"]))["title"]]

@@ -13,11 +13,11 @@ async def _paid_up(office: Office) -> dict[str, Any]:
     return await office.first_record("invoice", id=invoice["id"])
 
 
-async def test_an_update_that_moves_a_locked_record_changes_nothing_else_of_it(office: Office) -> None:
+async def test_an_update_that_moves_a_locked_record_changes_no_other_field(office: Office) -> None:
     invoice = await _paid_up(office)
-    other = next(party["id"] for party in await office.all("party") if party["id"] != invoice["party"])
+    other_party = next(party["id"] for party in await office.all("party") if party["id"] != invoice["party"])
     for who in ("carol", await office.agent("carol", "*")):
-        for change in ({"party": other}, {"due": "2030-01-01"}, {"notes": "changed after posting"}):
+        for change in ({"party": other_party}, {"due": "2030-01-01"}, {"notes": "changed after posting"}):
             reason = await office.refusal_of(who, "invoice.update", id=invoice["id"], state="paid", **change)
             assert reason == "invoice.update is not allowed in this state: invoice is locked while state is not draft"
     assert await office.first_record("invoice", id=invoice["id"]) == invoice

@@ -28,7 +28,7 @@ async def test_a_user_name_that_could_be_mistaken_is_refused_with_what_may_be_th
     assert "letters of one script" in await office.refusal_of("root", "user.update", id=bob, username=name)
 
 
-async def test_names_of_many_scripts_are_taken_each_by_itself(office: Office) -> None:
+async def test_names_in_each_of_many_scripts_are_accepted(office: Office) -> None:
     for name in PLAIN:
         assert (await office.value("root", "user.create", username=name))["username"] == name
 

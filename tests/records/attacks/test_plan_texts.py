@@ -19,66 +19,70 @@ async def propose_copy(office: Office) -> tuple[str, str]:
     await office.value("root", "user_role.create", user=dave["id"], role=accountant["id"])
     agent = await office.agent("dave", "*", name="agent")
     party = next(party for party in await office.all("party", agent) if party["tax_id"])
-    clear = (await office.value("carol", "party.get", id=party["id"]))["tax_id"]
+    tax_id = (await office.value("carol", "party.get", id=party["id"]))["tax_id"]
     plan = await office.proposed(agent, "lead.create", title="hello", notes=f"see {party['tax_id']}")
-    return plan, clear
+    return plan, tax_id
 
 
 async def test_a_plan_shows_no_value_its_viewer_may_not_read_where_it_comes_from(office: Office) -> None:
-    plan, clear = await propose_copy(office)
+    plan, tax_id = await propose_copy(office)
 
     for who, is_shown in (("alice", False), ("dave", True), ("root", True)):
         seen_plan = await office.value(who, "plan.get", id=plan)
         notes = next(change["after"] for change in seen_plan["diff"] if change["field"] == "notes")
-        assert seen_plan["input"]["notes"] == notes == (f"see {clear}" if is_shown else WITHHELD)
+        assert seen_plan["input"]["notes"] == notes == (f"see {tax_id}" if is_shown else WITHHELD)
     assert "NOTES_" in (await office.value("agent", "plan.get", id=plan))["input"]["notes"]
 
 
 async def test_a_plan_is_not_approved_blind(office: Office) -> None:
-    plan, clear = await propose_copy(office)
+    plan, tax_id = await propose_copy(office)
 
     assert (await office.approve("alice", plan)).status_code == 404
     approval = await office.approve("dave", plan)
 
     assert approval.status_code == 200
     lead = approval.json()["value"]["result"]["id"]
-    assert (await office.value("dave", "lead.get", id=lead))["notes"] == f"see {clear}"
+    assert (await office.value("dave", "lead.get", id=lead))["notes"] == f"see {tax_id}"
     for who in ("alice", "dave"):
-        assert clear not in str(await office.value(who, "plan.get", id=plan))
+        assert tax_id not in str(await office.value(who, "plan.get", id=plan))
 
 
 async def test_anyone_who_sees_the_field_and_its_source_masked_may_approve(office: Office) -> None:
     await office.value("root", "setting.create", title="approval:lead.update", value="{}")
     agent = await office.agent("bob", "*")
-    lead, other = await office.value(agent, "lead.list", limit=2)
-    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
+    lead, other_lead = await office.value(agent, "lead.list", limit=2)
+    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other_lead["contact_email"])
 
-    shown = (await office.value("bob", "plan.get", id=plan))["input"]["contact_email"]
+    shown_email = (await office.value("bob", "plan.get", id=plan))["input"]["contact_email"]
     approval = await office.approve("bob", plan)
 
-    assert shown == (await office.value("bob", "lead.get", id=other["id"]))["contact_email"]
+    assert shown_email == (await office.value("bob", "lead.get", id=other_lead["id"]))["contact_email"]
     assert approval.status_code == 200
-    assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other["contact_email"]
+    assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other_lead["contact_email"]
 
 
-async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read_it_anywhere(office: Office) -> None:
-    plan, clear = await propose_copy(office)
-    party = await office.first_record("party", tax_id=clear)
+async def test_a_value_that_no_record_has_any_more_is_shown_only_to_callers_who_could_read_it_anywhere(
+    office: Office,
+) -> None:
+    plan, tax_id = await propose_copy(office)
+    party = await office.first_record("party", tax_id=tax_id)
     await office.value("carol", "party.update", id=party["id"], tax_id="XX1")
 
-    seen: dict[str, Any] = {who: await office.value(who, "plan.get", id=plan) for who in ("alice", "dave", "root")}
+    plan_by_caller: dict[str, Any] = {
+        who: await office.value(who, "plan.get", id=plan) for who in ("alice", "dave", "root")
+    }
 
-    notes = [seen[who]["input"]["notes"] for who in ("alice", "dave", "root")]
-    assert notes == [WITHHELD, WITHHELD, f"see {clear}"]
+    notes = [plan_by_caller[who]["input"]["notes"] for who in ("alice", "dave", "root")]
+    assert notes == [WITHHELD, WITHHELD, f"see {tax_id}"]
     assert (await office.approve("dave", plan)).status_code == 404
     assert (await office.value("agent", "plan.withdraw", id=plan))["state"] == "withdrawn"
 
 
-async def test_a_linked_value_others_hold_is_no_more_shown_by_a_plan_that_was_decided(office: Office) -> None:
+async def test_a_decided_plan_no_longer_shows_a_linked_value_of_other_records(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    lead, other = await office.value(agent, "lead.list", limit=2)
+    lead, other_lead = await office.value(agent, "lead.list", limit=2)
     await office.value("root", "setting.create", title="approval:lead.update", value="{}")
-    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
+    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other_lead["contact_email"])
     assert (await office.approve("alice", plan)).status_code == 200
 
     shown_plan = await office.value("alice", "plan.get", id=plan)

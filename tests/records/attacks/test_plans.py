@@ -17,7 +17,7 @@ from tests.servers.transaction_waits import TransactionWaits
 
 async def propose(office: Office, who: str, *steps: tuple[str, dict[str, object]]) -> str:
     """Propose a plan with these commands, and return its id."""
-    body = {"steps": [{"command": command, "input": given} for command, given in steps]}
+    body = {"steps": [{"command": command, "input": command_input} for command, command_input in steps]}
     answer = await office.call(who, "plan.propose", body)
     assert answer.status_code == 202, answer.text
     return str(answer.json()["plan_id"])
@@ -41,11 +41,11 @@ async def lead(office: Office, **values: object) -> str:
 async def test_a_right_guess_is_another_proposal_than_the_token(office: Office) -> None:
     agent = await office.agent("alice", "*")
     for model, field in (("lead", "contact_email"), ("address", "postcode")):
-        one, other = await office.value(agent, f"{model}.list", limit=2)
-        clear = (await office.value("alice", f"{model}.get", id=one["id"]))[field]
+        guessed_record, other_record = await office.value(agent, f"{model}.list", limit=2)
+        clear_value = (await office.value("alice", f"{model}.get", id=guessed_record["id"]))[field]
         plans = [
-            await propose(office, agent, (f"{model}.update", {"id": other["id"], field: guess}))
-            for guess in (one[field], clear, "wrong@guess.example", one[field], clear)
+            await propose(office, agent, (f"{model}.update", {"id": other_record["id"], field: guess}))
+            for guess in (guessed_record[field], clear_value, "wrong@guess.example", guessed_record[field], clear_value)
         ]
 
         assert len(set(plans)) == 3
@@ -60,10 +60,10 @@ async def test_a_digest_cannot_be_made_from_guesses(office: Office) -> None:
 
     digest = (await office.value("dan", "plan.get", id=plan))["digest"]
 
-    ((kept, diff, effects),) = await office.service.records.database.fetch(
+    ((stored_input, diff, effects),) = await office.service.records.database.fetch(
         "SELECT input, diff, effects FROM plan WHERE id = $1", plan
     )
-    text = msgspec.json.encode([plan, *(msgspec.json.decode(text) for text in (kept, diff, effects))])
+    text = msgspec.json.encode([plan, *(msgspec.json.decode(text) for text in (stored_input, diff, effects))])
     assert digest.startswith("sha256:")
     assert digest != f"sha256:{hashlib.sha256(text).hexdigest()}"
 
@@ -197,9 +197,9 @@ async def test_a_deletion_takes_no_more_than_was_shown(office: Office) -> None:
     answer = await office.approve("alice", plan, digest=digest)
 
     assert (answer.status_code, answer.json()["state"]) == (400, "stale")
-    again = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
-    assert (await office.value("alice", "plan.get", id=again))["effects"] == ["2 activities deleted"]
-    assert (await office.approve("alice", again)).status_code == 200
+    second_plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+    assert (await office.value("alice", "plan.get", id=second_plan))["effects"] == ["2 activities deleted"]
+    assert (await office.approve("alice", second_plan)).status_code == 200
 
 
 async def test_records_locked_with_a_record_are_part_of_the_shown_plan(office: Office) -> None:
@@ -214,7 +214,7 @@ async def test_records_locked_with_a_record_are_part_of_the_shown_plan(office: O
     assert (answer.status_code, answer.json()["state"]) == (400, "stale")
 
 
-async def test_more_approvals_asked_for_later_are_asked_of_plans_that_wait(office: Office) -> None:
+async def test_an_approval_that_is_required_later_also_applies_to_waiting_plans(office: Office) -> None:
     agent = await office.agent("alice", "*")
     plan = await office.proposed(agent, "lead.delete", id=await lead(office))
     await asks(office, "lead.delete", n=2)
@@ -240,22 +240,22 @@ async def test_the_approval_of_a_person_who_lost_the_right_does_not_count(office
 
 
 async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(office: Office) -> None:
-    first = await office.agent("alice", "plan.*", label="watching")
-    second = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
+    first_token = await office.agent("alice", "plan.*", label="watching")
+    second_token = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
     doomed = await lead(office)
-    cursor = (await office.value(first, "plan.watch"))["cursor"]
-    waiting = asyncio.create_task(office.call(first, "plan.watch", {"since": cursor, "wait_s": 20}))
-    done, _ = await asyncio.wait([waiting], timeout=0.1)
-    assert not done
+    cursor = (await office.value(first_token, "plan.watch"))["cursor"]
+    watch_task = asyncio.create_task(office.call(first_token, "plan.watch", {"since": cursor, "wait_s": 20}))
+    finished, _ = await asyncio.wait([watch_task], timeout=0.1)
+    assert not finished
     tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
     watching = next(token["id"] for token in tokens if token["label"] == "watching" and "plan" in token["scopes"])
 
     await office.value("alice", "agent_token.revoke", id=watching)
-    await office.proposed(second, "lead.delete", id=doomed)
-    answer = await waiting
+    await office.proposed(second_token, "lead.delete", id=doomed)
+    answer = await watch_task
 
     assert answer.status_code == 401 or answer.json()["value"]["plans"] == []
-    assert (await office.call(first, "plan.watch")).status_code == 401
+    assert (await office.call(first_token, "plan.watch")).status_code == 401
 
 
 async def test_nothing_changes_between_the_last_look_and_the_execution(
@@ -266,16 +266,16 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     agent = await office.agent("alice", "*")
     new = await lead(office)
     plan = await office.proposed(agent, "lead.update", id=new, title="by plan")
-    looked, others = policy.policy_of, list[asyncio.Task[object]]()
+    looked, other_changes = policy.policy_of, list[asyncio.Task[object]]()
 
     async def after_the_look(run: Run, commands: Sequence[PlannedCommand]) -> policy.Policy:
-        others.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
-        await asyncio.wait(others, timeout=0.3)
+        other_changes.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
+        await asyncio.wait(other_changes, timeout=0.3)
         return await looked(run, commands)
 
     monkeypatch.setattr(policy, "policy_of", after_the_look)
     answer = await office.approve("alice", plan)
-    await asyncio.gather(*others)
+    await asyncio.gather(*other_changes)
 
     assert answer.status_code == 200
     # The other change waited, and was applied after the approved plan.

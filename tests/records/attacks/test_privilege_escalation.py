@@ -44,15 +44,15 @@ async def test_a_link_ends_when_its_maker_no_longer_has_all_that_the_person_has(
     await office.person("hr", USERS, ROLES)
     role = (await office.value("root", "role.create", title="wide"))["id"]
     for who, is_open in (("hr", False), ("root", True)):
-        for number, later in enumerate(("user_role", "grant", "role")):
+        for number, later_model in enumerate(("user_role", "grant", "role")):
             user = (await office.value("hr", "user.create", username=f"newcomer-{who}-{number}"))["id"]
-            if later != "user_role":
+            if later_model != "user_role":
                 await office.value("root", "user_role.create", user=user, role=role)
             link = (await office.value(who, "user.invite", id=user))["link"]
             assert await _opens(office, link)
-            if later == "user_role":
+            if later_model == "user_role":
                 await office.value("root", "user_role.create", user=user, role=role)
-            elif later == "grant":
+            elif later_model == "grant":
                 grant = await office.value("root", "grant.create", role=role, model="invoice", commands="get")
                 await office.value("root", "grant.delete", id=grant["id"])
             else:
@@ -62,18 +62,18 @@ async def test_a_link_ends_when_its_maker_no_longer_has_all_that_the_person_has(
 
 
 @pytest.mark.parametrize("title", ["administrator", "accountant", "clerk"])
-async def test_titles_that_modules_know_are_neither_taken_nor_given(office: Office, title: str) -> None:
+async def test_role_titles_of_modules_can_neither_be_changed_nor_chosen(office: Office, title: str) -> None:
     await office.person("hr", ROLES)
     for who in ("hr", "root"):
         assert "title" in await office.refusal_of(who, "role.update", id=await _role(office, title), title="old")
-        own = await _role(office, "role of hr")
-        assert "title" in await office.refusal_of(who, "role.update", id=own, title=title)
+        own_role = await _role(office, "role of hr")
+        assert "title" in await office.refusal_of(who, "role.update", id=own_role, title=title)
     await office.value("root", "role.delete", id=await _role(office, title), cascade=True)
     assert "title" in await office.refusal_of("hr", "role.create", title=title)
     assert (await office.call("hr", "invoice.list", {"limit": 1})).status_code == 404
 
 
-async def test_a_title_by_which_a_setting_asks_for_approval_is_not_taken(office: Office) -> None:
+async def test_a_role_title_in_an_approval_setting_cannot_be_chosen(office: Office) -> None:
     await office.person("hr", ROLES, MEMBERS)
     await office.value("root", "setting.create", title="approval:lead.delete", value='{"group": "treasurers"}')
     assert "title" in await office.refusal_of("hr", "role.create", title="treasurers")
@@ -130,23 +130,23 @@ async def test_no_person_gives_a_role_with_more_rights_than_their_own(office: Of
 
 async def test_no_person_gives_a_right_that_they_lack(office: Office) -> None:
     await office.person("hr", ROLES, MEMBERS)
-    own = await _role(office, "role of hr")
-    assert "more than you have" in await office.refusal_of("hr", "role.update", id=own, rights="base.unmask")
+    own_role = await _role(office, "role of hr")
+    assert "more than you have" in await office.refusal_of("hr", "role.update", id=own_role, rights="base.unmask")
     assert "more than you have" in await office.refusal_of("hr", "role.create", title="new", rights="base.unmask")
-    await office.value("hr", "role.update", id=own, description="as before")
+    await office.value("hr", "role.update", id=own_role, description="as before")
 
 
 async def test_rows_bind_what_is_made_and_what_a_change_leaves(office: Office) -> None:
     await office.person("hr", {**GRANTS, "rows": ROWS_OF_TICKETS}, ROLES, TICKETS)
-    own = await _role(office, "role of hr")
+    own_role = await _role(office, "role of hr")
     ticket = {"commands": "get,list", "clear": "subject"}
-    assert await office.refusal_of("hr", "grant.create", role=own, model="lead", **ticket) == "no such record"
-    grant = await office.value("hr", "grant.create", role=own, model="ticket", **ticket)
+    assert await office.refusal_of("hr", "grant.create", role=own_role, model="lead", **ticket) == "no such record"
+    grant = await office.value("hr", "grant.create", role=own_role, model="ticket", **ticket)
     assert await office.refusal_of("hr", "grant.update", id=grant["id"], model="lead") == "no such record"
     assert (await office.first_record("grant", id=grant["id"]))["model"] == "ticket"
 
 
-async def test_records_are_neither_made_for_others_nor_given_away_beyond_the_rows(office: Office) -> None:
+async def test_records_outside_of_the_row_rules_are_neither_created_nor_given_away(office: Office) -> None:
     ann = await office.person("ann", {"model": "lead", "commands": "*", "clear": "*", "write": "*", "rows": OWN_LEADS})
     alice = await _user(office, "alice")
     seeing = {"model": "user", "commands": "get,list", "clear": "username"}
@@ -157,8 +157,8 @@ async def test_records_are_neither_made_for_others_nor_given_away_beyond_the_row
         assert lead["owner"] == ann
         assert await office.refusal_of(who, "lead.create", title="x", owner=alice) == "no such record"
         assert await office.refusal_of(who, "lead.update", id=lead["id"], owner=alice) == "no such record"
-        moved = {"stage": "qualified", "owner": alice}
-        assert await office.refusal_of(who, "lead.update", id=lead["id"], **moved) == "no such record"
+        moved_values = {"stage": "qualified", "owner": alice}
+        assert await office.refusal_of(who, "lead.update", id=lead["id"], **moved_values) == "no such record"
         assert (await office.value(who, "lead.update", id=lead["id"], stage="qualified"))["stage"] == "qualified"
     csv = f"title,owner\nx,{alice}\n"
     assert (await office.value("ann", "lead.import", csv=csv))["errors"][0]["error"] == "no such record"

@@ -18,27 +18,31 @@ async def leads_of(office: Office) -> tuple[dict[str, Any], str]:
     return await office.value("agent", "lead.get", id=own_lead["id"]), hers["id"]
 
 
-async def test_a_copy_to_a_record_that_others_see_is_proposed(office: Office) -> None:
-    mine, hers = await leads_of(office)
+async def test_a_copy_to_a_record_that_other_people_see_is_proposed(office: Office) -> None:
+    own_lead, hers = await leads_of(office)
 
-    await office.proposed("agent", "lead.update", id=hers, contact_email=mine["contact_email"])
-    await office.proposed("agent", "lead.update", id=hers, notes=f"as {mine['contact_name']}")
+    await office.proposed("agent", "lead.update", id=hers, contact_email=own_lead["contact_email"])
+    await office.proposed("agent", "lead.update", id=hers, notes=f"as {own_lead['contact_name']}")
 
     assert (await office.value("ann", "lead.get", id=hers))["contact_email"] is None
 
 
 async def test_a_copy_within_one_record_is_made_at_once(office: Office) -> None:
-    mine, _ = await leads_of(office)
+    own_lead, _ = await leads_of(office)
 
-    changed_lead = await office.value("agent", "lead.update", id=mine["id"], notes=f"Ask {mine['contact_name']}")
+    changed_lead = await office.value(
+        "agent", "lead.update", id=own_lead["id"], notes=f"Ask {own_lead['contact_name']}"
+    )
 
     assert "NOTES_" in changed_lead["notes"]
 
 
 async def test_a_copy_to_a_record_that_the_same_people_see_is_made_at_once(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    mine, other = await office.value(agent, "lead.list", limit=2)
+    own_lead, other_lead = await office.value(agent, "lead.list", limit=2)
 
-    changed_lead = await office.value(agent, "lead.update", id=other["id"], contact_email=mine["contact_email"])
+    changed_lead = await office.value(
+        agent, "lead.update", id=other_lead["id"], contact_email=own_lead["contact_email"]
+    )
 
-    assert changed_lead["contact_email"] == mine["contact_email"]
+    assert changed_lead["contact_email"] == own_lead["contact_email"]

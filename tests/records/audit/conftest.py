@@ -74,14 +74,14 @@ async def append_entries(database: Database, chain: Chain, entries: int, *, each
     """Append this number of entries, with `each` entries in one transaction. On PostgreSQL, five transactions run at a
     time."""
 
-    async def append(first: int) -> None:
+    async def append(first_number: int) -> None:
         async with database.transaction() as transaction:
-            for number in range(first, min(first + each, entries)):
+            for number in range(first_number, min(first_number + each, entries)):
                 await chain.append(transaction, entry(number, agent="scout" if number % 3 else None))
 
     starts = list(range(0, entries, each))
     while starts:
-        await asyncio.gather(*(append(first) for first in starts[:5]))
+        await asyncio.gather(*(append(start) for start in starts[:5]))
         starts = starts[5:]
 
 

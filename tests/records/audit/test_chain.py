@@ -26,10 +26,10 @@ async def test_an_entry_is_kept_with_everything_it_says(database: Database, chai
 
     names = ", ".join(COLUMNS)
     (row,) = await database.fetch(f"SELECT {names} FROM audit_entry")
-    kept: dict[str, object] = dict(zip(COLUMNS, row, strict=True))
-    assert len(str(kept["id"])) == 24
-    assert (kept["revision"], kept["changed"], kept["number"]) == (1, 0, 1)
-    assert {name: kept[name] for name in scout_entry.__slots__} == {
+    stored_entry: dict[str, object] = dict(zip(COLUMNS, row, strict=True))
+    assert len(str(stored_entry["id"])) == 24
+    assert (stored_entry["revision"], stored_entry["changed"], stored_entry["number"]) == (1, 0, 1)
+    assert {name: stored_entry[name] for name in scout_entry.__slots__} == {
         name: getattr(scout_entry, name) for name in scout_entry.__slots__
     }
     assert await faults(database) == ()
@@ -78,10 +78,10 @@ async def test_a_savepoint_rolled_back_leaves_no_gap(database: Database, chain: 
 
 
 async def test_another_process_may_append_to_the_same_lanes(database: Database, chain: Chain):
-    others = [chain, Chain(database.dialect, SECRET), Chain(database.dialect, SECRET)]
+    chains = [chain, Chain(database.dialect, SECRET), Chain(database.dialect, SECRET)]
 
     for turn in range(12):
-        await append_entries(database, others[turn % 3], 7)
+        await append_entries(database, chains[turn % 3], 7)
 
     report = await verify(database, SECRET)
     assert (report.entries, report.is_intact) == (84, True)
@@ -90,24 +90,24 @@ async def test_another_process_may_append_to_the_same_lanes(database: Database, 
 async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database: Database, chain: Chain):
     chains = [chain, Chain(database.dialect, SECRET)]
     rng = random.Random(11)
-    kept = 0
+    kept_count = 0
 
     async def work(number: int, entries: int, fails: bool) -> None:
-        nonlocal kept
+        nonlocal kept_count
         with suppress(TransactionAborted):
             async with database.transaction() as transaction:
                 for entry_number in range(entries):
                     await chains[number % 2].append(transaction, entry(number * 10 + entry_number))
                 if fails:
                     raise TransactionAborted
-            kept += entries
+            kept_count += entries
 
     for _ in range(4):
         await asyncio.gather(*(work(n, rng.randint(1, 4), rng.random() < 0.3) for n in range(64)))
 
     report = await verify(database, SECRET)
     assert report.faults == ()
-    assert report.entries == kept == sum((await counts(database)).values())
+    assert report.entries == kept_count == sum((await counts(database)).values())
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database
         while everyone.n_waiting < lanes(wide) - 1:
             await asyncio.sleep(0)
         followers = [asyncio.create_task(follow(100 + number)) for number in range(32)]
-        while (await waiting(wide)) < 16:
+        while (await count_lock_waits(wide)) < 16:
             await asyncio.sleep(0.005)
         await everyone.wait()
     await asyncio.gather(*holders, *followers)
@@ -150,7 +150,7 @@ async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database
     assert len(await counts(wide)) == lanes(wide)
 
 
-async def waiting(database: Database) -> int:
+async def count_lock_waits(database: Database) -> int:
     """Return the number of statements that wait for a lock."""
     row = await database.fetch_one("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     return 0 if row is None else int(row[0])

@@ -15,7 +15,7 @@ Attack = Callable[[Database, random.Random], Awaitable[int]]
 """A function that attacks the audit and returns the lane in which verification must find a fault."""
 
 
-async def place(database: Database, rng: random.Random) -> tuple[int, int, str]:
+async def random_entry(database: Database, rng: random.Random) -> tuple[int, int, str]:
     """Return the lane, the number and the id of a random entry."""
     rows = await database.fetch("SELECT lane, number, id FROM audit_entry ORDER BY lane, number")
     lane, number, entry_id = rng.choice(rows)
@@ -64,15 +64,15 @@ async def test_any_column_changed_is_found(database: Database, chain: Chain, col
             database, f"UPDATE audit_entry SET {column} = coalesce({column}, '') || 'x' WHERE id = $1", entry_id
         )
 
-    found = await faults(database)
-    seen = (entry_id + "x") if column == "id" else entry_id
+    defects = await faults(database)
+    reported_id = (entry_id + "x") if column == "id" else entry_id
     if column == "number":
-        assert found == (ChainDefect(lane, 3, await id_at(database, lane, 4), "missing"),)
+        assert defects == (ChainDefect(lane, 3, await id_at(database, lane, 4), "missing"),)
     elif column == "lane":
-        assert ChainDefect(lane, 3, await id_at(database, lane, 4), "missing") in found
-        assert ChainDefect(lane + 100, 1, entry_id, "missing") in found
+        assert ChainDefect(lane, 3, await id_at(database, lane, 4), "missing") in defects
+        assert ChainDefect(lane + 100, 1, entry_id, "missing") in defects
     else:
-        assert found == (ChainDefect(lane, 3, seen, "changed"),)
+        assert defects == (ChainDefect(lane, 3, reported_id, "changed"),)
 
 
 @pytest.mark.parametrize("column", [name for name in COLUMNS if name not in ("id", "revision", "changed")])
@@ -110,20 +110,20 @@ async def test_a_changed_hash_is_found(database: Database, chain: Chain):
 
 async def test_a_deleted_entry_is_found(database: Database, chain: Chain):
     lane = await one_lane(database, chain, 4)
-    after = await id_at(database, lane, 3)
+    next_id = await id_at(database, lane, 3)
 
     await change(database, "DELETE FROM audit_entry WHERE number = 2")
 
-    assert await faults(database) == (ChainDefect(lane, 2, after, "missing"),)
+    assert await faults(database) == (ChainDefect(lane, 2, next_id, "missing"),)
 
 
 async def test_swapped_entries_are_found(database: Database, chain: Chain):
     lane = await one_lane(database, chain, 4)
-    second, third = await id_at(database, lane, 2), await id_at(database, lane, 3)
+    second_id, third_id = await id_at(database, lane, 2), await id_at(database, lane, 3)
 
-    await change(database, "UPDATE audit_entry SET number = 5 - number WHERE id IN ($1, $2)", second, third)
+    await change(database, "UPDATE audit_entry SET number = 5 - number WHERE id IN ($1, $2)", second_id, third_id)
 
-    assert await faults(database) == (ChainDefect(lane, 2, third, "changed"),)
+    assert await faults(database) == (ChainDefect(lane, 2, third_id, "changed"),)
 
 
 async def test_an_added_entry_is_found(database: Database, chain: Chain):
@@ -254,13 +254,13 @@ async def test_unknown_lanes_are_found_and_only_so_many_named(database: Database
                 "INSERT INTO audit_lane (lane, count, hash, mac) VALUES ($1, 0, $2, $2)", 1_000 + lane, NO_HASH
             )
 
-    found = await faults(database)
-    assert len(found) == MAX_FAULTS
-    assert found[0] == ChainDefect(1_000, 0, None, "head")
+    defects = await faults(database)
+    assert len(defects) == MAX_FAULTS
+    assert defects[0] == ChainDefect(1_000, 0, None, "head")
 
 
 async def change_column(database: Database, rng: random.Random) -> int:
-    lane, _, entry_id = await place(database, rng)
+    lane, _, entry_id = await random_entry(database, rng)
     column = rng.choice(COLUMNS)
     if column in NUMBERS:
         by = rng.choice([-1, 1, 7, -(2**40)])
@@ -273,51 +273,54 @@ async def change_column(database: Database, rng: random.Random) -> int:
 
 
 async def delete_entry(database: Database, rng: random.Random) -> int:
-    lane, _, entry_id = await place(database, rng)
+    lane, _, entry_id = await random_entry(database, rng)
     await change(database, "DELETE FROM audit_entry WHERE id = $1", entry_id)
     return lane
 
 
 async def swap_entries(database: Database, rng: random.Random) -> int:
-    lane, number, one = await place(database, rng)
-    other_lane, other_number, other = await place(database, rng)
-    if one == other:
+    lane, number, entry_id = await random_entry(database, rng)
+    other_lane, other_number, other_id = await random_entry(database, rng)
+    if entry_id == other_id:
         return await delete_entry(database, rng)
-    await change(database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", one, other_lane, other_number)
-    await change(database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", other, lane, number)
+    await change(
+        database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", entry_id, other_lane, other_number
+    )
+    await change(database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", other_id, lane, number)
     return lane
 
 
 async def cut_tail(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await change(database, "DELETE FROM audit_entry WHERE lane = $1 AND number >= $2", lane, number)
     return lane
 
 
 async def cut_tail_and_head(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await cut_lane(database, lane, number - 1)
     return lane
 
 
 async def add_entry(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await forge(database, lane, number + rng.randint(-3, 3))
     return lane
 
 
 async def write_anew(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
+    lane, number, _ = await random_entry(database, rng)
     await rewrite(database, lane, number, "UPDATE audit_entry SET at = at - 1 WHERE id = $1")
     return lane
 
 
 async def copy_entry(database: Database, rng: random.Random) -> int:
-    lane, number, _ = await place(database, rng)
-    rest = ", ".join(("hash", *(name for name in COLUMNS if name != "id")))
+    lane, number, _ = await random_entry(database, rng)
+    other_columns = ", ".join(("hash", *(name for name in COLUMNS if name != "id")))
     await change(
         database,
-        f"INSERT INTO audit_entry (id, {rest}) SELECT 'copy', {rest} FROM audit_entry WHERE lane = $1 AND number = $2",
+        f"INSERT INTO audit_entry (id, {other_columns}) "
+        f"SELECT 'copy', {other_columns} FROM audit_entry WHERE lane = $1 AND number = $2",
         lane,
         number,
     )
@@ -339,18 +342,18 @@ ATTACKS: list[Attack] = [
 
 async def snapshot(database: Database) -> list[tuple[str, list[tuple[None | int | str | bytes, ...]]]]:
     """Return the rows of both tables as statements that insert them."""
-    kept: list[tuple[str, list[tuple[None | int | str | bytes, ...]]]] = []
+    statements: list[tuple[str, list[tuple[None | int | str | bytes, ...]]]] = []
     for table, names in (("audit_lane", ("lane", "count", "hash", "mac")), ("audit_entry", ("hash", *COLUMNS))):
         places = ", ".join(f"${number}" for number, _ in enumerate(names, 1))
         rows = await database.fetch(f"SELECT {', '.join(names)} FROM {table}")
-        kept.append((f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", [tuple(row) for row in rows]))
-    return kept
+        statements.append((f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", [tuple(row) for row in rows]))
+    return statements
 
 
 async def test_a_hundred_random_tamperings_of_each_engine_are_found(database: Database, chain: Chain):
     rng = random.Random(5)
     await append_entries(database, chain, 24, each=2)
-    before = await snapshot(database)
+    rows_before = await snapshot(database)
 
     for turn in range(100):
         attack = ATTACKS[turn % len(ATTACKS)]
@@ -358,7 +361,7 @@ async def test_a_hundred_random_tamperings_of_each_engine_are_found(database: Da
         assert lane in [fault.lane for fault in await faults(database)], (turn, attack.__name__)
         async with database.transaction() as transaction:
             await transaction.run("DELETE FROM audit_entry; DELETE FROM audit_lane")
-            for statement, rows in before:
+            for statement, rows in rows_before:
                 await transaction.run_many(statement, rows)
 
     assert await faults(database) == ()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.records.books.test_payments import posted
+from tests.records.books.test_payments import create_posted_invoice
 from tests.records.office import Office
 
 LIFTED = '{"n": 0}'
@@ -19,7 +19,7 @@ async def lift(office: Office, *commands: str) -> None:
 
 async def test_agents_propose_what_moves_money(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     result = (await office.approve("alice", plan)).status_code, (await office.approve("root", plan)).json()
     assert result[0] == 404
@@ -57,8 +57,8 @@ async def test_agents_only_propose_changes_to_the_value_and_the_state_of_a_won_l
 
     await office.value(agent, "lead.update", **amount, title="Renamed")
     await office.proposed(agent, "lead.update", **amount | {"expected_revenue_minor": 6})
-    for whose in ("party", "owner"):
-        await office.proposed(agent, "lead.update", **amount | {whose: None})
+    for ref_name in ("party", "owner"):
+        await office.proposed(agent, "lead.update", **amount | {ref_name: None})
     await office.proposed(agent, "lead.reopen", id=lead["id"])
     await office.proposed(agent, "lead.update", **amount | {"stage": "qualified", "expected_revenue_minor": 6})
     assert (await office.value("root", "lead.get", id=lead["id"]))["expected_revenue_minor"] == 5
@@ -99,19 +99,19 @@ async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(off
         await office.value("root", "address.delete", id=address)
 
     assert (await office.approve("carol", plan)).json()["state"] == "stale"
-    again = await office.proposed(agent, "invoice.post", id=invoice)
-    assert (await office.approve("carol", again)).status_code == 200
+    second_plan = await office.proposed(agent, "invoice.post", id=invoice)
+    assert (await office.approve("carol", second_plan)).status_code == 200
 
 
 async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None:
     agent = await office.agent("root", "*")
     party = await office.first_record("party", who=agent)
-    same = {name: party[name] for name in ("email", "phone", "is_active")}
-    changed_party = await office.value(agent, "party.update", id=party["id"], kind="person", **same)
+    same_values = {name: party[name] for name in ("email", "phone", "is_active")}
+    changed_party = await office.value(agent, "party.update", id=party["id"], kind="person", **same_values)
     assert changed_party["kind"] == "person"
     # An agent that writes a value in clear must not learn that it guessed the existing value.
-    clear = (await office.value("root", "party.get", id=party["id"]))["email"]
-    await office.proposed(agent, "party.update", id=party["id"], email=clear)
+    clear_email = (await office.value("root", "party.get", id=party["id"]))["email"]
+    await office.proposed(agent, "party.update", id=party["id"], email=clear_email)
     product = (await office.first_record("product"))["id"]
     assert (await office.value(agent, "product.update", id=product, name="Renamed"))["name"] == "Renamed"
     await office.value(agent, "party.create", name="Ada", email="ada@x.example")
@@ -120,7 +120,7 @@ async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None
 async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(office: Office) -> None:
     agent = await office.agent("root", "*")
     await lift(office, "payment.create", "payment.update", "invoice.settle", "party.update", "lead.win")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     payment = await office.value(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value(agent, "payment.update", id=payment["id"], method="cash")
     assert (await office.value(agent, "invoice.settle", id=invoice))["state"] == "paid"
@@ -128,10 +128,12 @@ async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(of
     await office.value(agent, "party.update", id=party, is_active=False)
     await office.value(agent, "party.update", id=party, email="new@x.example", name="Eve", website="x.example")
     commands = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
-    asked = {command["id"]: command["needs_approval"] for command in commands}
-    assert not any(asked[command] for command in ("payment.create", "invoice.settle", "party.update", "lead.win"))
-    assert asked["payment.delete"]
-    assert asked["invoice.reopen"]
+    approval_by_command = {command["id"]: command["needs_approval"] for command in commands}
+    assert not any(
+        approval_by_command[command] for command in ("payment.create", "invoice.settle", "party.update", "lead.win")
+    )
+    assert approval_by_command["payment.delete"]
+    assert approval_by_command["invoice.reopen"]
 
 
 @pytest.mark.parametrize("command", ["invoice.post", "invoice.cancel", "payment.delete", "lead.convert", "user.update"])
@@ -140,7 +142,7 @@ async def test_no_setting_lifts_what_is_always_proposed(office: Office, command:
     assert reason == f"setting.value: n must be 1 or more, since no setting lifts the approval of {command}"
 
 
-async def test_a_setting_that_lifts_says_nothing_else(office: Office) -> None:
+async def test_a_setting_that_lifts_an_approval_has_no_other_member(office: Office) -> None:
     for value in ('{"n": 0, "group": "accountant"}', '{"n": 0, "not_owner": true}', '{"n": -1}'):
         reason = await office.refusal_of("root", "setting.create", title="approval:payment.create", value=value)
         assert "0 alone lifts approval" in reason
@@ -150,30 +152,37 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
     agent = await office.agent("root", "*")
     headers = office.headers(agent)
     commands = (await office.http.get("/api/commands", headers=headers)).json()["commands"]
-    known: dict[str, Any] = {command["id"]: command for command in commands}
-    proposed = ("payment.create", "payment.update", "payment.delete", "invoice.settle", "product.create", "lead.win")
-    assert all(known[command]["needs_approval"] for command in proposed)
-    assert not known["party.update"]["needs_approval"]
+    commands_by_id: dict[str, Any] = {command["id"]: command for command in commands}
+    proposed_commands = (
+        "payment.create",
+        "payment.update",
+        "payment.delete",
+        "invoice.settle",
+        "product.create",
+        "lead.win",
+    )
+    assert all(commands_by_id[command]["needs_approval"] for command in proposed_commands)
+    assert not commands_by_id["party.update"]["needs_approval"]
     words = "An agent can only propose changes of name, email, phone, tax_id, website and is_active"
-    assert words in known["party.update"]["description"]
+    assert words in commands_by_id["party.update"]["description"]
     meta = (await office.http.get("/api/meta", headers=headers)).json()
     party = next(model for model in meta["models"] if model["name"] == "party")
     marked = [field["name"] for field in party["fields"] if field["needs_approval"]]
     assert marked == ["name", "email", "phone", "tax_id", "website", "is_active"]
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     tools = (await office.http.post("/mcp", json=body, headers=headers)).json()["result"]["tools"]
-    described = {tool["name"]: tool["description"] for tool in tools}
-    assert words in described["party__update"]
-    assert "An agent can only propose it" in described["invoice__settle"]
+    descriptions = {tool["name"]: tool["description"] for tool in tools}
+    assert words in descriptions["party__update"]
+    assert "An agent can only propose it" in descriptions["invoice__settle"]
 
 
 async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_proposed(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     empty = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
     line = await office.first_record("invoice_line", invoice=invoice)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF1")
-    (product, other) = (await office.all("product"))[:2]
+    (product, other_product) = (await office.all("product"))[:2]
     impossible: list[tuple[str, dict[str, object], str]] = [
         ("invoice.delete", {"id": invoice}, "another record refers to this one"),
         ("invoice.post", {"id": invoice}, "state is posted"),
@@ -185,7 +194,7 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
         ("payment.create", {"invoice": invoice, "amount_minor": 0}, "amount_minor is not 0"),
         ("payment.create", {"invoice": invoice, "amount_minor": 1, "paid_on": "2999-01-01"}, "at most today"),
         ("product.create", {"sku": product["sku"], "name": "x", "unit_price_minor": 1}, "must be unique"),
-        ("product.update", {"id": other["id"], "sku": product["sku"], "unit_price_minor": 1}, "must be unique"),
+        ("product.update", {"id": other_product["id"], "sku": product["sku"], "unit_price_minor": 1}, "must be unique"),
         (
             "party.update",
             {"id": (await office.first_record("party"))["id"], "email": "nowhere"},
@@ -197,8 +206,8 @@ async def test_a_command_that_is_visibly_impossible_is_refused_instead_of_propos
     for payment in await office.all("payment"):
         await office.value("root", "payment.delete", id=payment["id"])
     await office.value("root", "invoice_line.list")
-    alone = (await posted(office))["id"]
-    refusal = await office.refusal_of(agent, "invoice.delete", id=alone, cascade=True)
+    lone_invoice = (await create_posted_invoice(office))["id"]
+    refusal = await office.refusal_of(agent, "invoice.delete", id=lone_invoice, cascade=True)
     assert refusal == "invoice.delete is not allowed in this state: invoice is locked while state is not draft"
     assert await office.all("plan") == []
 
@@ -213,21 +222,21 @@ async def test_a_command_that_fails_for_hidden_reasons_is_proposed(office: Offic
     await office.person("eve", *grants)
     agent = await office.agent("eve", "*")
     draft = (await office.value("root", "invoice.create", party=(await office.first_record("party"))["id"]))["id"]
-    alone = (await posted(office))["id"]
+    lone_invoice = (await create_posted_invoice(office))["id"]
     await office.proposed(agent, "payment.create", invoice=draft, amount_minor=1)
-    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=1)
-    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=1, paid_on="2001-01-01")
+    await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=1)
+    await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=1, paid_on="2001-01-01")
     await office.proposed(agent, "invoice.delete", id=draft)
-    await office.proposed(agent, "invoice.delete", id=alone)
+    await office.proposed(agent, "invoice.delete", id=lone_invoice)
     await lift(office, "payment.create")
     await office.proposed(agent, "payment.create", invoice=draft, amount_minor=2)
-    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=2)
+    await office.proposed(agent, "payment.create", invoice=lone_invoice, amount_minor=2)
 
 
 async def test_a_plan_may_pay_and_settle(office: Office) -> None:
     """An earlier step of the plan may fulfil the precondition of a later step."""
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     steps = [
         {"command": "payment.create", "input": {"invoice": invoice, "amount_minor": 1000}},
         {"command": "invoice.settle", "input": {"id": invoice}},

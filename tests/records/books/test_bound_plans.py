@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.records.books.test_payments import posted
+from tests.records.books.test_payments import create_posted_invoice
 from tests.records.office import Office
 
 LINE = {"description": "Work", "unit_price_minor": 5, "tax_bp": 0}
@@ -29,7 +29,7 @@ async def approve_and_get_state(office: Office, plan: str) -> str:
 
 async def test_a_plan_is_stale_after_a_person_has_posted_the_same_payment(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     count_before = len(await office.all("payment"))
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
@@ -50,7 +50,7 @@ async def test_a_person_without_the_field_does_not_learn_which_record_changed(of
     payment_grant = {"model": "payment", "commands": "*", "clear": "*", "write": "*"}
     await office.person("eve", payment_grant, {"model": "invoice", "commands": "get,list", "clear": "number"})
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
 
@@ -79,16 +79,16 @@ async def cancel_invoice(office: Office, invoice: str, _third: str, _back: str) 
     await office.value("carol", "invoice.cancel", id=invoice)
 
 
-async def change_payment_and_restore_it(office: Office, invoice: str, _third: str, back: str) -> None:
+async def change_payment_and_restore_it(office: Office, invoice: str, _third: str, refund: str) -> None:
     """Change the amount of another payment of the invoice, and change it back."""
-    amount = (await office.value("carol", "payment.get", id=back))["amount_minor"]
+    amount = (await office.value("carol", "payment.get", id=refund))["amount_minor"]
     for changed_minor in (amount - 1, amount):
-        await office.value("carol", "payment.update", id=back, amount_minor=changed_minor)
+        await office.value("carol", "payment.update", id=refund, amount_minor=changed_minor)
 
 
-async def pay_other_invoice(office: Office, _invoice: str, third: str, _back: str) -> None:
+async def pay_other_invoice(office: Office, _invoice: str, third_invoice: str, _back: str) -> None:
     """Create a payment for another invoice."""
-    await office.value("carol", "payment.create", invoice=third, amount_minor=1)
+    await office.value("carol", "payment.create", invoice=third_invoice, amount_minor=1)
 
 
 async def change_nothing(office: Office, *_: str) -> None:
@@ -113,15 +113,15 @@ CHANGES = {
 @pytest.mark.parametrize("change", list(CHANGES))
 async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, command: str, change: str) -> None:
     agent = await office.agent("root", "*")
-    invoice, other, third = [(await posted(office))["id"] for _ in range(3)]
-    at = other if command == "move there" else invoice
+    invoice, other_invoice, third_invoice = [(await create_posted_invoice(office))["id"] for _ in range(3)]
+    at = other_invoice if command == "move there" else invoice
     payment = (await office.value("carol", "payment.create", invoice=at, amount_minor=1000))["id"]
-    back = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=-300))["id"]
+    refund = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=-300))["id"]
     new: dict[str, Any] = {"invoice": invoice, "amount_minor": 3}
     body: dict[str, tuple[str, dict[str, Any]]] = {
         "create": ("payment.create", new),
         "update": ("payment.update", {"id": payment, "amount_minor": 7}),
-        "move away": ("payment.update", {"id": payment, "invoice": other}),
+        "move away": ("payment.update", {"id": payment, "invoice": other_invoice}),
         "move there": ("payment.update", {"id": payment, "invoice": invoice}),
         "delete": ("payment.delete", {"id": payment}),
         "steps": ("plan.propose", {"steps": [{"command": "payment.create", "input": new}]}),
@@ -129,7 +129,7 @@ async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, co
     }
     plan = await office.proposed(agent, body[command][0], **body[command][1])
 
-    await CHANGES[change](office, invoice, third, back)
+    await CHANGES[change](office, invoice, third_invoice, refund)
 
     assert await approve_and_get_state(office, plan) == (
         "executed" if change in ("change_nothing", "pay_other_invoice") else "stale"
@@ -178,10 +178,11 @@ async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_par
 
 
 async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
-    mine, other = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
-    invoice = (await posted(office))["id"]
+    own_agent, other_agent = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
+    invoice = (await create_posted_invoice(office))["id"]
     plans = [
-        await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000) for person in (mine, other)
+        await office.proposed(person, "payment.create", invoice=invoice, amount_minor=1000)
+        for person in (own_agent, other_agent)
     ]
 
     assert [await approve_and_get_state(office, plan) for plan in plans] == ["executed", "stale"]
@@ -190,7 +191,7 @@ async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Off
 
 async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     payment = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000))["id"]
     settling = await office.proposed(agent, "invoice.settle", id=invoice)
     for amount in (900, 1000):
@@ -206,7 +207,7 @@ async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office
 
 async def test_a_changed_invoice_is_reported_to_its_deciders_and_the_agent_proposes_again(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     body: dict[str, Any] = {"invoice": invoice, "amount_minor": 400}
     plan = await office.proposed(agent, "payment.create", **body)
     assert await office.proposed(agent, "payment.create", **body) == plan
@@ -215,9 +216,9 @@ async def test_a_changed_invoice_is_reported_to_its_deciders_and_the_agent_propo
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
 
     assert (await office.value("root", "plan.get", id=plan))["error"] == "stale"
-    again = await office.proposed(agent, "payment.create", **body)
-    assert again != plan
-    assert await approve_and_get_state(office, again) == "executed"
+    second_plan = await office.proposed(agent, "payment.create", **body)
+    assert second_plan != plan
+    assert await approve_and_get_state(office, second_plan) == "executed"
 
 
 async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: Office) -> None:
@@ -228,7 +229,7 @@ async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: 
     ]  # fmt: skip
     await office.person("eve", *grants)
     agent = await office.agent("eve", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400)
 
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
@@ -240,7 +241,7 @@ async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: 
 
 async def test_an_unbound_plan_of_an_earlier_version_must_be_proposed_again(office: Office) -> None:
     agent = await office.agent("root", "*")
-    invoice = (await posted(office))["id"]
+    invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400)
     async with office.service.records.database.transaction() as transaction:
         row = await transaction.fetch_one("SELECT input FROM plan WHERE id = $1", plan)

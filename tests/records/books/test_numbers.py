@@ -20,9 +20,9 @@ async def post(office: Office, party: str) -> str:
 
 async def test_a_series_for_each_party_reveals_nothing_of_other_parties(office: Office) -> None:
     ada, bob = [party["id"] for party in await office.all("party")][:2]
-    first = await post(office, ada)
+    first_number = await post(office, ada)
     setting = await office.value("root", "setting.create", title=SETTING, value='"party"')
-    year = first[:4]
+    year = first_number[:4]
     numbers = [await post(office, invoice) for invoice in (ada, bob, bob, ada)]
     assert numbers == [
         f"{year}-{ada[:6]}-000001",
@@ -31,7 +31,7 @@ async def test_a_series_for_each_party_reveals_nothing_of_other_parties(office: 
         f"{year}-{ada[:6]}-000002",
     ]
     await office.value("root", "setting.update", id=setting["id"], value='"year"')
-    assert int((await post(office, ada))[5:]) == int(first[5:]) + 1
+    assert int((await post(office, ada))[5:]) == int(first_number[5:]) + 1
 
 
 @pytest.mark.parametrize("value", ["party", '"month"', '{"n": 1}', "1"])

@@ -32,17 +32,17 @@ async def test_an_invoice_that_is_entered_late_has_its_own_day(office: Office) -
     # On January 1, the previous day belongs to another series.
     with clock.fixed(Instant(clock.now() - (DAY if TODAY.endswith("-01-01") else 0))):
         today, yesterday = [clock.rfc3339(Instant(clock.now() - ago * DAY))[:10] for ago in (0, 1)]
-        first, second, third = [await create_draft(office) for _ in range(3)]
-        late_invoice = await office.value("carol", "invoice.post", id=first, issued=yesterday)
+        first_draft, second_draft, third_draft = [await create_draft(office) for _ in range(3)]
+        late_invoice = await office.value("carol", "invoice.post", id=first_draft, issued=yesterday)
         assert late_invoice["issued"] == yesterday
         assert late_invoice["number"].startswith(yesterday[:4])
-        assert (await office.value("carol", "invoice.post", id=second))["issued"] == today
-        await office.value("carol", "payment.create", invoice=first, amount_minor=5, paid_on=yesterday)
+        assert (await office.value("carol", "invoice.post", id=second_draft))["issued"] == today
+        await office.value("carol", "payment.create", invoice=first_draft, amount_minor=5, paid_on=yesterday)
 
-        reason = await office.refusal_of("carol", "invoice.post", id=third, issued=yesterday)
+        reason = await office.refusal_of("carol", "invoice.post", id=third_draft, issued=yesterday)
         assert reason.startswith("invoice.issued must not be before the day of the number before it")
-        assert (await office.value("carol", "invoice.get", id=third))["state"] == "draft"
-        posted_invoice = await office.value("carol", "invoice.post", id=third, issued=today)
+        assert (await office.value("carol", "invoice.get", id=third_draft))["state"] == "draft"
+        posted_invoice = await office.value("carol", "invoice.post", id=third_draft, issued=today)
         assert int(posted_invoice["number"][5:]) == int(late_invoice["number"][5:]) + 2
 
 

@@ -34,8 +34,8 @@ class InvoiceState:
 
     def takes(self, amount: int, day: str, today: str, reference: str | None) -> bool:
         """Return whether the invoice must accept this payment."""
-        taken = [each.lower() for _, each in self.payments.values() if each]
-        is_new = reference is None or reference.lower() not in taken
+        taken_references = [each.lower() for _, each in self.payments.values() if each]
+        is_new = reference is None or reference.lower() not in taken_references
         return self.state == "posted" and amount != 0 and self.issued <= day <= today and is_new
 
     def allows(self, action: str) -> bool:
@@ -96,12 +96,12 @@ class RandomYear:
             line = {"description": "Work", "quantity": quantity, "unit_price_minor": price, "tax_bp": 0}
             await self.office.value("carol", "invoice_line.create", invoice=invoice, **line)
             total += quantity * price
-        issued = self.today
+        issue_day = self.today
         if self.books and self.rng.random() < 0.3:
-            issued = self.rng.choice([self.books[-1].issued, self.today])
-        posted_invoice = await self.office.value("carol", "invoice.post", id=invoice, issued=issued)
-        assert (posted_invoice["issued"], posted_invoice["number"][:4]) == (issued, issued[:4])
-        self.books.append(InvoiceState(invoice, total, issued, number=posted_invoice["number"]))
+            issue_day = self.rng.choice([self.books[-1].issued, self.today])
+        posted_invoice = await self.office.value("carol", "invoice.post", id=invoice, issued=issue_day)
+        assert (posted_invoice["issued"], posted_invoice["number"][:4]) == (issue_day, issue_day[:4])
+        self.books.append(InvoiceState(invoice, total, issue_day, number=posted_invoice["number"]))
 
     async def step(self) -> None:
         """Run a random command, or decide on a pending plan."""
@@ -121,10 +121,10 @@ class RandomYear:
 
     def payment(self, book: InvoiceState) -> dict[str, Any]:
         """Return a random payment, which the invoice usually must accept."""
-        left = book.total - book.paid_minor
+        open_minor = book.total - book.paid_minor
         body: dict[str, Any] = {
             "invoice": book.id,
-            "amount_minor": self.rng.choice([left, left, left // 2, -5, 0, 7]),
+            "amount_minor": self.rng.choice([open_minor, open_minor, open_minor // 2, -5, 0, 7]),
         }
         if self.rng.random() < 0.3:
             body["reference"] = f"{self.rng.choice('Rr')}{self.rng.randrange(4)}"
@@ -143,9 +143,11 @@ class RandomYear:
                 book, "payment.update", {"id": payment, "amount_minor": self.rng.choice([0, 3, -3, 400])}
             )
         else:
-            other = self.rng.choice(self.books)
-            await self.run_command(book, "payment.update", {"id": payment, "invoice": other.id, "paid_on": self.today})
-            await self.check(other)
+            other_book = self.rng.choice(self.books)
+            await self.run_command(
+                book, "payment.update", {"id": payment, "invoice": other_book.id, "paid_on": self.today}
+            )
+            await self.check(other_book)
 
     async def run_command(self, book: InvoiceState, command: str, body: dict[str, Any]) -> None:
         """Let a person or the agent run the command, and require the expected result."""
@@ -170,25 +172,25 @@ class RandomYear:
         assert not self.is_right(book, command, body), (command, body, answer.text)
         self.refused += 1
 
-    async def decide(self, waiting: PendingPlan) -> InvoiceState:
+    async def decide(self, pending: PendingPlan) -> InvoiceState:
         """Approve or reject a plan. An approved plan is executed if the command is valid at that moment, and has no
         effect otherwise."""
-        is_right = self.is_right(waiting.book, waiting.command, waiting.body)
+        is_right = self.is_right(pending.book, pending.command, pending.body)
         if self.rng.random() < 0.2:
-            await self.office.value("root", "plan.reject", id=waiting.plan, reason="no")
-            return waiting.book
-        answer = await self.office.approve("root", waiting.plan)
+            await self.office.value("root", "plan.reject", id=pending.plan, reason="no")
+            return pending.book
+        answer = await self.office.approve("root", pending.plan)
         if answer.status_code == 200:
-            assert is_right, waiting
-            assert waiting.changes == waiting.book.changes, "the invoice was changed since the plan was proposed"
+            assert is_right, pending
+            assert pending.changes == pending.book.changes, "the invoice was changed since the plan was proposed"
             record_id = answer.json()["value"]["result"]["id"]
-            self.note(waiting.book, waiting.command, waiting.body, record_id)
+            self.note(pending.book, pending.command, pending.body, record_id)
         else:
             assert answer.json()["state"] in ("stale", "failed", "expired"), answer.text
             # A new payment belongs to the proposed invoice, and no other change makes its plan stale.
-            is_bound = waiting.changes == waiting.book.changes and waiting.command == "payment.create"
+            is_bound = pending.changes == pending.book.changes and pending.command == "payment.create"
             assert not is_right or not is_bound or "expired" in answer.text, answer.text
-        return waiting.book
+        return pending.book
 
     def is_right(self, book: InvoiceState, command: str, body: dict[str, Any]) -> bool:
         """Return whether the command is valid in the expected state."""
@@ -217,19 +219,19 @@ class RandomYear:
             book.changes += 1
             book.payments[record_id] = (body["amount_minor"], body.get("reference"))
         else:
-            paid = book.paid_minor
+            paid_before = book.paid_minor
             amount, reference = book.payments.pop(body["id"])
             if name == "update":
                 to = next((target for target in self.books if target.id == body.get("invoice", book.id)), book)
                 to.payments[body["id"]] = (body.get("amount_minor", amount), reference)
                 to.changes += to is not book
-            book.changes += book.paid_minor != paid
+            book.changes += book.paid_minor != paid_before
 
     async def check(self, book: InvoiceState) -> None:
         """Require that the invoice matches its expected payments."""
         invoice = await self.office.value("carol", "invoice.get", id=book.id)
-        mine = [{"field": "invoice", "op": "eq", "value": book.id}]
-        payments = await self.office.value("carol", "payment.list", filter=mine)
+        invoice_filter = [{"field": "invoice", "op": "eq", "value": book.id}]
+        payments = await self.office.value("carol", "payment.list", filter=invoice_filter)
         assert {payment["id"]: payment["amount_minor"] for payment in payments} == {
             name: amount for name, (amount, _) in book.payments.items()
         }

@@ -75,8 +75,8 @@ async def test_an_update_of_another_revision_is_refused(office: Office) -> None:
     lead = await office.value("alice", "lead.create", title="x")
     await office.value("alice", "lead.update", id=lead["id"], title="y", revision=1)
 
-    for command, rest in (("update", {"title": "z"}), ("delete", {}), ("qualify", {})):
-        reason = await office.refusal_of("alice", f"lead.{command}", id=lead["id"], revision=1, **rest)
+    for command, other_fields in (("update", {"title": "z"}), ("delete", {}), ("qualify", {})):
+        reason = await office.refusal_of("alice", f"lead.{command}", id=lead["id"], revision=1, **other_fields)
         assert reason == "record has changed"
     assert (await office.value("alice", "lead.qualify", id=lead["id"], revision=2))["revision"] == 3
 
@@ -145,8 +145,8 @@ async def test_delete_answers_the_id(office: Office) -> None:
 async def test_delete_is_refused_while_another_record_refers_to_it(office: Office) -> None:
     invoice = await office.first_record("invoice")
 
-    for more in ({}, {"cascade": False}, {"cascade": True}):
-        reason = await office.refusal_of("root", "party.delete", id=invoice["party"], **more)
+    for options in ({}, {"cascade": False}, {"cascade": True}):
+        reason = await office.refusal_of("root", "party.delete", id=invoice["party"], **options)
         assert reason == "another record refers to this one"
     assert (await office.value("root", "party.get", id=invoice["party"]))["id"] == invoice["party"]
 
@@ -160,7 +160,7 @@ async def test_cascade_is_true_or_false(office: Office, cascade: object) -> None
     )
 
 
-async def test_delete_with_cascade_takes_along_what_belongs_to_it_and_empties_other_refs(office: Office) -> None:
+async def test_delete_with_cascade_deletes_dependent_records_and_empties_other_refs(office: Office) -> None:
     party = await office.value("root", "party.create", name="Gone Ltd")
     address = await office.value(
         "root", "address.create", party=party["id"], street="1 Road", city="Graz", country="AT"
@@ -194,11 +194,11 @@ async def test_lead_convert_links_the_party_of_its_contact(office: Office) -> No
         "alice", "lead.create", title="y", contact_name="Ada L", contact_email="ada@new.example"
     )
 
-    first = await office.value("alice", "lead.convert", id=lead["id"])
-    second = await office.value("alice", "lead.convert", id=same_lead["id"])
+    first_conversion = await office.value("alice", "lead.convert", id=lead["id"])
+    second_conversion = await office.value("alice", "lead.convert", id=same_lead["id"])
 
-    assert first["party"] == second["party"]
-    party = await office.value("alice", "party.get", id=first["party"])
+    assert first_conversion["party"] == second_conversion["party"]
+    party = await office.value("alice", "party.get", id=first_conversion["party"])
     assert (party["name"], party["email"]) == ("Ada L", "ada@new.example")
 
 
@@ -207,7 +207,7 @@ async def test_an_invoice_adds_up_its_lines_and_is_locked_once_posted(office: Of
     invoice = (await office.value("carol", "invoice.create", party=party))["id"]
     assert "line" in await office.refusal_of("carol", "invoice.post", id=invoice)
     line = {"invoice": invoice, "description": "Work", "quantity": 3, "unit_price_minor": 333, "tax_bp": 1900}
-    first = await office.value("carol", "invoice_line.create", **line)
+    first_line = await office.value("carol", "invoice_line.create", **line)
     await office.value("carol", "invoice_line.create", **{**line, "quantity": 1, "unit_price_minor": 1, "tax_bp": 700})
 
     posted_invoice = await office.value("carol", "invoice.post", id=invoice)
@@ -220,8 +220,8 @@ async def test_an_invoice_adds_up_its_lines_and_is_locked_once_posted(office: Of
     assert posted_invoice["number"].endswith("-000226")
     for command, body in (
         ("invoice.update", {"id": invoice, "due": "2027-01-01"}),
-        ("invoice_line.update", {"id": first["id"], "quantity": 4}),
-        ("invoice_line.delete", {"id": first["id"]}),
+        ("invoice_line.update", {"id": first_line["id"], "quantity": 4}),
+        ("invoice_line.delete", {"id": first_line["id"]}),
         ("invoice_line.create", line),
         ("invoice.delete", {"id": invoice}),
     ):
@@ -242,10 +242,10 @@ async def test_denied_lists_every_hidden_field_and_no_masked_one(office: Office)
 async def test_fields_the_caller_may_not_see_are_unknown_keys(office: Office) -> None:
     party = (await office.first_record("party"))["id"]
 
-    hidden = await office.refusal_of("alice", "party.update", id=party, tax_id="x")
+    hidden_refusal = await office.refusal_of("alice", "party.update", id=party, tax_id="x")
     unknown = await office.refusal_of("alice", "party.update", id=party, tax_ix="x")
 
-    assert hidden.replace("tax_id", "?") == unknown.replace("tax_ix", "?")
+    assert hidden_refusal.replace("tax_id", "?") == unknown.replace("tax_ix", "?")
 
 
 async def test_export_answers_text_or_streams_what_accept_names(office: Office) -> None:
@@ -261,16 +261,16 @@ async def test_export_answers_text_or_streams_what_accept_names(office: Office) 
 
 
 async def test_import_shows_errors_by_row_and_writes_all_or_nothing(office: Office) -> None:
-    good = "title,source\nOne,web\nTwo,\n"
-    bad = "title,source\nThree,web\n,fair\nFour,nowhere\n"
+    valid_csv = "title,source\nOne,web\nTwo,\n"
+    invalid_csv = "title,source\nThree,web\n,fair\nFour,nowhere\n"
 
-    dry_run_report = await office.value("alice", "lead.import", csv=good, dry_run=True)
+    dry_run_report = await office.value("alice", "lead.import", csv=valid_csv, dry_run=True)
     assert not dry_run_report["errors"]
     assert len(await office.all("lead", "alice")) == 500
-    refusal_report = await office.value("alice", "lead.import", csv=bad)
+    refusal_report = await office.value("alice", "lead.import", csv=invalid_csv)
     assert [error["row"] for error in refusal_report["errors"]] == [2, 3]
     assert len(await office.all("lead", "alice")) == 500
-    await office.value("alice", "lead.import", csv=good)
+    await office.value("alice", "lead.import", csv=valid_csv)
     assert len(await office.all("lead", "alice")) == 502
 
 

@@ -31,10 +31,10 @@ async def test_post_auth_login_answers_401_to_wrong_credentials(office: Office, 
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_post_auth_login_answers_429_when_locked_out_whatever_the_password(office: Office) -> None:
-    wrong = {"username": "bob", "password": "wrong"}
+async def test_post_auth_login_answers_429_for_any_password_when_locked_out(office: Office) -> None:
+    wrong_login = {"username": "bob", "password": "wrong"}
     for _ in range(5):
-        assert (await office.http.post("/api/auth/login", json=wrong)).status_code == 401
+        assert (await office.http.post("/api/auth/login", json=wrong_login)).status_code == 401
 
     right = await office.http.post("/api/auth/login", json={"username": "BOB", "password": "countersign-demo"})
 
@@ -54,9 +54,9 @@ async def test_post_auth_agent_token_answers_a_token_once(office: Office) -> Non
 
     assert answer.status_code == 200
     assert list(answer.json()) == ["token"]
-    shown = (await office.call("alice", "agent_token.list")).text
-    assert answer.json()["token"] not in shown
-    assert "scout" in shown
+    listed_tokens = (await office.call("alice", "agent_token.list")).text
+    assert answer.json()["token"] not in listed_tokens
+    assert "scout" in listed_tokens
 
 
 async def test_post_auth_agent_token_is_for_people_alone(office: Office) -> None:
@@ -82,20 +82,20 @@ async def test_get_commands_lists_what_this_caller_may_use(office: Office) -> No
     assert commands["lead.get"]["needs_approval"] is False
 
 
-async def _listed(office: Office, who: str) -> set[str]:
+async def _listed_commands(office: Office, who: str) -> set[str]:
     answer = await office.http.get("/api/commands", headers=office.headers(who))
     return {command["id"] for command in answer.json()["commands"]}
 
 
 async def test_every_listed_command_is_there_and_every_other_is_not(office: Office) -> None:
-    listed = {who: await _listed(office, who) for who in ("alice", "bob", "carol", "root")}
-    every = listed["root"]
+    listed_by_caller = {who: await _listed_commands(office, who) for who in ("alice", "bob", "carol", "root")}
+    every = listed_by_caller["root"]
 
     for who in ("alice", "bob", "carol"):
-        assert listed[who] < every
+        assert listed_by_caller[who] < every
         for command in sorted(every):
             answer = await office.call(who, command, {"no_such_key": 1})
-            assert (answer.status_code != 404) == (command in listed[who]), command
+            assert (answer.status_code != 404) == (command in listed_by_caller[who]), command
 
 
 async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
@@ -134,7 +134,8 @@ async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
     assert stage["choices"][0] == {"value": "new", "label": {"en": "New", "de": "Neu"}, "tone": "info"}
     assert [choice["tone"] for choice in stage["choices"]] == ["info", "cyan", "violet", "good", "bad"]
     assert stage["is_personal"] is False
-    assert next(field for field in lead["fields"] if field["name"] == "contact_email")["is_personal"] is True
+    email = next(field for field in lead["fields"] if field["name"] == "contact_email")
+    assert (email["is_personal"], email["token_label"], stage["token_label"]) == (True, "EMAIL", None)
     details = {command_detail["id"]: command_detail for command_detail in meta["alice"]["lead"]["command_details"]}
     assert details["lead.delete"] == {
         "id": "lead.delete",
@@ -158,13 +159,13 @@ async def test_get_meta_says_what_dashboards_measure(office: Office) -> None:
 
 
 async def test_get_meta_has_the_views_of_a_list_as_search_takes_them(office: Office) -> None:
-    closing, mine = (await _models(office, "alice"))["lead"]["views"]
+    closing, mine_view = (await _models(office, "alice"))["lead"]["views"]
 
     assert (closing["name"], closing["label"]["de"]) == ("closing", "Abschluss im Quartal")
     assert closing["filter"][0]["value"] > clock.rfc3339(clock.now())[:10]
     assert closing["order"] == [{"field": "expected_close", "dir": "asc"}]
-    assert mine["filter"][0]["value"] == (await office.first_record("user", "alice", username="alice"))["id"]
-    for view in (closing, mine):
+    assert mine_view["filter"][0]["value"] == (await office.first_record("user", "alice", username="alice"))["id"]
+    for view in (closing, mine_view):
         leads = await office.value("alice", "lead.search", filter=view["filter"], order=view["order"])
         assert {row["stage"] for row in leads["rows"]} <= {"new", "qualified", "proposed"}
         assert leads["total"] > 0
@@ -283,7 +284,7 @@ async def test_a_body_not_sent_as_json_is_415(office: Office, path: str, content
     assert (answer.status_code, list(answer.json())) == (415, ["error"])
 
 
-async def test_a_json_type_with_its_charset_is_taken(office: Office) -> None:
+async def test_a_json_type_with_its_charset_is_accepted(office: Office) -> None:
     headers = office.headers("alice") | {"Content-Type": "application/json; charset=utf-8"}
 
     assert (await office.http.post("/api/lead/list", content=b'{"limit":1}', headers=headers)).status_code == 200
@@ -309,7 +310,7 @@ async def test_no_answer_is_to_be_sniffed(office: Office) -> None:
         assert (answer.status_code, answer.headers["x-content-type-options"]) == (status, "nosniff"), path
 
 
-async def test_a_body_over_8_mib_is_413_before_anything_else(office: Office) -> None:
+async def test_a_body_over_8_mib_is_413_before_any_other_check(office: Office) -> None:
     answer = await office.http.post("/api/lead/list", content=b" " * ((8 << 20) + 1))
 
     assert answer.status_code == 413

@@ -18,20 +18,20 @@ def wrong_inputs(model: dict[str, Any]) -> Iterator[tuple[str, dict[str, object]
     """Return commands of the model with inputs that are mostly invalid."""
     name = model["name"]
     for number, each in enumerate(model["fields"]):
-        value, other = WRONG[number % len(WRONG)], WRONG[(number + 3) % len(WRONG)]
+        value, other_value = WRONG[number % len(WRONG)], WRONG[(number + 3) % len(WRONG)]
         yield f"{name}.create", {each["name"]: value}
-        yield f"{name}.update", {"id": "none", each["name"]: other}
+        yield f"{name}.update", {"id": "none", each["name"]: other_value}
         for op in OPERATORS:
-            yield f"{name}.list", {"filter": [{"field": each["name"], "op": op, "value": other}]}
-        yield f"{name}.search", {"order": [{"field": each["name"], "dir": other}]}
+            yield f"{name}.list", {"filter": [{"field": each["name"], "op": op, "value": other_value}]}
+        yield f"{name}.search", {"order": [{"field": each["name"], "dir": other_value}]}
     for each in model["actions"]:
         yield each["id"], {"id": "none"}
-        yield each["id"], {"id": other, "unknown": value}
+        yield each["id"], {"id": other_value, "unknown": value}
 
 
 async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office) -> None:
     met = (await office.http.get("/api/meta", headers=office.headers("root"))).json()
-    refused = set[str]()
+    refused_texts = set[str]()
     for model in met["models"]:
         commands = {*model["commands"], *(action["id"] for action in model["actions"])}
         for command, body in wrong_inputs(model):
@@ -40,9 +40,9 @@ async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office
             answer = await office.call("root", command, body)
             if answer.status_code == 400:
                 assert complaint(answer.json()["error"]) is None, (command, body, answer.text)
-                refused.add(answer.json()["error"])
+                refused_texts.add(answer.json()["error"])
 
-    assert len(refused) > 200
+    assert len(refused_texts) > 200
 
 
 async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requires(office: Office) -> None:
@@ -58,24 +58,24 @@ async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requ
 async def test_a_description_names_effect_states_inputs_and_approval(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.list")
     commands = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
-    found = {command["id"]: command["description"] for command in commands}
+    descriptions = {command["id"]: command["description"] for command in commands}
 
-    assert found["lead.win"] == (
+    assert descriptions["lead.win"] == (
         "Marks the lead as won. From qualified or proposed to won. Requires that party is set. "
         "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
     )
-    assert found["lead.lose"] == (
+    assert descriptions["lead.lose"] == (
         "Marks the lead as lost. From new, qualified or proposed to lost. "
         "Requires lost_reason, given as input or set before."
     )
-    assert found["lead.convert"].endswith(
+    assert descriptions["lead.convert"].endswith(
         "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
     )
-    assert [text for text in found.values() if not text.endswith(".") or complaint(text)] == []
+    assert [text for text in descriptions.values() if not text.endswith(".") or complaint(text)] == []
 
 
 @pytest.mark.parametrize(
-    ("condition", "said"),
+    ("condition", "clause_text"),
     [
         (where("party", is_null=False), "party is set"),
         (where("party", is_null=True), "party is empty"),
@@ -86,6 +86,6 @@ async def test_a_description_names_effect_states_inputs_and_approval(office: Off
         (where("is_active", eq=True), "is_active is true"),
     ],
 )
-def test_a_condition_reads_as_a_clause(condition: Any, said: str) -> None:
-    assert clause(condition) == said
-    assert clauses([condition, where("title", contains="x")]) == f"{said} and title contains x"
+def test_a_condition_reads_as_a_clause(condition: Any, clause_text: str) -> None:
+    assert clause(condition) == clause_text
+    assert clauses([condition, where("title", contains="x")]) == f"{clause_text} and title contains x"

@@ -13,9 +13,9 @@ LEAD = {"title": "New", "source": "web", "expected_revenue_minor": 123450, "expe
 
 async def import_one(office: Office, who: str, model: str, csv: str, **body: object) -> dict[str, Any]:
     """Import the text, and return the only record that it creates."""
-    done = await office.value(who, f"{model}.import", csv=csv, **body)
-    assert done["errors"] == []
-    return await office.first_record(model, who, id=done["ids"][0])
+    report = await office.value(who, f"{model}.import", csv=csv, **body)
+    assert report["errors"] == []
+    return await office.first_record(model, who, id=report["ids"][0])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_a_name_that_the_caller_does_not_read_names_no_record(office: Offi
     assert by_id["errors"] == []
 
 
-async def test_a_trial_says_what_each_column_is_taken_for(office: Office) -> None:
+async def test_a_dry_run_names_the_field_of_each_column(office: Office) -> None:
     csv = "Title,Expected revenue,stage,id,Nonsense,tax_id\nx,1,,,,\n"
     dry_run_report = await office.value("alice", "lead.import", csv=csv, dry_run=True)
 
@@ -123,7 +123,7 @@ async def test_an_agent_restores_nothing(office: Office) -> None:
     assert (await office.refusal_of(agent, "lead.import", csv="title\nx\n", restore=True)).startswith("restore keeps")
 
 
-async def test_an_export_has_the_columns_and_the_form_that_were_asked_for(office: Office) -> None:
+async def test_an_export_has_the_requested_columns_and_form(office: Office) -> None:
     party = await office.value("alice", "party.create", name="=Acme", customer_since="2026-01-31", is_active=False)
     lead = await office.value("alice", "lead.create", title="x", party=party["id"], expected_revenue_minor=-0 + 1205)
     only = [{"field": "id", "op": "eq", "value": lead["id"]}]
@@ -138,8 +138,8 @@ async def test_an_export_has_the_columns_and_the_form_that_were_asked_for(office
     assert text["text"] == "Customer since;Active\r\n31.01.2026;no\r\n"
     lines = await office.value("alice", "party.export", filter=only, fields=["id"], content_type="application/x-ndjson")
     assert lines["text"] == f'{{"id":"{party["id"]}"}}\n'
-    wrong: list[dict[str, object]] = [{"fields": ["tax_id"]}, {"fields": [{}]}, {"fields": []}, {"form": "nice"}]
-    for body in wrong:
+    wrong_bodies: list[dict[str, object]] = [{"fields": ["tax_id"]}, {"fields": [{}]}, {"fields": []}, {"form": "nice"}]
+    for body in wrong_bodies:
         assert await office.refusal_of("alice", "party.export", **body)
 
 
@@ -154,7 +154,7 @@ async def test_a_clerk_exports_no_name_that_is_masked(office: Office) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_the_guard_against_formulas_is_taken_off_again(text: str) -> None:
+def test_an_import_removes_the_guard_against_formulas(text: str) -> None:
     cell = escape_formula(text)
 
     assert unescape_formula(cell) == text

@@ -79,10 +79,10 @@ async def test_a_value_of_the_kind_is_kept_exactly(office: Office, kind: str) ->
     for model, name, value in ((*field.split("."), value) for of, field, value in GOOD if of == kind):
         record_id = await _record(office, model)
 
-        written = await office.value("root", f"{model}.update", id=record_id, **{name: value})
+        written_record = await office.value("root", f"{model}.update", id=record_id, **{name: value})
 
-        assert written[name] == value
-        assert type(written[name]) is type(value)
+        assert written_record[name] == value
+        assert type(written_record[name]) is type(value)
         assert (await office.value("root", f"{model}.get", id=record_id))[name] == value
 
 
@@ -90,27 +90,27 @@ async def test_a_value_of_the_kind_is_kept_exactly(office: Office, kind: str) ->
 async def test_another_value_is_400_and_changes_nothing(office: Office, kind: str) -> None:
     for model, name, value in ((*field.split("."), value) for of, field, value in BAD if of == kind):
         record_id = await _record(office, model)
-        before = await office.value("root", f"{model}.get", id=record_id)
+        record_before = await office.value("root", f"{model}.get", id=record_id)
 
         reason = await office.refusal_of("root", f"{model}.update", id=record_id, **{name: value})
 
         assert f"{model}.{name}" in reason
-        assert await office.value("root", f"{model}.get", id=record_id) == before, str(value)[:80]
+        assert await office.value("root", f"{model}.get", id=record_id) == record_before, str(value)[:80]
 
 
 async def test_a_ref_is_the_id_of_an_existing_record(office: Office) -> None:
     lead, party = await _record(office, "lead"), await office.first_record("party")
 
-    written = await office.value("root", "lead.update", id=lead, party=party["id"])
+    written_lead = await office.value("root", "lead.update", id=lead, party=party["id"])
 
-    assert written["party"] == party["id"]
+    assert written_lead["party"] == party["id"]
 
 
 async def test_null_empties_a_field_that_may_be_empty(office: Office) -> None:
-    given = {"notes": "n", "source": "web", "contact_email": "a@b.example", "expected_revenue_minor": 1}
-    lead = await office.value("root", "lead.create", title="x", expected_close="2026-01-01", **given)
+    optional_values = {"notes": "n", "source": "web", "contact_email": "a@b.example", "expected_revenue_minor": 1}
+    lead = await office.value("root", "lead.create", title="x", expected_close="2026-01-01", **optional_values)
 
-    for name in (*given, "expected_close", "party"):
+    for name in (*optional_values, "expected_close", "party"):
         assert (await office.value("root", "lead.update", id=lead["id"], **{name: None}))[name] is None
 
 

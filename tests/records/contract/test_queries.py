@@ -21,8 +21,8 @@ FITTING = {
 }
 
 
-async def _filtered(office: Office, *conditions: dict[str, object], who: str = "alice", **rest: object) -> Rows:
-    return await office.value(who, "lead.list", filter=list(conditions), **rest)
+async def _filter_leads(office: Office, *conditions: dict[str, object], who: str = "alice", **options: object) -> Rows:
+    return await office.value(who, "lead.list", filter=list(conditions), **options)
 
 
 def _where(field: str, op: str, value: object) -> dict[str, object]:
@@ -38,8 +38,8 @@ async def test_each_operator_works_where_it_fits_and_is_400_elsewhere(office: Of
     leads = await office.all("lead", "alice")
     value = _value(leads, field)
     for op in OPERATORS:
-        given = {"in": [value], "is_null": True}.get(op, value)
-        answer = await office.call("alice", "lead.list", {"filter": [_where(field, op, given)]})
+        operand = {"in": [value], "is_null": True}.get(op, value)
+        answer = await office.call("alice", "lead.list", {"filter": [_where(field, op, operand)]})
         assert answer.status_code == (200 if op in FITTING[field] else 400), op
         if answer.status_code == 200:
             ids = {lead["id"] for lead in answer.json()["value"]}
@@ -50,21 +50,21 @@ STAGES = ["new", "qualified", "proposed", "won", "lost"]
 SOURCES = ["web", "fair", "phone", "referral", "other"]
 
 
-def _matches(value: Any, op: str, wanted: Any, field: str) -> bool:
+def _matches(value: Any, op: str, operand: Any, field: str) -> bool:
     if value is None:
         return op in ("ne", "is_null")
     if field in ("stage", "source") and op in ("gt", "gte", "lt", "lte"):
         order = STAGES if field == "stage" else SOURCES
-        value, wanted = order.index(value), order.index(wanted)
+        value, operand = order.index(value), order.index(operand)
     return {
-        "eq": lambda: value == wanted,
-        "in": lambda: value == wanted,
-        "ne": lambda: value != wanted,
-        "contains": lambda: str(wanted).casefold() in str(value).casefold(),
-        "gt": lambda: value > wanted,
-        "gte": lambda: value >= wanted,
-        "lt": lambda: value < wanted,
-        "lte": lambda: value <= wanted,
+        "eq": lambda: value == operand,
+        "in": lambda: value == operand,
+        "ne": lambda: value != operand,
+        "contains": lambda: str(operand).casefold() in str(value).casefold(),
+        "gt": lambda: value > operand,
+        "gte": lambda: value >= operand,
+        "lt": lambda: value < operand,
+        "lte": lambda: value <= operand,
         "is_null": lambda: False,
     }[op]()
 
@@ -77,32 +77,32 @@ async def test_bool_fields_take_no_order_operators(office: Office) -> None:
 
 
 async def test_conditions_are_combined_with_and(office: Office) -> None:
-    found = await _filtered(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
+    leads = await _filter_leads(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
 
-    assert found
-    assert {(lead["stage"], lead["source"]) for lead in found} == {("new", None)}
+    assert leads
+    assert {(lead["stage"], lead["source"]) for lead in leads} == {("new", None)}
 
 
-async def test_ne_also_matches_empty_and_nothing_else_does(office: Office) -> None:
-    empty = await _filtered(office, _where("expected_revenue_minor", "is_null", True))
+async def test_only_ne_also_matches_empty_values(office: Office) -> None:
+    empty = await _filter_leads(office, _where("expected_revenue_minor", "is_null", True))
     assert empty
     for op, expected in [("ne", len(empty)), ("eq", 0), ("lt", 0), ("gte", 0)]:
-        found = await _filtered(office, _where("expected_revenue_minor", op, 1))
-        assert len([lead for lead in found if lead["expected_revenue_minor"] is None]) == expected, op
+        leads = await _filter_leads(office, _where("expected_revenue_minor", op, 1))
+        assert len([lead for lead in leads if lead["expected_revenue_minor"] is None]) == expected, op
 
 
 async def test_is_null_false_matches_what_is_there(office: Office) -> None:
-    found = await _filtered(office, _where("lost_reason", "is_null", False))
+    leads = await _filter_leads(office, _where("lost_reason", "is_null", False))
 
-    assert found
-    assert all(lead["lost_reason"] for lead in found)
+    assert leads
+    assert all(lead["lost_reason"] for lead in leads)
 
 
 async def test_contains_ignores_case_in_every_script(office: Office) -> None:
     await office.value("alice", "lead.create", title="Straße nach ÅNGSTRÖM, ΟΔΟΣ")
     for needle in ("STRASSE", "ångström", "οδος", "A\u030angstro\u0308m", "sse nach"):
-        found = await _filtered(office, _where("title", "contains", needle))
-        assert len(found) == 1, needle
+        leads = await _filter_leads(office, _where("title", "contains", needle))
+        assert len(leads) == 1, needle
 
 
 async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
@@ -111,16 +111,16 @@ async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
     lead = await office.value("alice", "lead.create", title="Told of")
     await office.value(agent, "lead.qualify", id=lead["id"])
 
-    for field, part in (("command", "QUALIFY"), ("agent", "harbour"), ("record_id", str(lead["id"])[4:])):
-        audit_entries = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", part)])
+    for field, needle in (("command", "QUALIFY"), ("agent", "harbour"), ("record_id", str(lead["id"])[4:])):
+        audit_entries = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", needle)])
         assert any(audit_entry["record_id"] == lead["id"] for audit_entry in audit_entries), field
 
 
 async def test_contains_takes_signs_of_patterns_literally(office: Office) -> None:
     await office.value("alice", "lead.create", title="100%_sure\\ [a-z]*")
     for needle in ("%_s", "\\ [", "]*", "%"):
-        assert len(await _filtered(office, _where("title", "contains", needle))) == 1, needle
-    assert await _filtered(office, _where("title", "contains", "1_0%")) == []
+        assert len(await _filter_leads(office, _where("title", "contains", needle))) == 1, needle
+    assert await _filter_leads(office, _where("title", "contains", "1_0%")) == []
 
 
 @pytest.mark.parametrize("direction", ["asc", "desc"])
@@ -146,8 +146,8 @@ async def test_ties_and_the_default_order_are_by_id(office: Office) -> None:
 
 
 async def test_id_may_be_used_as_a_field(office: Office) -> None:
-    wanted = (await office.all("lead", "alice"))[3]["id"]
-    assert [lead["id"] for lead in await _filtered(office, _where("id", "eq", wanted))] == [wanted]
+    wanted_id = (await office.all("lead", "alice"))[3]["id"]
+    assert [lead["id"] for lead in await _filter_leads(office, _where("id", "eq", wanted_id))] == [wanted_id]
     down = await office.value("alice", "lead.list", order=[{"field": "id", "dir": "desc"}], limit=5)
     ids = [lead["id"] for lead in down]
     assert ids == sorted(ids, reverse=True)
@@ -155,11 +155,11 @@ async def test_id_may_be_used_as_a_field(office: Office) -> None:
 
 async def test_the_default_direction_is_asc(office: Office) -> None:
     order = {"field": "title"}
-    first = await office.value("alice", "lead.list", order=[order], limit=20)
-    second = await office.value("alice", "lead.list", order=[{**order, "dir": "asc"}], limit=20)
+    default_order = await office.value("alice", "lead.list", order=[order], limit=20)
+    ascending_order = await office.value("alice", "lead.list", order=[{**order, "dir": "asc"}], limit=20)
 
-    assert first == second
-    assert [lead["title"] for lead in first] == sorted(lead["title"] for lead in first)
+    assert default_order == ascending_order
+    assert [lead["title"] for lead in default_order] == sorted(lead["title"] for lead in default_order)
 
 
 async def test_text_is_ordered_by_code_point(office: Office) -> None:
@@ -168,9 +168,9 @@ async def test_text_is_ordered_by_code_point(office: Office) -> None:
         await office.value("alice", "lead.create", title=f"!order {title}")
     condition = _where("title", "contains", "!order ")
 
-    found = await _filtered(office, condition, order=[{"field": "title"}])
+    leads = await _filter_leads(office, condition, order=[{"field": "title"}])
 
-    assert [lead["title"][7:] for lead in found] == sorted(titles)
+    assert [lead["title"][7:] for lead in leads] == sorted(titles)
 
 
 async def test_limit_and_offset_cut_the_page(office: Office) -> None:
@@ -280,12 +280,12 @@ async def test_count_by_groups_and_counts(office: Office) -> None:
     assert str(counts).count("100") == 5
 
 
-async def test_an_unknown_key_comes_with_the_known_ones(office: Office) -> None:
+async def test_the_error_for_an_unknown_key_lists_the_known_keys(office: Office) -> None:
     order = await office.refusal_of("alice", "lead.list", order=[{"field": "title", "desc": True}])
     command = await office.refusal_of("alice", "lead.get", ident="x")
-    nothing = await office.refusal_of("root", "audit_entry.verify", since="2026-01-01")
+    refusal = await office.refusal_of("root", "audit_entry.verify", since="2026-01-01")
 
     assert order.startswith("unknown key desc in ")
     assert order.endswith("(known: field, dir)")
     assert command == "unknown key ident in lead.get (known: id)"
-    assert nothing == "unknown key since in audit_entry.verify (known: none)"
+    assert refusal == "unknown key since in audit_entry.verify (known: none)"

@@ -77,9 +77,9 @@ async def open_installation(settings: Settings) -> AsyncGenerator[ProcessInstall
         yield ProcessInstallation(inside, await inside.member())
 
 
-async def create_records(one: ProcessInstallation) -> None:
+async def create_records(installation: ProcessInstallation) -> None:
     """Create records of every model in every state, with texts that are difficult to export."""
-    run = one.run
+    run = installation.run
     user = await run("user.create", username="eve", name="=Eve", email="eve@example.org", language="de")
     role = await run("role.create", title="auditor", description="'+", rights="base.unmask")
     await run("user_role.create", user=user["id"], role=role["id"])
@@ -98,30 +98,32 @@ async def create_records(one: ProcessInstallation) -> None:
         lead = await run("lead.create", title=text, party=parties[number]["id"], notes=text, source="web", owner=None)
         if number == 0:
             await run("lead.lose", id=lead["id"], lost_reason="=cost")
-            done = await run("activity.create", lead=lead["id"], subject="Call", due="2026-01-31", notes="")
-            await run("activity.finish", id=done["id"])
-    await invoices(one, parties[0]["id"], product["id"])
+            finished_activity = await run(
+                "activity.create", lead=lead["id"], subject="Call", due="2026-01-31", notes=""
+            )
+            await run("activity.finish", id=finished_activity["id"])
+    await invoices(installation, parties[0]["id"], product["id"])
     ticket = await run("ticket.create", subject="Help", party=parties[1]["id"], priority="urgent", assignee=user["id"])
     await run("ticket.solve", id=ticket["id"], resolution="+done")
 
 
-async def invoices(one: ProcessInstallation, party: str, product: str) -> None:
+async def invoices(installation: ProcessInstallation, party: str, product: str) -> None:
     """Create a draft, a posted, a paid and a cancelled invoice."""
     for state in ("draft", "posted", "paid", "cancelled"):
-        invoice = (await one.run("invoice.create", party=party, due="2026-12-31", notes=state))["id"]
+        invoice = (await installation.run("invoice.create", party=party, due="2026-12-31", notes=state))["id"]
         line = {"invoice": invoice, "product": product, "description": "=Line", "quantity": 3}
-        await one.run("invoice_line.create", **line, unit_price_minor=1250, tax_bp=1900)
+        await installation.run("invoice_line.create", **line, unit_price_minor=1250, tax_bp=1900)
         if state != "draft":
-            await one.run("invoice.post", id=invoice)
+            await installation.run("invoice.post", id=invoice)
         if state == "paid":
-            open_minor = (await one.run("invoice.get", id=invoice))["open_minor"]
-            await one.run("payment.create", invoice=invoice, amount_minor=open_minor, reference="'=ref")
-            await one.run("invoice.settle", id=invoice)
+            open_minor = (await installation.run("invoice.get", id=invoice))["open_minor"]
+            await installation.run("payment.create", invoice=invoice, amount_minor=open_minor, reference="'=ref")
+            await installation.run("invoice.settle", id=invoice)
         if state == "cancelled":
-            await one.run("invoice.cancel", id=invoice)
+            await installation.run("invoice.cancel", id=invoice)
 
 
-async def carry(one: ProcessInstallation, two: ProcessInstallation) -> None:
+async def carry(source: ProcessInstallation, two: ProcessInstallation) -> None:
     """Restore the exported records of the first installation in the second."""
     for model in MODELS:
         # The built-in roles and the people of the two installations have different ids, so records that refer to them
@@ -130,41 +132,43 @@ async def carry(one: ProcessInstallation, two: ProcessInstallation) -> None:
         # Each installation has its own administrator.
         is_not_administrator = [{"field": "username", "op": "ne", "value": "ada"}]
         without_administrator = {"filter": is_not_administrator} if model == "user" else {}
-        text = await one.exported(model, **without_administrator, **({"form": "shown"} if refers_to_roles else {}))
-        done = await two.run(f"{model}.import", csv=text, restore=True)
-        assert not done["errors"], (model, done["errors"][:3], text[:500])
-        assert done["created"] + done["unchanged"] == done["rows"]
+        text = await source.exported(model, **without_administrator, **({"form": "shown"} if refers_to_roles else {}))
+        report = await two.run(f"{model}.import", csv=text, restore=True)
+        assert not report["errors"], (model, report["errors"][:3], text[:500])
+        assert report["created"] + report["unchanged"] == report["rows"]
 
 
 async def test_every_model_is_exported_and_imported_with_equal_values(both_settings: list[Settings]) -> None:
-    async with open_installation(both_settings[0]) as one, open_installation(both_settings[1]) as two:
-        await create_records(one)
-        importable = {name for name, model in one.inside.models.items() if "import" in model.commands}
+    async with open_installation(both_settings[0]) as source, open_installation(both_settings[1]) as two:
+        await create_records(source)
+        importable = {name for name, model in source.inside.models.items() if "import" in model.commands}
         assert importable == set(MODELS)
 
-        await carry(one, two)
+        await carry(source, two)
 
         for model in MODELS[5:]:
-            assert await two.values(model) == await one.values(model), model
-            assert (await one.values(model)) != [], model
-            assert csv_values(await two.exported(model)) == csv_values(await one.exported(model))
+            assert await two.values(model) == await source.values(model), model
+            assert (await source.values(model)) != [], model
+            assert csv_values(await two.exported(model)) == csv_values(await source.exported(model))
         for model in ("user", "role", "user_role", "grant", "setting"):
-            shown = [
-                sorted(without_id(await installation.exported(model, form="shown"))) for installation in (one, two)
+            shown_exports = [
+                sorted(without_id(await installation.exported(model, form="shown"))) for installation in (source, two)
             ]
-            assert shown[0] == shown[1], model
-        await require_usable_after_restore(one, two)
+            assert shown_exports[0] == shown_exports[1], model
+        await require_usable_after_restore(source, two)
 
 
-async def require_usable_after_restore(one: ProcessInstallation, two: ProcessInstallation) -> None:
+async def require_usable_after_restore(source: ProcessInstallation, two: ProcessInstallation) -> None:
     """Require that the restored records can be used as in the first installation, and that a second restore changes
     nothing."""
-    text = await one.exported("invoice")
-    again = await two.run("invoice.import", csv=text, restore=True)
-    assert (again["created"], again["unchanged"]) == (0, 4)
-    changed = text.replace("2026-12-31", "2026-12-30", 1)
-    refused = await two.run("invoice.import", csv=changed, restore=True)
-    assert [error["error"] for error in refused["errors"]] == ["the invoice record with this id has other values"]
+    text = await source.exported("invoice")
+    repeated_import = await two.run("invoice.import", csv=text, restore=True)
+    assert (repeated_import["created"], repeated_import["unchanged"]) == (0, 4)
+    changed_csv = text.replace("2026-12-31", "2026-12-30", 1)
+    refused_report = await two.run("invoice.import", csv=changed_csv, restore=True)
+    assert [error["error"] for error in refused_report["errors"]] == [
+        "the invoice record with this id has other values"
+    ]
     draft = next(invoice for invoice in await two.values("invoice") if invoice["state"] == "draft")
     numbers = {invoice["number"] for invoice in await two.values("invoice")}
     posted = await two.run("invoice.post", id=draft["id"])
@@ -187,16 +191,16 @@ def without_id(text: str) -> list[str]:
 
 async def test_an_export_for_people_can_be_imported_with_equal_values(both_settings: list[Settings]) -> None:
     notation: dict[str, object] = {"separator": ";", "decimal": ",", "date_order": "dmy"}
-    async with open_installation(both_settings[0]) as one, open_installation(both_settings[1]) as two:
-        await create_records(one)
+    async with open_installation(both_settings[0]) as source, open_installation(both_settings[1]) as two:
+        await create_records(source)
         await two.run("user.import", csv="username;Name\neve;=Eve\n")
         for model in MODELS[5:]:
-            text = await one.exported(model, form="shown", **notation)
+            text = await source.exported(model, form="shown", **notation)
             saved_by_spreadsheet = "\ufeff" + text.replace("\r\n", "\r")
-            done = await two.run(f"{model}.import", csv=saved_by_spreadsheet, restore=True, **notation)
-            assert not done["errors"], (model, done["errors"][:3], text[:500])
+            report = await two.run(f"{model}.import", csv=saved_by_spreadsheet, restore=True, **notation)
+            assert not report["errors"], (model, report["errors"][:3], text[:500])
         for model in MODELS[5:]:
-            exported_rows, imported_rows = await one.values(model), await two.values(model)
+            exported_rows, imported_rows = await source.values(model), await two.values(model)
             if model == "ticket":
                 # The second installation has its own record of eve, so the ids of the assignees differ.
                 assert imported_rows[0]["assignee"] == (await two.run("user.list", filter=EVE))[0]["id"]

@@ -66,10 +66,10 @@ async def pair(office: Office, target: Declared, referrer: Referrer) -> tuple[st
     record_id = await make(office, target)
     if is_payment:
         await _put(office, record_id, "posted")
-    other = await make(office, referrer.model, **{referrer.ref.name: record_id})
+    referring_id = await make(office, referrer.model, **{referrer.ref.name: record_id})
     if is_payment:
         await _put(office, record_id, "draft")
-    return record_id, other
+    return record_id, referring_id
 
 
 async def _put(office: Office, invoice: str, state: str) -> None:

@@ -35,8 +35,8 @@ class Part(Model, locked=(where("title", eq="closed"),)):
 @pytest.fixture
 async def graph(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without nodes, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Node, Part) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Node, Part) as service:
+        yield service
 
 
 async def node(graph: InProcessService, title: str, **refs: object) -> str:
@@ -44,9 +44,9 @@ async def node(graph: InProcessService, title: str, **refs: object) -> str:
     return str((await graph.value(graph.administrator(), "node", "create", title=title, **refs))["id"])
 
 
-async def delete(graph: InProcessService, record_id: str, **more: object) -> Any:
+async def delete(graph: InProcessService, record_id: str, **options: object) -> Any:
     """Delete a node."""
-    return await graph.value(graph.administrator(), "node", "delete", id=record_id, **more)
+    return await graph.value(graph.administrator(), "node", "delete", id=record_id, **options)
 
 
 async def titles(graph: InProcessService) -> list[str]:
@@ -55,61 +55,61 @@ async def titles(graph: InProcessService) -> list[str]:
 
 
 async def test_a_chain_of_any_length_is_deleted_as_a_whole(graph: InProcessService) -> None:
-    first = last = await node(graph, "0")
+    first_node = last = await node(graph, "0")
     for number in range(1, 40):
         last = await node(graph, f"{number}", parent=last)
 
-    await delete(graph, first, cascade=True)
+    await delete(graph, first_node, cascade=True)
 
     assert await titles(graph) == []
 
 
 async def test_records_that_refer_to_each_other_in_a_circle_are_deleted_together(graph: InProcessService) -> None:
-    first = await node(graph, "first")
-    second = await node(graph, "second", parent=first)
-    third = await node(graph, "third", parent=second, friend=first, boss=first)
-    await graph.value(graph.administrator(), "node", "update", id=first, parent=third)
+    first_node = await node(graph, "first")
+    second_node = await node(graph, "second", parent=first_node)
+    third_node = await node(graph, "third", parent=second_node, friend=first_node, boss=first_node)
+    await graph.value(graph.administrator(), "node", "update", id=first_node, parent=third_node)
 
     with pytest.raises(BadInput, match=f"^{dependents.REFUSAL}$"):
-        await delete(graph, first)
-    await delete(graph, first, cascade=True)
+        await delete(graph, first_node)
+    await delete(graph, first_node, cascade=True)
 
     assert await titles(graph) == []
-    entries = await graph.rows("SELECT changes FROM audit_entry WHERE record_id = $1 ORDER BY number", third)
-    assert f'"parent":["{second}",null]' in entries[-1][0], "the audit has the refs as they were"
+    entries = await graph.rows("SELECT changes FROM audit_entry WHERE record_id = $1 ORDER BY number", third_node)
+    assert f'"parent":["{second_node}",null]' in entries[-1][0], "the audit has the refs as they were"
 
 
 async def test_a_record_that_refers_to_itself_alone_is_free(graph: InProcessService) -> None:
-    alone = await node(graph, "alone")
-    await graph.value(graph.administrator(), "node", "update", id=alone, parent=alone, boss=alone)
+    lone_node = await node(graph, "alone")
+    await graph.value(graph.administrator(), "node", "update", id=lone_node, parent=lone_node, boss=lone_node)
 
-    await delete(graph, alone)
+    await delete(graph, lone_node)
 
     assert await titles(graph) == []
 
 
 async def test_a_reference_that_prevents_a_deletion_does_so_where_its_record_stays(graph: InProcessService) -> None:
-    first = await node(graph, "first")
-    child = await node(graph, "child", parent=first, boss=first)
-    stays = await node(graph, "stays", boss=child, friend=first)
+    first_node = await node(graph, "first")
+    child = await node(graph, "child", parent=first_node, boss=first_node)
+    stays = await node(graph, "stays", boss=child, friend=first_node)
 
     with pytest.raises(BadInput, match=f"^{dependents.REFUSAL}$"):
-        await delete(graph, first, cascade=True)
+        await delete(graph, first_node, cascade=True)
     assert await titles(graph) == ["child", "first", "stays"]
     await graph.value(graph.administrator(), "node", "update", id=stays, boss=None)
-    await delete(graph, first, cascade=True)
+    await delete(graph, first_node, cascade=True)
 
     assert await titles(graph) == ["stays"]
     assert await graph.rows("SELECT friend FROM node WHERE id = $1", stays) == [(None,)]
 
 
 async def test_a_locked_record_is_not_deleted_with_its_parent(graph: InProcessService) -> None:
-    first = await node(graph, "first")
-    part = await graph.value(graph.administrator(), "part", "create", node=first)
-    await graph.value(graph.administrator(), "part", "update", id=part["id"], title="closed")
+    first_node = await node(graph, "first")
+    locked_part = await graph.value(graph.administrator(), "part", "create", node=first_node)
+    await graph.value(graph.administrator(), "part", "update", id=locked_part["id"], title="closed")
 
     with pytest.raises(BadInput, match="locked"):
-        await delete(graph, first, cascade=True)
+        await delete(graph, first_node, cascade=True)
 
     assert await titles(graph) == ["first"]
 
@@ -117,33 +117,33 @@ async def test_a_locked_record_is_not_deleted_with_its_parent(graph: InProcessSe
 async def test_a_deletion_of_too_much_is_refused_and_says_how_much(
     graph: InProcessService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = await node(graph, "first")
+    first_node = await node(graph, "first")
     for number in range(4):
-        await node(graph, f"{number}", parent=first)
+        await node(graph, f"{number}", parent=first_node)
     monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
 
     with pytest.raises(BadInput, match="more than 3 other records"):
-        await delete(graph, first, cascade=True)
+        await delete(graph, first_node, cascade=True)
 
     assert len(await titles(graph)) == 5
     monkeypatch.setattr(dependents, "MAX_RECORDS", 4)
-    await delete(graph, first, cascade=True)
+    await delete(graph, first_node, cascade=True)
     assert await titles(graph) == []
 
 
 async def test_a_cascade_updates_only_the_totals_of_remaining_records(
     graph: InProcessService,
 ) -> None:
-    first = await node(graph, "first")
+    first_node = await node(graph, "first")
     for amount in (5, 6):
-        await graph.value(graph.administrator(), "part", "create", node=first, amount_minor=amount)
-    before = await graph.rows("SELECT count(*) FROM record_change")
+        await graph.value(graph.administrator(), "part", "create", node=first_node, amount_minor=amount)
+    changes_before = await graph.rows("SELECT count(*) FROM record_change")
 
-    await delete(graph, first, cascade=True)
+    await delete(graph, first_node, cascade=True)
 
     assert await titles(graph) == []
-    assert (await graph.rows("SELECT count(*) FROM record_change WHERE record_id = $1", first)) == [(0,)]
-    assert before != [(0,)]
+    assert (await graph.rows("SELECT count(*) FROM record_change WHERE record_id = $1", first_node)) == [(0,)]
+    assert changes_before != [(0,)]
 
 
 async def test_a_reference_created_during_a_deletion_never_dangles(graph: InProcessService) -> None:
@@ -152,8 +152,13 @@ async def test_a_reference_created_during_a_deletion_never_dangles(graph: InProc
         child = asyncio.create_task(node(graph, f"child {turn}", boss=target))
         removed_task = asyncio.create_task(delete(graph, target, cascade=bool(turn % 2)))
 
-        made, deleted = await asyncio.gather(child, removed_task, return_exceptions=True)
+        child_result, deletion_result = await asyncio.gather(child, removed_task, return_exceptions=True)
 
-        assert isinstance(made, BadInput) != isinstance(deleted, BadInput), (made, deleted)
-    left = await graph.rows("SELECT count(*) FROM node WHERE boss IS NOT NULL AND boss NOT IN (SELECT id FROM node)")
-    assert left == [(0,)]
+        assert isinstance(child_result, BadInput) != isinstance(deletion_result, BadInput), (
+            child_result,
+            deletion_result,
+        )
+    dangling_count = await graph.rows(
+        "SELECT count(*) FROM node WHERE boss IS NOT NULL AND boss NOT IN (SELECT id FROM node)"
+    )
+    assert dangling_count == [(0,)]

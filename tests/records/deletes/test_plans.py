@@ -83,9 +83,9 @@ async def test_a_plan_says_nothing_of_what_its_proposer_does_not_see(office: Off
 
 async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(office: Office) -> None:
     agent, doomed = await office.agent("alice", "*"), await lead(office)
-    part = await activity(office, doomed)
+    activity_id = await activity(office, doomed)
     steps = [{"command": f"{model}.delete", "input": {"id": each}} for model, each in
-             (("activity", part), ("lead", doomed))]  # fmt: skip
+             (("activity", activity_id), ("lead", doomed))]  # fmt: skip
     assert await office.refusal_of(agent, "plan.propose", steps=steps[::-1]) == f"step 0: {REFUSAL}"
 
     plan = await office.proposed(agent, "plan.propose", steps=steps)
@@ -114,7 +114,7 @@ async def test_a_person_takes_back_what_it_could_only_propose(office: Office) ->
     assert await office.proposed("eve", "lead.delete", id=doomed, cascade=True) == plan
     assert (await office.value("alice", "plan.get", id=plan))["proposed_by"] == {"agent": None, "person": "eve"}
 
-    ended = await office.value("eve", "plan.withdraw", id=plan)
+    withdrawn_plan = await office.value("eve", "plan.withdraw", id=plan)
 
-    assert ended["state"] == "withdrawn"
+    assert withdrawn_plan["state"] == "withdrawn"
     assert (await office.value("alice", "lead.get", id=doomed))["id"] == doomed

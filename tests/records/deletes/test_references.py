@@ -11,9 +11,9 @@ REFUSAL = "another record refers to this one"
 
 
 async def test_a_deletion_is_refused_while_any_reference_to_the_record_exists(office: Office) -> None:
-    found = referrers(office.service.records.registry)
-    for target, referrer in found:
-        record_id, other = await pair(office, target, referrer)
+    targets_with_referrers = referrers(office.service.records.registry)
+    for target, referrer in targets_with_referrers:
+        record_id, referring_id = await pair(office, target, referrer)
 
         over_rest = await office.refusal_of("root", f"{target.name}.delete", id=record_id)
         over_mcp = await McpDesk(office).result(tool(f"{target.name}__delete", id=record_id), "root")
@@ -21,13 +21,13 @@ async def test_a_deletion_is_refused_while_any_reference_to_the_record_exists(of
         assert over_rest == REFUSAL, _named(target, referrer)
         assert over_mcp["isError"] is True, _named(target, referrer)
         assert REFUSAL in over_mcp["content"][0]["text"]
-        assert await stored_value(office, referrer.model, other, referrer.ref.name) == [record_id]
-    assert len(found) >= 16, "the shipped modules have fewer references than they had"
+        assert await stored_value(office, referrer.model, referring_id, referrer.ref.name) == [record_id]
+    assert len(targets_with_referrers) >= 16, "the shipped modules have fewer references than they had"
 
 
 async def test_a_cascading_deletion_does_what_each_reference_declares(office: Office) -> None:
     for number, (target, referrer) in enumerate(referrers(office.service.records.registry)):
-        record_id, other = await pair(office, target, referrer)
+        record_id, referring_id = await pair(office, target, referrer)
         body = {"id": record_id, "cascade": True}
         if referrer.ref.on_delete == "refuse":
             assert await office.refusal_of("root", f"{target.name}.delete", **body) == REFUSAL
@@ -37,13 +37,15 @@ async def test_a_cascading_deletion_does_what_each_reference_declares(office: Of
         if number % 2:
             await office.value("root", f"{target.name}.delete", **body)
         else:
-            done = await McpDesk(office).result(tool(f"{target.name}__delete", **body), "root")
-            assert done["isError"] is False, done
+            result = await McpDesk(office).result(tool(f"{target.name}__delete", **body), "root")
+            assert result["isError"] is False, result
 
-        left = {"cascade": [], "clear": [None]}[referrer.ref.on_delete]
+        expected_values = {"cascade": [], "clear": [None]}[referrer.ref.on_delete]
         assert await stored_value(office, target, record_id) == [], _named(target, referrer)
-        assert await stored_value(office, referrer.model, other, referrer.ref.name) == left, _named(target, referrer)
-        await _is_audited(office, target, referrer, other)
+        assert await stored_value(office, referrer.model, referring_id, referrer.ref.name) == expected_values, _named(
+            target, referrer
+        )
+        await _is_audited(office, target, referrer, referring_id)
 
 
 async def _is_audited(office: Office, target: Declared, referrer: Referrer, record_id: str) -> None:
@@ -60,14 +62,14 @@ async def test_a_deletion_without_rights_to_the_cascade_needs_an_approval(
     for number, (target, referrer) in enumerate(referrers(office.service.records.registry)):
         who = f"clerk{number}"
         await office.person(who, {"model": target.name, "commands": "*", "clear": "*", "write": "*"})
-        record_id, other = await pair(office, target, referrer)
+        record_id, referring_id = await pair(office, target, referrer)
         assert await office.refusal_of(who, f"{target.name}.delete", id=record_id) == REFUSAL
         if referrer.ref.on_delete == "refuse":
             assert await office.refusal_of(who, f"{target.name}.delete", id=record_id, cascade=True) == REFUSAL
         elif _has_right_of_its_own(referrer):
             plan = await office.proposed(who, f"{target.name}.delete", id=record_id, cascade=True)
             assert (await office.approve(who, plan)).status_code == 404, _named(target, referrer)
-            assert await stored_value(office, referrer.model, other, referrer.ref.name) == [record_id]
+            assert await stored_value(office, referrer.model, referring_id, referrer.ref.name) == [record_id]
             approval = await office.approve("root", plan)
             assert approval.json()["value"]["state"] == "executed", approval.text
             assert await stored_value(office, target, record_id) == []

@@ -52,7 +52,7 @@ def channel(number: int, disable_defence: DisableDefence) -> Callable[[Check], C
 
 def assert_same_response(*answers: httpx.Response) -> None:
     """Require that all responses have the same status, headers and bytes."""
-    seen = {
+    responses = {
         (
             answer.status_code,
             answer.content,
@@ -60,17 +60,17 @@ def assert_same_response(*answers: httpx.Response) -> None:
         )
         for answer in answers
     }
-    assert len(seen) == 1, "\n".join(answer.text[:300] for answer in answers)
+    assert len(responses) == 1, "\n".join(answer.text[:300] for answer in answers)
 
 
-def replace_defence(patch: pytest.MonkeyPatch, where: Any, name: str, value: object) -> None:
+def replace_defence(patch: pytest.MonkeyPatch, owner: Any, name: str, value: object) -> None:
     """Replace a defence for the test."""
-    patch.setattr(where, name, value)
+    patch.setattr(owner, name, value)
 
 
-async def create_dan(office: Office, *more: Mapping[str, object]) -> str:
+async def create_dan(office: Office, *other_grants: Mapping[str, object]) -> str:
     """Create dan, who sees some of the leads, some of their fields, and whatever else is granted."""
-    await office.person("dan", DAN_GRANT, *more)
+    await office.person("dan", DAN_GRANT, *other_grants)
     return "dan"
 
 

@@ -40,8 +40,8 @@ async def l27(office: Office) -> None:
     """Text that an agent writes in clear is never shown as the token of an equal existing value."""
     agent = await office.agent("alice")
     lead = (await office.value(agent, "lead.list", limit=1))[0]
-    clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_email"]
-    for guess in (clear, clear.upper()):
+    clear_email = (await office.value("alice", "lead.get", id=lead["id"]))["contact_email"]
+    for guess in (clear_email, clear_email.upper()):
         created_lead = await office.value(agent, "lead.create", title="x", contact_email=guess)
         assert created_lead["contact_email"] != lead["contact_email"]
 
@@ -54,8 +54,8 @@ def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
 @channel(28, _sharing_one_domain)
 async def l28(office: Office) -> None:
     """A token is invalid for every other caller."""
-    one, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
-    lead = (await office.value(one, "lead.list", limit=1))[0]
+    first_agent, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
+    lead = (await office.value(first_agent, "lead.list", limit=1))[0]
     reason = await office.refusal_of(two, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
     assert reason == f"unknown token {lead['contact_email']}"
 
@@ -71,8 +71,8 @@ async def l29(office: Office) -> None:
         assert reason == f"token not allowed in lead.{field}"
     for field in ("source", "party", "stage"):
         assert (await office.call(agent, "lead.update", {"id": lead["id"], field: token})).status_code == 400
-    asked = [{"field": "title", "op": "contains", "value": token}]
-    assert (await office.call(agent, "lead.list", {"filter": asked, "limit": 1})).status_code == 400
+    conditions = [{"field": "title", "op": "contains", "value": token}]
+    assert (await office.call(agent, "lead.list", {"filter": conditions, "limit": 1})).status_code == 400
     steps = [{"command": "lead.delete", "input": {"id": lead["id"]}}]
     assert (await office.call(agent, "plan.propose", {"steps": steps, "why": token})).status_code == 400
 
@@ -92,10 +92,10 @@ async def l30(office: Office) -> None:
 
 
 def _showing_history_as_it_was(patch: pytest.MonkeyPatch) -> None:
-    async def changed(run: Any, view: Any, changes: Any) -> Any:
+    async def changes_unchanged(run: Any, view: Any, changes: Any) -> Any:
         return changes
 
-    replace_defence(patch, redaction, "changed", changed)
+    replace_defence(patch, redaction, "changed", changes_unchanged)
 
 
 @channel(31, _showing_history_as_it_was)
@@ -117,21 +117,21 @@ def _logging_everything(patch: pytest.MonkeyPatch) -> None:
 @channel(32, _logging_everything)
 async def l32(office: Office) -> None:
     """No log line contains a token, a password or a value of a request."""
-    written = io.StringIO()
-    with redirect_stderr(written):
+    log_text = io.StringIO()
+    with redirect_stderr(log_text):
         telemetry.configure("debug")
         log = telemetry.logger("trial")
         for token in (office.tokens["alice"], f"Bearer {office.tokens['bob']}"):
             log.error("refused", said=f"the header was {token}", authorization=token)
         await office.call("alice", "lead.create", {"title": "canary-title", "contact_email": "canary@x.example"})
         await office.call("alice", "lead.create", {"title": 5, "contact_email": "canary@x.example"})
-    assert "refused" in written.getvalue()
+    assert "refused" in log_text.getvalue()
     for canary in (office.tokens["alice"], office.tokens["bob"], "canary@x.example", "canary-title"):
-        assert canary not in written.getvalue()
+        assert canary not in log_text.getvalue()
 
 
 def _exporting_clear(patch: pytest.MonkeyPatch) -> None:
-    async def pieces_of(run: Any, model: str, asked: Any) -> Any:
+    async def pieces_of(run: Any, model: str, query: Any) -> Any:
         rows = await run.reader.fetch(f'SELECT id, name, email FROM "{model}"')
         yield "".join(json.dumps(list(row)) + "\n" for row in rows), len(rows)
 
@@ -154,9 +154,12 @@ async def _exported(office: Office) -> str:
 
 
 def _describing_everything(patch: pytest.MonkeyPatch) -> None:
-    real = api_document._object
+    original_object = api_document._object
     replace_defence(
-        patch, api_document, "_object", lambda properties, required: {**real(properties, required), "not": "tax_id"}
+        patch,
+        api_document,
+        "_object",
+        lambda properties, required: {**original_object(properties, required), "not": "tax_id"},
     )
 
 
@@ -169,10 +172,13 @@ async def l34(office: Office) -> None:
 
 
 def _sharing_readings(patch: pytest.MonkeyPatch) -> None:
-    made: dict[str, Any] = {}
-    real = Engine.reading
+    readings: dict[str, Any] = {}
+    original_reading = Engine.reading
     replace_defence(
-        patch, Engine, "reading", lambda self, caller, view: made.setdefault(view.model.name, real(self, caller, view))
+        patch,
+        Engine,
+        "reading",
+        lambda self, caller, view: readings.setdefault(view.model.name, original_reading(self, caller, view)),
     )
 
 
@@ -186,7 +192,7 @@ async def l35(office: Office) -> None:
 
 
 def _remembering_rights(patch: pytest.MonkeyPatch) -> None:
-    async def bump(*given: object) -> None:
+    async def bump(*arguments: object) -> None:
         """Do not notify the other workers."""
 
     replace_defence(patch, versions, "bump", bump)
@@ -223,12 +229,12 @@ async def l38(office: Office) -> None:
 
 
 def _looking_before_refusing(patch: pytest.MonkeyPatch) -> None:
-    real = dispatch.require_command
+    original_require = dispatch.require_command
 
     def require_command(caller: Any, model: str, name: str) -> Any:
         if model == "invoice":
             _ASKED.append(model)
-        return real(caller, model, name)
+        return original_require(caller, model, name)
 
     replace_defence(patch, dispatch, "require_command", require_command)
     replace_defence(patch, handlers, "require_command", require_command)
@@ -246,6 +252,8 @@ async def l39(office: Office) -> None:
     for command in ("invoice.get", "nothing.get", "lead.delete"):
         _ASKED.clear()
         with pytest.MonkeyPatch.context() as patch:
+            # Without a mark, each request reads the counters that validate caches, as it does after a commit.
+            replace_defence(patch, database, "change_mark", lambda: None)
             for name in ("fetch", "fetch_one", "scan"):
                 replace_defence(patch, database, name, _counting(getattr(database, name)))
             assert_same_response(await office.call("bob", command, {"id": "x"}), unknown)
@@ -253,18 +261,21 @@ async def l39(office: Office) -> None:
     assert len(set(counts)) == 1, counts
 
 
-def _counting(real: Any) -> Any:
-    async def counted(*given: Any) -> Any:
+def _counting(original: Any) -> Any:
+    async def run_counted(*arguments: Any) -> Any:
         _ASKED.append("statement")
-        return await real(*given)
+        return await original(*arguments)
 
-    return counted
+    return run_counted
 
 
 def _documenting_everything(patch: pytest.MonkeyPatch) -> None:
-    real = openapi_document.openapi_document
+    original_document = openapi_document.openapi_document
     replace_defence(
-        patch, openapi_document, "openapi_document", lambda *given: {**real(*given), "x-models": ["invoice_line"]}
+        patch,
+        openapi_document,
+        "openapi_document",
+        lambda *arguments: {**original_document(*arguments), "x-models": ["invoice_line"]},
     )
 
 
@@ -286,7 +297,7 @@ OWN_MODELS = ("plan.", "session.", "agent_token.", "view.", "dashboard.", "favou
 
 
 def _inheriting(patch: pytest.MonkeyPatch) -> None:
-    replace_defence(patch, visibility, "_is_administrator", lambda standing: bool(standing.roles))
+    replace_defence(patch, visibility, "_is_administrator", lambda rights: bool(rights.roles))
 
 
 @channel(45, _inheriting)

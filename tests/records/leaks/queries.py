@@ -54,10 +54,10 @@ async def l04(office: Office) -> None:
 
 
 def _searching_more(patch: pytest.MonkeyPatch) -> None:
-    real = queries._contains
+    original_contains = queries._contains
 
     def contained(scope: Any, field: Any, needle: str) -> str:
-        condition = real(scope, field, needle)
+        condition = original_contains(scope, field, needle)
         return f"({condition} OR coalesce({scope.alias}.\"contact_email\", '') = {scope.parameters.put(needle)})"
 
     replace_defence(patch, queries, "_contains", contained)
@@ -72,8 +72,10 @@ async def l05(office: Office) -> None:
 
 
 def _following_paths(patch: pytest.MonkeyPatch) -> None:
-    real = queries.clear_field
-    replace_defence(patch, queries, "clear_field", lambda view, name: real(view, "title" if "." in name else name))
+    original_field = queries.clear_field
+    replace_defence(
+        patch, queries, "clear_field", lambda view, name: original_field(view, "title" if "." in name else name)
+    )
 
 
 @channel(6, _following_paths)
@@ -103,11 +105,14 @@ async def l08(office: Office) -> None:
 
 
 def _taking_unknown_keys(patch: pytest.MonkeyPatch) -> None:
-    replace_defence(patch, queries, "_members", lambda value, what, known: value)
-    real = queries.read
+    replace_defence(patch, queries, "_members", lambda value, place, known_members: value)
+    original_read = queries.read
     names = ("filter", "order", "limit", "offset")
     replace_defence(
-        patch, queries, "read", lambda body, command: real({n: v for n, v in body.items() if n in names}, command)
+        patch,
+        queries,
+        "read",
+        lambda body, command: original_read({n: v for n, v in body.items() if n in names}, command),
     )
 
 
@@ -128,8 +133,8 @@ async def l10(office: Office) -> None:
     for key in ("__proto__", "where", "$where", "filter.field", "t1.password", "filter[0]"):
         assert key in await office.refusal_of("alice", "lead.list", limit=1, **{key: {}})
     headers = {**office.headers("alice"), "Content-Type": "application/json"}
-    twice = b'{"limit":1,"filter":[],"filter":[]}'
-    assert (await office.http.post("/api/lead/list", content=twice, headers=headers)).status_code == 400
+    doubled_body = b'{"limit":1,"filter":[],"filter":[]}'
+    assert (await office.http.post("/api/lead/list", content=doubled_body, headers=headers)).status_code == 400
 
 
 @channel(25, leaking.masked_fields_are_filtered)
@@ -144,9 +149,9 @@ async def l41(office: Office) -> None:
     """Records with equal order keys are ordered by their random ids, independent of hidden changes."""
     who = await create_dan(office)
     lead = (await office.value(who, "lead.list", limit=50))[30]
-    before = [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])]
+    ids_before = [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])]
     await office.value("alice", "lead.update", id=lead["id"], notes="hidden from dan")
-    assert [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])] == before
+    assert [lead["id"] for lead in await office.value(who, "lead.list", order=[{"field": "stage"}])] == ids_before
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
@@ -179,15 +184,18 @@ async def l49(office: Office) -> None:
     """A total is exact: it is the number of records that can be listed."""
     who = await create_dan(office)
     for stage in ("new", "won", "lost"):
-        asked = filter_with("stage", "eq", stage)
-        listed_leads = await office.value(who, "lead.list", **asked)
-        assert (await office.value(who, "lead.search", **asked))["total"] == len(listed_leads)
+        query = filter_with("stage", "eq", stage)
+        listed_leads = await office.value(who, "lead.list", **query)
+        assert (await office.value(who, "lead.search", **query))["total"] == len(listed_leads)
 
 
 def _locking_first(patch: pytest.MonkeyPatch) -> None:
-    real = select.lock_existing
+    original_lock = select.lock_existing
     replace_defence(
-        patch, select, "lock_existing", lambda model, rows, *given, **more: real(model, None, *given, **more)
+        patch,
+        select,
+        "lock_existing",
+        lambda model, rows, *arguments, **options: original_lock(model, None, *arguments, **options),
     )
     leaking.bounds_bind_nothing(patch)
 
@@ -196,9 +204,9 @@ def _locking_first(patch: pytest.MonkeyPatch) -> None:
 async def l42(office: Office) -> None:
     """A hidden record is not locked. Its statement excludes it, so a caller never waits for it."""
     who = await create_dan(office)
-    hidden = (await office.first_record("lead", stage="lost"))["id"]
+    hidden_id = (await office.first_record("lead", stage="lost"))["id"]
     answers = [
-        await office.call(who, "lead.update", {"id": record_id, "title": "x"}) for record_id in (hidden, "0" * 24)
+        await office.call(who, "lead.update", {"id": record_id, "title": "x"}) for record_id in (hidden_id, "0" * 24)
     ]
     assert_same_response(*answers)
     assert json.loads(answers[0].content) == {"error": "no such record"}

@@ -28,7 +28,7 @@ async def l11(office: Office) -> None:
     """Errors of the database are reported in the words of the service."""
     from countersign.records.commands import record_writer
 
-    async def quicker(*given: object, **options: object) -> None:
+    async def quicker(*arguments: object, **options: object) -> None:
         """Write the same value in another transaction between the check and the write."""
 
     with pytest.MonkeyPatch.context() as patch:
@@ -47,9 +47,11 @@ def _append_to_refusal(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, 
     """Make the refusal of a text that is too long end with words about the values of its tokens."""
     original = unmask_input.require_fitting
 
-    def require_fitting(field: Any, text: str, found: Any, meanings: Mapping[str, str], long_labels: Any) -> None:
+    def require_fitting(
+        field: Any, text: str, known_values: Any, meanings: Mapping[str, str], long_labels: Any
+    ) -> None:
         try:
-            original(field, text, found, meanings, long_labels)
+            original(field, text, known_values, meanings, long_labels)
         except BadValue as error:
             raise BadValue(f"{error}: {words(meanings)}") from error
 
@@ -60,16 +62,16 @@ async def _refusal_of_long_text(office: Office) -> tuple[str, str, str]:
     """Return the refusal of a text whose tokens have values that are too long, the token, and the name in clear."""
     agent = await office.agent("alice")
     lead = (await office.value(agent, "lead.list", limit=1))[0]
-    clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_name"]
+    clear_name = (await office.value("alice", "lead.get", id=lead["id"]))["contact_name"]
     text = " ".join([lead["contact_name"]] * 200)
-    return await office.refusal_of(agent, "lead.update", id=lead["id"], contact_name=text), text, clear
+    return await office.refusal_of(agent, "lead.update", id=lead["id"], contact_name=text), text, clear_name
 
 
 @channel(12, _echo_values)
 async def l12(office: Office) -> None:
     """An error never contains the value of a token."""
-    refusal, _, clear = await _refusal_of_long_text(office)
-    assert clear not in refusal
+    refusal, _, clear_name = await _refusal_of_long_text(office)
+    assert clear_name not in refusal
 
 
 def _reveal_lengths(patch: pytest.MonkeyPatch) -> None:
@@ -79,8 +81,8 @@ def _reveal_lengths(patch: pytest.MonkeyPatch) -> None:
 @channel(40, _reveal_lengths)
 async def l40(office: Office) -> None:
     """The error of a limit on the values of tokens does not reveal their length."""
-    refusal, _, clear = await _refusal_of_long_text(office)
-    assert str(200 * len(clear) + 199) not in refusal
+    refusal, _, clear_name = await _refusal_of_long_text(office)
+    assert str(200 * len(clear_name) + 199) not in refusal
     assert "1000" in refusal.replace(",", "")
 
 
@@ -109,10 +111,10 @@ async def l14(office: Office) -> None:
     """For every command, a record that a row condition hides is equal to a missing record."""
     who = await create_dan(office)
     hidden_id = (await office.first_record("lead", stage="qualified"))["id"]
-    for command, more in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
+    for command, body in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
         assert_same_response(
             *[
-                await office.call(who, f"lead.{command}", {"id": record_id, **more})
+                await office.call(who, f"lead.{command}", {"id": record_id, **body})
                 for record_id in (hidden_id, "0" * 24)
             ]
         )
@@ -175,8 +177,8 @@ async def l19(office: Office) -> None:
     used_party = (await office.first_record("invoice"))["party"]
     unused_party = (await office.value("root", "party.create", name="Nobody's"))["id"]
     for party in (used_party, unused_party):
-        for more in ({}, {"cascade": True}):
-            answer = await office.call(agent, "party.delete", {"id": party, **more})
+        for options in ({}, {"cascade": True}):
+            answer = await office.call(agent, "party.delete", {"id": party, **options})
             assert answer.status_code == 202, answer.text
 
 
@@ -237,7 +239,9 @@ async def l23(office: Office) -> None:
 
 def _deny_fields_by_row(patch: pytest.MonkeyPatch) -> None:
     original = handlers.Envelope
-    replace_defence(patch, handlers, "Envelope", lambda denied, value: original(denied if value else (), value))
+    replace_defence(
+        patch, handlers, "Envelope", lambda denied_names, value: original(denied_names if value else (), value)
+    )
 
 
 @channel(24, _deny_fields_by_row)
@@ -267,8 +271,8 @@ async def l44(office: Office) -> None:
 def _check_references(patch: pytest.MonkeyPatch) -> None:
     original = dependents.find
 
-    async def find(*given: Any, seen_by: Any = None, **more: Any) -> Any:
-        return await original(*given, **more)
+    async def find(*arguments: Any, seen_by: Any = None, **options: Any) -> Any:
+        return await original(*arguments, **options)
 
     replace_defence(patch, dependents, "find", find)
 

@@ -23,27 +23,28 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
 ) -> None:
     agent = await office.agent("root", label="launderer")
     canaries = await _personal_values(office)
-    tokens, seen = await _tokens(office, agent)
-    tries = list(_tries(office, tokens, seen))
+    tokens, records_by_model = await _tokens(office, agent)
+    tries = list(_tries(office, tokens, records_by_model))
     if not is_full:
         tries = random.Random(1).sample(tries, SAMPLE)
 
-    answered = {200: 0, 202: 0, 400: 0, 404: 0}
+    status_counts = {200: 0, 202: 0, 400: 0, 404: 0}
     for command, body in tries:
         answer = await office.call(agent, command, body)
-        answered[answer.status_code] += 1
-        _hold(answer.text, canaries)
+        status_counts[answer.status_code] += 1
+        _require_hidden(answer.text, canaries)
         if answer.status_code == 429:
             raise AssertionError("tokens it was given are known")
 
     await _hold_everything(office, agent, canaries)
     await _hold_everything(office, "bob", canaries)
-    assert answered[400] > len(tries) / 10
-    assert answered[200] + answered[202] > 0
-    figures.update({"combinations": len(tries), "clear_values": 0, **{f"answered_{k}": n for k, n in answered.items()}})
+    assert status_counts[400] > len(tries) / 10
+    assert status_counts[200] + status_counts[202] > 0
+    answered = {f"answered_{status}": count for status, count in status_counts.items()}
+    figures.update({"combinations": len(tries), "clear_values": 0, **answered})
 
 
-def _hold(text: str, canaries: list[str]) -> None:
+def _require_hidden(text: str, canaries: list[str]) -> None:
     # Search for one value after another: one pattern of all values takes thirty times as long.
     for canary in canaries:
         place = text.find(canary)
@@ -52,46 +53,46 @@ def _hold(text: str, canaries: list[str]) -> None:
 
 async def _personal_values(office: Office) -> list[str]:
     """Return every personal value of the demonstration data that is too long to occur by chance."""
-    found: set[str] = set()
+    values: set[str] = set()
     for model, declared in office.service.records.registry.models.items():
         for name in personal_fields(declared):
             rows = await office.service.records.database.fetch(f'SELECT DISTINCT "{name}" FROM "{model}"')
-            found |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
+            values |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
     # A value that the caller may read in clear elsewhere proves nothing.
-    clear = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
-    return [name for name in sorted(found) if name not in clear]
+    clear_text = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
+    return [name for name in sorted(values) if name not in clear_text]
 
 
 async def _tokens(office: Office, agent: str) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
     """Return a token of each label and some records of each model, as the agent sees them."""
     tokens: dict[str, str] = {}
-    seen: dict[str, list[dict[str, Any]]] = {}
+    records_by_model: dict[str, list[dict[str, Any]]] = {}
     for model in MODELS:
-        seen[model] = cast("list[dict[str, Any]]", await office.value(agent, f"{model}.list", limit=40))
-        for label, number in _TOKEN.findall(str(seen[model])):
+        records_by_model[model] = cast("list[dict[str, Any]]", await office.value(agent, f"{model}.list", limit=40))
+        for label, number in _TOKEN.findall(str(records_by_model[model])):
             tokens.setdefault(label, f"{label}_{number}")
     assert {"PERSON", "EMAIL", "PHONE", "TAXID", "NOTES"} <= tokens.keys()
-    return tokens, seen
+    return tokens, records_by_model
 
 
-def _tries(office: Office, tokens: dict[str, str], seen: dict[str, list[dict[str, Any]]]) -> Iterator[Try]:
+def _tries(office: Office, tokens: dict[str, str], records_by_model: dict[str, list[dict[str, Any]]]) -> Iterator[Try]:
     for model in MODELS:
         declared = office.service.records.registry.models[model]
-        record = seen[model][-1]["id"] if seen[model] else "x"
+        record = records_by_model[model][-1]["id"] if records_by_model[model] else "x"
         for token in tokens.values():
             for text in (token, f"About {token}, soon"):
                 for field in ("id", *declared.fields):
-                    yield from _commands(declared, record, field, text, seen[model])
+                    yield from _commands(declared, record, field, text, records_by_model[model])
 
 
 def _commands(
-    model: Declared, record: str, field: str, text: str, seen: list[dict[str, Any]]
+    model: Declared, record: str, field: str, text: str, records: list[dict[str, Any]]
 ) -> Iterator[Try]:
     name = model.name
-    given = {field.name: _sample(seen, field.name) for field in model.fields.values() if field.required}
+    required_values = {field.name: _sample(records, field.name) for field in model.fields.values() if field.required}
     condition = {"field": field, "op": "contains", "value": text}
     yield f"{name}.update", {"id": record, field: text}
-    yield f"{name}.create", {**{key: value for key, value in given.items() if value is not None}, field: text}
+    yield f"{name}.create", {**{key: value for key, value in required_values.items() if value is not None}, field: text}
     yield f"{name}.import", {"csv": f'{field}\n"{text}"\n', "dry_run": True}
     for reading in ("list", "search", "export", "count_by"):
         yield f"{name}.{reading}", {"filter": [condition], **({"field": field} if reading == "count_by" else {})}
@@ -101,8 +102,8 @@ def _commands(
         yield f"{name}.{move}", {"id": record, field: text}
 
 
-def _sample(seen: list[dict[str, Any]], name: str) -> object:
-    return next((row[name] for row in seen if row.get(name) is not None), None)
+def _sample(records: list[dict[str, Any]], name: str) -> object:
+    return next((row[name] for row in records if row.get(name) is not None), None)
 
 
 async def _hold_everything(office: Office, who: str, canaries: list[str]) -> None:
@@ -111,8 +112,8 @@ async def _hold_everything(office: Office, who: str, canaries: list[str]) -> Non
     commands = {command["id"] for command in answer.json()["commands"]}
     for command in sorted(commands):
         if command.endswith((".list", ".export", ".search")):
-            _hold((await office.call(who, command, {"limit": 5000})).text, canaries)
+            _require_hidden((await office.call(who, command, {"limit": 5000})).text, canaries)
     for model in MODELS:
         if f"{model}.history" in commands:
             for row in (await office.value(who, f"{model}.list", limit=10))[:10]:
-                _hold((await office.call(who, f"{model}.history", {"id": row["id"]})).text, canaries)
+                _require_hidden((await office.call(who, f"{model}.history", {"id": row["id"]})).text, canaries)

@@ -26,8 +26,8 @@ class Contact(Model):
 @pytest.fixture
 async def book(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """An empty address book, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Contact) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Contact) as service:
+        yield service
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import random
 
 from countersign.records.access.view import Caller
 from tests.records.inside import InProcessService
-from tests.records.masking.test_vault import recounted, vault_counts
+from tests.records.masking.test_vault import recount_references, vault_counts
 
 WRITERS = 4
 TURNS = 25
@@ -22,14 +22,20 @@ async def test_writers_who_exchange_shared_values_do_not_wait_for_each_other_in_
     async def write(number: int) -> None:
         rng = random.Random(number)
         for _ in range(TURNS):
-            first, second = rng.sample(people, 2)
+            email, other_email = rng.sample(people, 2)
             await book.value(
-                root, "contact", "update", id=contacts[number], email=first, other_email=second, phone=rng.choice("12")
+                root,
+                "contact",
+                "update",
+                id=contacts[number],
+                email=email,
+                other_email=other_email,
+                phone=rng.choice("12"),
             )
 
     await asyncio.gather(*(write(number) for number in range(WRITERS)))
 
-    assert dict(await book.rows("SELECT id, refs FROM pii_value")) == await recounted(book)
+    assert dict(await book.rows("SELECT id, refs FROM pii_value")) == await recount_references(book)
     assert sum(refs for _, refs in await vault_counts(book)) == 3 * WRITERS
 
 
@@ -44,4 +50,4 @@ async def test_writers_who_make_and_delete_the_same_values_count_right(book: InP
 
     await asyncio.gather(*(write(number) for number in range(WRITERS)))
 
-    assert dict(await book.rows("SELECT id, refs FROM pii_value")) == await recounted(book)
+    assert dict(await book.rows("SELECT id, refs FROM pii_value")) == await recount_references(book)

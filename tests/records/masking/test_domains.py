@@ -24,28 +24,28 @@ async def token_of(book: InProcessService, caller: Caller, record_id: str) -> st
 
 async def test_a_second_token_of_the_label_takes_up_the_domain(book: InProcessService) -> None:
     person = await book.member()
-    made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await book.issue_agent_token(person)
-    token = await token_of(book, await book.caller_of(first), made)
+    contact_id = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
+    first_token_id = await book.issue_agent_token(person)
+    token = await token_of(book, await book.caller_of(first_token_id), contact_id)
 
-    second = await book.issue_agent_token(person)
-    await revoke_token(book, first)
-    rotated = await book.caller_of(second)
+    second_token_id = await book.issue_agent_token(person)
+    await revoke_token(book, first_token_id)
+    rotated_caller = await book.caller_of(second_token_id)
 
-    assert await token_of(book, rotated, made) == token
-    assert (await book.value(rotated, "contact", "create", email=token))["email"] == token
-    assert await book.service.callers.agent(book.service.records.database, first) is None
+    assert await token_of(book, rotated_caller, contact_id) == token
+    assert (await book.value(rotated_caller, "contact", "create", email=token))["email"] == token
+    assert await book.service.callers.agent(book.service.records.database, first_token_id) is None
 
 
 async def test_other_labels_and_other_people_have_other_tokens(book: InProcessService) -> None:
     person = await book.member()
-    made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
+    contact_id = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     callers = [
         await book.caller_of(await book.issue_agent_token(person, label)) for label in ("scout", "Scout", "clerk")
     ]
     callers.append(await book.agent("scout"))
 
-    tokens = [await token_of(book, caller, made) for caller in callers]
+    tokens = [await token_of(book, caller, contact_id) for caller in callers]
 
     assert len(set(tokens)) == 4
     for caller, foreign in zip(callers, tokens[1:] + tokens[:1], strict=True):
@@ -55,52 +55,54 @@ async def test_other_labels_and_other_people_have_other_tokens(book: InProcessSe
 
 async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: InProcessService) -> None:
     person = await book.member()
-    made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
+    contact_id = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     tokens = [await book.issue_agent_token(person) for _ in range(2)]
-    old = await token_of(book, await book.caller_of(tokens[0]), made)
+    old = await token_of(book, await book.caller_of(tokens[0]), contact_id)
 
     await revoke_token(book, tokens[0])
-    assert await token_of(book, await book.caller_of(tokens[1]), made) == old
+    assert await token_of(book, await book.caller_of(tokens[1]), contact_id) == old
     await revoke_token(book, tokens[1])
 
     rows = await book.rows("SELECT salt FROM token_domain WHERE closed_at IS NOT NULL")
     assert [bytes(row[0]) for row in rows] == [b""]
-    later = await book.caller_of(await book.issue_agent_token(person))
-    assert await token_of(book, later, made) != old
+    later_caller = await book.caller_of(await book.issue_agent_token(person))
+    assert await token_of(book, later_caller, contact_id) != old
     with pytest.raises(BadInput, match=f"unknown token {old}"):
-        await book.value(later, "contact", "create", email=old)
+        await book.value(later_caller, "contact", "create", email=old)
 
 
-async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: InProcessService) -> None:
+async def test_a_domain_whose_tokens_have_expired_is_not_used_again(book: InProcessService) -> None:
     person = await book.member()
-    made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await book.issue_agent_token(person)
-    old = await token_of(book, await book.caller_of(first), made)
+    contact_id = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
+    first_token_id = await book.issue_agent_token(person)
+    old = await token_of(book, await book.caller_of(first_token_id), contact_id)
     async with book.service.records.database.transaction() as transaction:
-        await transaction.run('UPDATE "agent_token" SET expires_at = 1 WHERE id = $1', first)
+        await transaction.run('UPDATE "agent_token" SET expires_at = 1 WHERE id = $1', first_token_id)
 
-    later = await book.caller_of(await book.issue_agent_token(person))
+    later_caller = await book.caller_of(await book.issue_agent_token(person))
 
-    assert await token_of(book, later, made) != old
+    assert await token_of(book, later_caller, contact_id) != old
 
 
 async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: InProcessService) -> None:
     person = await book.member()
-    made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await book.issue_agent_token(person)
-    caller = await book.caller_of(first)
-    old = await token_of(book, caller, made)
-    proposed = await book.service.dispatch.run(caller, caller.view.models["contact"], "delete", {"id": made}, "request")
-    assert isinstance(proposed.value, Proposal)
-    await revoke_token(book, first)
+    contact_id = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
+    first_token_id = await book.issue_agent_token(person)
+    caller = await book.caller_of(first_token_id)
+    old = await token_of(book, caller, contact_id)
+    proposal = await book.service.dispatch.run(
+        caller, caller.view.models["contact"], "delete", {"id": contact_id}, "request"
+    )
+    assert isinstance(proposal.value, Proposal)
+    await revoke_token(book, first_token_id)
 
-    second = await book.issue_agent_token(person)
-    assert await token_of(book, await book.caller_of(second), made) == old
-    await book.value(await book.caller_of(second), "plan", "withdraw", id=proposed.value.plan_id)
-    await revoke_token(book, second)
+    second_token_id = await book.issue_agent_token(person)
+    assert await token_of(book, await book.caller_of(second_token_id), contact_id) == old
+    await book.value(await book.caller_of(second_token_id), "plan", "withdraw", id=proposal.value.plan_id)
+    await revoke_token(book, second_token_id)
 
-    third = await book.issue_agent_token(person)
-    assert await token_of(book, await book.caller_of(third), made) != old
+    third_token_id = await book.issue_agent_token(person)
+    assert await token_of(book, await book.caller_of(third_token_id), contact_id) != old
 
 
 async def test_only_unused_domains_are_closed(book: InProcessService) -> None:

@@ -31,25 +31,25 @@ class MemoryVault:
         self.erased = {id_: rng.choice(LABELS[:3]) for id_ in ids[LIVE:]}
 
 
-def changed_digit(rng: random.Random, token: str) -> str:
+def change_digit(rng: random.Random, token: str) -> str:
     """Return the token with another digit."""
     place = rng.randrange(token.index("_") + 1, len(token))
     return token[:place] + rng.choice([digit for digit in "0123456789" if digit != token[place]]) + token[place + 1 :]
 
 
-def swapped_digits(rng: random.Random, token: str) -> str:
+def swap_digits(rng: random.Random, token: str) -> str:
     """Return the token with two neighbouring digits swapped."""
     place = rng.randrange(token.index("_") + 1, len(token) - 1)
     return token[:place] + token[place + 1] + token[place] + token[place + 2 :]
 
 
-def dropped_digit(rng: random.Random, token: str) -> str:
+def drop_digit(rng: random.Random, token: str) -> str:
     """Return the token without one digit."""
     place = rng.randrange(token.index("_") + 1, len(token))
     return token[:place] + token[place + 1 :]
 
 
-def added_digit(rng: random.Random, token: str) -> str:
+def add_digit(rng: random.Random, token: str) -> str:
     """Return the token with an additional digit."""
     place = rng.randrange(token.index("_") + 1, len(token) + 1)
     return token[:place] + rng.choice("0123456789") + token[place:]
@@ -67,50 +67,52 @@ def other_label(rng: random.Random, token: str) -> str:
     return f"{rng.choice([other_label for other_label in LABELS[:3] if other_label != label])}_{number}"
 
 
-def invented(rng: random.Random, token: str) -> str:
+def random_token(rng: random.Random, token: str) -> str:
     """Return a token with a random number."""
     return f"{token.partition('_')[0]}_{rng.randrange(SIZE)}"
 
 
 MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (
-    changed_digit,
-    changed_digit,
-    swapped_digits,
-    dropped_digit,
-    added_digit,
+    change_digit,
+    change_digit,
+    swap_digits,
+    drop_digit,
+    add_digit,
     neighbour,
     other_label,
-    invented,
+    random_token,
 )
 
 
-def attempts(rng: random.Random, vault: MemoryVault, mine: Permutation, foreign: Permutation) -> Iterator[list[str]]:
+def attempts(
+    rng: random.Random, vault: MemoryVault, own_permutation: Permutation, foreign: Permutation
+) -> Iterator[list[str]]:
     """Yield batches of tokens that are invalid for the caller whose permutation is `mine`."""
     live, erased = list(vault.live.items()), list(vault.erased.items())
     while True:
-        chosen, gone = rng.choices(live, k=BATCH), rng.choices(erased, k=BATCH)
-        own = mine.encode([each for each, _ in chosen])
-        others = foreign.encode([each for each, _ in chosen])
-        stale = mine.encode([each for each, _ in gone])
+        live_values, erased_values = rng.choices(live, k=BATCH), rng.choices(erased, k=BATCH)
+        own_numbers = own_permutation.encode([each for each, _ in live_values])
+        foreign_numbers = foreign.encode([each for each, _ in live_values])
+        stale = own_permutation.encode([each for each, _ in erased_values])
         batch: list[str] = []
-        for place, (_, label) in enumerate(chosen):
+        for place, (_, label) in enumerate(live_values):
             kind = rng.randrange(8)
             if kind == 0:
-                batch.append(f"{label}_{others[place]}")
+                batch.append(f"{label}_{foreign_numbers[place]}")
             elif kind == 1:
-                batch.append(f"{gone[place][1]}_{stale[place]}")
+                batch.append(f"{erased_values[place][1]}_{stale[place]}")
             else:
-                token = f"{label}_{own[place]}"
+                token = f"{label}_{own_numbers[place]}"
                 mutated = rng.choice(MUTATIONS)(rng, token)
-                batch.append(mutated if mutated != token else invented(rng, token))
+                batch.append(mutated if mutated != token else random_token(rng, token))
         yield batch
 
 
-def count_resolved(vault: MemoryVault, mine: Permutation, tokens: list[str]) -> int:
+def count_resolved(vault: MemoryVault, own_permutation: Permutation, tokens: list[str]) -> int:
     """Return how many of the tokens mean a person if a masked field with their label reads them."""
-    found = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
-    value_ids = mine.decode([token.number for token in found])
-    return sum(vault.live.get(each) == token.label for each, token in zip(value_ids, found, strict=True))
+    valid_tokens = [token for text in tokens for token in GRAMMAR.tokens(text) if token.number < SIZE]
+    value_ids = own_permutation.decode([token.number for token in valid_tokens])
+    return sum(vault.live.get(each) == token.label for each, token in zip(value_ids, valid_tokens, strict=True))
 
 
 def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures: Figures) -> None:
@@ -122,25 +124,30 @@ def test_no_mutated_foreign_or_stale_token_means_a_person(is_full: bool, figures
     """
     rng = random.Random(48)
     vault = MemoryVault(rng)
-    mine, foreign = Permutation(rng.randbytes(32)), Permutation(rng.randbytes(32))
-    wanted = 1_000_000 if is_full else 10_000
+    own_permutation, foreign = Permutation(rng.randbytes(32)), Permutation(rng.randbytes(32))
+    token_count = 1_000_000 if is_full else 10_000
     began = time.monotonic()
-    tried = wrong = 0
+    tried_count = wrong_count = 0
 
-    for batch in attempts(rng, vault, mine, foreign):
-        wrong += count_resolved(vault, mine, batch)
-        tried += len(batch)
-        if tried >= wanted:
+    for batch in attempts(rng, vault, own_permutation, foreign):
+        wrong_count += count_resolved(vault, own_permutation, batch)
+        tried_count += len(batch)
+        if tried_count >= token_count:
             break
 
-    figures |= {"tokens": tried, "live_values": LIVE, "wrong_person": wrong, "expected": tried * LIVE / SIZE}
+    figures |= {
+        "tokens": tried_count,
+        "live_values": LIVE,
+        "wrong_person": wrong_count,
+        "expected": tried_count * LIVE / SIZE,
+    }
     figures["took_s"] = round(time.monotonic() - began, 1)
-    assert wrong == 0
+    assert wrong_count == 0
     # The same function finds every person whose token is valid.
     right = list(vault.live.items())[:BATCH]
-    numbers = mine.encode([each for each, _ in right])
+    numbers = own_permutation.encode([each for each, _ in right])
     tokens = [f"{label}_{number}" for (_, label), number in zip(right, numbers, strict=True)]
-    assert count_resolved(vault, mine, tokens) == BATCH
+    assert count_resolved(vault, own_permutation, tokens) == BATCH
 
 
 @pytest.fixture
@@ -160,9 +167,9 @@ class UnlimitedGuesses(TokenGuessLimit):
         """Count nothing."""
 
 
-def tokens_of(seen: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
+def tokens_of(contact_by_id: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
     """Return the tokens of e-mail addresses and phone numbers in the contacts as a caller sees them."""
-    return [seen[contact][name] for contact in contacts for name in ("email", "phone")]
+    return [contact_by_id[contact][name] for contact in contacts for name in ("email", "phone")]
 
 
 async def seen_by(book: InProcessService, caller: Caller) -> dict[str, dict[str, Any]]:
@@ -176,15 +183,15 @@ async def test_the_commands_refuse_every_unknown_token(
     """The test sends 500 tokens against the 300 values of a database. The probability that one of them is valid is
     5e-10."""
     rng = random.Random(7)
-    gone, there = crowd[:50], crowd[50:]
-    own = await seen_by(book, agent)
-    foreign = tokens_of(await seen_by(book, await book.agent("clerk")), there)
-    for each in gone:
+    deleted_ids, existing_ids = crowd[:50], crowd[50:]
+    own_contacts = await seen_by(book, agent)
+    foreign = tokens_of(await seen_by(book, await book.agent("clerk")), existing_ids)
+    for each in deleted_ids:
         await book.value(root, "contact", "delete", id=each)
     # This test is not about the limit on unknown tokens, but about what the limit protects.
     engine = dataclasses.replace(book.service.engine, token_guesses=UnlimitedGuesses())
     run = dataclasses.replace(book.run(agent), engine=engine)
-    alive, stale = tokens_of(own, there), tokens_of(own, gone)
+    alive, stale = tokens_of(own_contacts, existing_ids), tokens_of(own_contacts, deleted_ids)
     mutated = {rng.choice(MUTATIONS)(rng, rng.choice(alive)) for _ in range(200)} - set(alive)
 
     for token in engine.grammar.tokens(" ".join([*stale, *foreign, *sorted(mutated)])):

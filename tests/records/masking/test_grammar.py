@@ -81,7 +81,7 @@ def test_near_misses_are_no_tokens_and_are_noticed(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["EMAIL_123", "[EMAIL_123]", "<EMAIL_123>", "EMAIL_1-PHONE_2", "email", "e-mail 12", "EMAIL: 12", "taxi_x"]
 )
-def test_tokens_and_plain_words_are_no_near_misses(text: str) -> None:
+def test_tokens_and_plain_words_are_not_reported_as_mistyped_tokens(text: str) -> None:
     assert GRAMMAR.near_miss(text) is None
 
 
@@ -136,15 +136,15 @@ def test_every_text_is_the_same_after_its_tokens_went_out_and_came_back(text: st
     """A caller reads a clear field, in which LITERAL tokens replace token-like text, and sends it back unchanged."""
     numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(tokens_in(text)))}
 
-    shown = placeholder_tokens.replace_tokens(
+    masked_text = placeholder_tokens.replace_tokens(
         GRAMMAR, text, {each: f"LITERAL_{number}" for each, number in numbers.items()}
     )
 
     # Every token-like part of the shown text is one of the inserted tokens. No token merges with the text around it.
-    assert set(tokens_in(shown)) == {f"LITERAL_{number}" for number in numbers.values()}
+    assert set(tokens_in(masked_text)) == {f"LITERAL_{number}" for number in numbers.values()}
     assert (
         placeholder_tokens.replace_tokens(
-            GRAMMAR, shown, {f"LITERAL_{number}": each for each, number in numbers.items()}
+            GRAMMAR, masked_text, {f"LITERAL_{number}": each for each, number in numbers.items()}
         )
         == text
     )

@@ -24,22 +24,22 @@ NUMBERS = st.lists(st.integers(0, SIZE - 1) | st.sampled_from([0, 1, (1 << 24) -
 
 def plainly(key: bytes, number: int) -> int:
     """Compute the permutation as in a textbook, one number at a time."""
-    left, right = number >> 24, number & 0xFFFFFF
+    left_half, right = number >> 24, number & 0xFFFFFF
     for turn in range(1, ROUNDS + 1):
         encryptor = Cipher(algorithms.AES(key), modes.CBC(bytes(16))).encryptor()
         block = encryptor.update(turn.to_bytes(8) + right.to_bytes(8))
-        left, right = right, left ^ int.from_bytes(block[-3:])
-    return left << 24 | right
+        left_half, right = right, left_half ^ int.from_bytes(block[-3:])
+    return left_half << 24 | right
 
 
 @given(KEYS, NUMBERS)
 def test_decoding_reverses_encoding_and_encoding_reverses_decoding(key: bytes, numbers: list[int]) -> None:
     permutation = Permutation(key)
 
-    there, back = permutation.encode(numbers), permutation.decode(numbers)
+    encoded, decoded = permutation.encode(numbers), permutation.decode(numbers)
 
-    assert permutation.decode(there) == permutation.encode(back) == numbers
-    assert all(0 <= number < SIZE for number in there + back)
+    assert permutation.decode(encoded) == permutation.encode(decoded) == numbers
+    assert all(0 <= number < SIZE for number in encoded + decoded)
 
 
 @given(KEYS, NUMBERS)
@@ -56,36 +56,36 @@ def test_batches_of_any_size_keep_order_and_number(count: int) -> None:
     permutation = Permutation(b"k" * 32)
     numbers = random.Random(count).sample(range(SIZE), count)
 
-    there = permutation.encode(numbers)
+    encoded = permutation.encode(numbers)
 
-    assert len(there) == len(set(there)) == count
-    assert permutation.decode(there) == numbers
-    assert there[-3:] == [permutation.encode([number])[0] for number in numbers[-3:]]
+    assert len(encoded) == len(set(encoded)) == count
+    assert permutation.decode(encoded) == numbers
+    assert encoded[-3:] == [permutation.encode([number])[0] for number in numbers[-3:]]
 
 
 def test_neighbouring_ids_give_numbers_spread_over_all_48_bits() -> None:
-    found = Permutation(b"k" * 32).encode(range(50_000))
+    numbers = Permutation(b"k" * 32).encode(range(50_000))
 
-    assert len(set(found)) == 50_000
+    assert len(set(numbers)) == 50_000
     for bit in range(48):
         # Each bit is set in half of the numbers, within five standard deviations.
-        assert abs(sum(number >> bit & 1 for number in found) - 25_000) < 5 * 112
-    assert len({number >> 40 for number in found}) == 256
+        assert abs(sum(number >> bit & 1 for number in numbers) - 25_000) < 5 * 112
+    assert len({number >> 40 for number in numbers}) == 256
 
 
 @pytest.mark.parametrize("bit", [0, 7, 100, 255])
 def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
-    one = int.from_bytes(b"k" * 32)
+    key_number = int.from_bytes(b"k" * 32)
     ids = range(20_000)
 
-    here = Permutation(one.to_bytes(32)).encode(ids)
-    there = Permutation((one ^ 1 << bit).to_bytes(32)).encode(ids)
+    numbers_here = Permutation(key_number.to_bytes(32)).encode(ids)
+    numbers_there = Permutation((key_number ^ 1 << bit).to_bytes(32)).encode(ids)
 
-    distances = [(a ^ b).bit_count() for a, b in zip(here, there, strict=True)]
-    assert not set(here) & set(there)
+    distances = [(a ^ b).bit_count() for a, b in zip(numbers_here, numbers_there, strict=True)]
+    assert not set(numbers_here) & set(numbers_there)
     assert abs(sum(distances) / len(distances) - 24) < 0.2
     # The numbers of one key do not decode to ids of the other key.
-    assert all(number >= 20_000 for number in Permutation((one ^ 1 << bit).to_bytes(32)).decode(here))
+    assert all(number >= 20_000 for number in Permutation((key_number ^ 1 << bit).to_bytes(32)).decode(numbers_here))
 
 
 def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
@@ -96,5 +96,5 @@ def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
     masks = DomainMasks(domain)
 
     for _ in range(400):
-        asked = rng.choices(values[: rng.choice([50, len(values)])], k=rng.choice([0, 1, 30, 700, 1_500]))
-        assert masks.numbers(asked) == [str(expected[value_id]) for value_id in asked]
+        asked_ids = rng.choices(values[: rng.choice([50, len(values)])], k=rng.choice([0, 1, 30, 700, 1_500]))
+        assert masks.numbers(asked_ids) == [str(expected[value_id]) for value_id in asked_ids]

@@ -58,17 +58,19 @@ def test_random_ids_are_not_ids_of_a_table_with_number_keys() -> None:
 @pytest.mark.parametrize(("kind", "key"), [("other", ("rose",)), ("int8", (7,))])
 def test_ids_of_another_table_or_database_are_not_accepted(kind: KeyKind, key: Key) -> None:
     ids = RecordIds(SECRET, "public.plant", (kind,))
-    others = [RecordIds(SECRET, "public.bed", (kind,)), RecordIds(b"o" * 32, "public.plant", (kind,))]
+    other_ciphers = [RecordIds(SECRET, "public.bed", (kind,)), RecordIds(b"o" * 32, "public.plant", (kind,))]
 
-    assert [ids.decode(str(cipher.encode([key])[0])) for cipher in others] == [None, None]
+    assert [ids.decode(str(cipher.encode([key])[0])) for cipher in other_ciphers] == [None, None]
 
 
 def test_a_uuid_with_hyphens_has_the_id_of_the_same_uuid_without() -> None:
     ids = RecordIds(SECRET, "public.plant", ("uuid",))
 
-    plain, written = ids.encode([("5b0c0b523a3e4a0a8f0e000000000001",), ("5b0c0b52-3a3e-4a0a-8f0e-000000000001",)])
+    plain_id, hyphenated_id = ids.encode(
+        [("5b0c0b523a3e4a0a8f0e000000000001",), ("5b0c0b52-3a3e-4a0a-8f0e-000000000001",)]
+    )
 
-    assert plain == written
+    assert plain_id == hyphenated_id
 
 
 def test_a_key_that_no_record_can_have_has_no_id() -> None:

@@ -56,9 +56,9 @@ async def test_writing_back_what_was_read_changes_nothing(office: Office) -> Non
 
 
 async def _same_after(office: Office, who: str, model: str, record: dict[str, Any], names: list[str]) -> None:
-    before = await _entries(office)
-    given = {name: record[name] for name in names}
-    answer = await office.call(who, f"{model}.update", {"id": record["id"], **given})
+    entries_before = await _entries(office)
+    values = {name: record[name] for name in names}
+    answer = await office.call(who, f"{model}.update", {"id": record["id"], **values})
     if answer.status_code == 202:
         # A change that an agent may only propose also changes nothing when it is approved.
         plan_id = answer.json()["plan_id"]
@@ -66,12 +66,12 @@ async def _same_after(office: Office, who: str, model: str, record: dict[str, An
         assert approval.status_code == 200, approval.text
         state = [{"field": "plan_id", "op": "eq", "value": plan_id}, {"field": "model", "op": "eq", "value": model}]
         assert (await office.value("root", "audit_entry.search", filter=state, limit=1))["total"] == 0
-        found = await office.value("root", f"{model}.get", id=record["id"])
-        assert found["revision"] == record["revision"]
+        stored_record = await office.value("root", f"{model}.get", id=record["id"])
+        assert stored_record["revision"] == record["revision"]
         return
-    assert answer.status_code == 200, f"{who} {model} {given}: {answer.text}"
+    assert answer.status_code == 200, f"{who} {model} {values}: {answer.text}"
     assert answer.json()["value"] == record
-    assert await _entries(office) == before
+    assert await _entries(office) == entries_before
 
 
 async def test_a_notes_token_with_more_beside_it_is_a_change(office: Office) -> None:
@@ -89,24 +89,24 @@ async def test_a_notes_token_with_more_beside_it_is_a_change(office: Office) -> 
 
 async def test_the_notes_token_of_another_record_is_a_change(office: Office) -> None:
     agent = await office.agent("root")
-    one = await office.value("root", "lead.create", title="One", notes="The same text")
+    first_lead = await office.value("root", "lead.create", title="One", notes="The same text")
     other_lead = await office.value("root", "lead.create", title="Other", notes="The same text")
-    before = await office.value(agent, "lead.get", id=one["id"])
+    lead_before = await office.value(agent, "lead.get", id=first_lead["id"])
     token = (await office.value(agent, "lead.get", id=other_lead["id"]))["notes"]
 
-    changed_lead = await office.value(agent, "lead.update", id=one["id"], notes=token)
+    changed_lead = await office.value(agent, "lead.update", id=first_lead["id"], notes=token)
 
-    assert changed_lead["revision"] == before["revision"] + 1
-    assert changed_lead["notes"] not in (before["notes"], token)
+    assert changed_lead["revision"] == lead_before["revision"] + 1
+    assert changed_lead["notes"] not in (lead_before["notes"], token)
 
 
 async def test_a_guess_of_the_text_in_place_is_a_change(office: Office) -> None:
     agent = await office.agent("root")
     lead = await office.value("root", "lead.create", title="One", notes="A text", contact_email="ada@x.example")
-    before = await office.value(agent, "lead.get", id=lead["id"])
+    lead_before = await office.value(agent, "lead.get", id=lead["id"])
 
     for guess in ({"notes": "A text"}, {"contact_email": "ada@x.example"}):
         changed_lead = await office.value(agent, "lead.update", id=lead["id"], **guess)
-        assert changed_lead["revision"] == before["revision"] + 1
-        assert all(changed_lead[name] != before[name] for name in guess)
-        before = changed_lead
+        assert changed_lead["revision"] == lead_before["revision"] + 1
+        assert all(changed_lead[name] != lead_before[name] for name in guess)
+        lead_before = changed_lead

@@ -26,17 +26,17 @@ async def make(book: InProcessService, root: Caller, **values: str) -> str:
     return (await book.value(root, "contact", "create", **values))["id"]
 
 
-async def seen(book: InProcessService, caller: Caller, record_id: str) -> dict[str, Any]:
+async def seen_contact(book: InProcessService, caller: Caller, record_id: str) -> dict[str, Any]:
     """Return a contact as the caller sees it."""
     return await book.value(caller, "contact", "get", id=record_id)
 
 
 async def refusal_of(book: InProcessService, caller: Caller, command: str = "create", **values: str) -> str:
     """Return the error of a command that is refused and writes nothing."""
-    before = await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact")
+    rows_before = await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact")
     with pytest.raises(BadInput) as refusal:
         await book.value(caller, "contact", command, **values)
-    assert await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact") == before
+    assert await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact") == rows_before
     return str(refusal.value)
 
 
@@ -47,63 +47,65 @@ async def test_every_text_comes_back_exactly(
 ) -> None:
     contact_id = await make(book, root, title=title, remark=notes, email=email, notes=notes)
 
-    shown = await seen(book, agent, contact_id)
-    given = {name: shown[name] for name in ("title", "remark", "email", "notes")}
-    copied = await book.value(agent, "contact", "create", **given)
+    shown_contact = await seen_contact(book, agent, contact_id)
+    copied_values = {name: shown_contact[name] for name in ("title", "remark", "email", "notes")}
+    copied = await book.value(agent, "contact", "create", **copied_values)
 
-    assert re.fullmatch("EMAIL_(0|[1-9][0-9]*)", shown["email"])
-    assert re.fullmatch("NOTES_(0|[1-9][0-9]*)", shown["notes"])
-    real = book.service.engine.grammar.tokens(shown["title"] + " " + shown["remark"])
-    assert {token.label for token in real} <= {"LITERAL"}
-    copy = await seen(book, root, copied["id"])
+    assert re.fullmatch("EMAIL_(0|[1-9][0-9]*)", shown_contact["email"])
+    assert re.fullmatch("NOTES_(0|[1-9][0-9]*)", shown_contact["notes"])
+    real_tokens = book.service.engine.grammar.tokens(shown_contact["title"] + " " + shown_contact["remark"])
+    assert {token.label for token in real_tokens} <= {"LITERAL"}
+    copy = await seen_contact(book, root, copied["id"])
     assert (copy["title"], copy["remark"], copy["email"], copy["notes"]) == (title, notes, email, notes)
 
 
 async def test_a_value_with_tokens_inside_stays_as_it_is(book: InProcessService, root: Caller, agent: Caller) -> None:
-    first = await make(book, root, email="ada@example.com")
-    token = (await seen(book, agent, first))["email"]
-    second = await make(book, root, email=f"{token}", notes=f"not {token}, nor EMAIL_1")
+    first_contact = await make(book, root, email="ada@example.com")
+    token = (await seen_contact(book, agent, first_contact))["email"]
+    second_contact = await make(book, root, email=f"{token}", notes=f"not {token}, nor EMAIL_1")
 
-    shown = await seen(book, agent, second)
-    third = (await book.value(agent, "contact", "create", email=shown["email"], notes=shown["notes"]))["id"]
+    shown_contact = await seen_contact(book, agent, second_contact)
+    third_contact = (
+        await book.value(agent, "contact", "create", email=shown_contact["email"], notes=shown_contact["notes"])
+    )["id"]
 
-    assert shown["email"] != token
-    kept = await seen(book, root, third)
-    assert (kept["email"], kept["notes"]) == (token, f"not {token}, nor EMAIL_1")
+    assert shown_contact["email"] != token
+    stored_contact = await seen_contact(book, root, third_contact)
+    assert (stored_contact["email"], stored_contact["notes"]) == (token, f"not {token}, nor EMAIL_1")
 
 
 async def test_five_hundred_tokens_in_one_note_are_swapped(book: InProcessService, root: Caller, agent: Caller) -> None:
     mails = [f"p{number}@example.com" for number in range(250)]
-    for first in range(0, 250, 2):
-        await make(book, root, email=mails[first], other_email=mails[first + 1])
+    for pair_start in range(0, 250, 2):
+        await make(book, root, email=mails[pair_start], other_email=mails[pair_start + 1])
     rows = await book.value(agent, "contact", "list", order=[{"field": "id"}])
     tokens = [row[name] for row in rows for name in ("email", "other_email")]
-    clear = {row["id"]: row for row in await book.value(root, "contact", "list")}
-    meant = [clear[row["id"]][name] for row in rows for name in ("email", "other_email")]
+    clear_by_id = {row["id"]: row for row in await book.value(root, "contact", "list")}
+    meant = [clear_by_id[row["id"]][name] for row in rows for name in ("email", "other_email")]
 
     created_contact = await book.value(agent, "contact", "create", notes=", ".join(tokens + tokens))
 
-    assert (await seen(book, root, created_contact["id"]))["notes"] == ", ".join(meant + meant)
+    assert (await seen_contact(book, root, created_contact["id"]))["notes"] == ", ".join(meant + meant)
 
 
 async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")
-    shown = await seen(book, agent, contact_id)
+    shown_contact = await seen_contact(book, agent, contact_id)
 
-    assert await refusal_of(book, agent, phone=shown["email"]) == "token not allowed in contact.phone"
-    assert await refusal_of(book, agent, email=shown["phone"]) == "token not allowed in contact.email"
-    assert await refusal_of(book, agent, email=shown["notes"]) == "token not allowed in contact.email"
-    wrong = shown["email"].replace("EMAIL", "PHONE")
-    assert await refusal_of(book, agent, phone=wrong) == f"unknown token {wrong}"
+    assert await refusal_of(book, agent, phone=shown_contact["email"]) == "token not allowed in contact.phone"
+    assert await refusal_of(book, agent, email=shown_contact["phone"]) == "token not allowed in contact.email"
+    assert await refusal_of(book, agent, email=shown_contact["notes"]) == "token not allowed in contact.email"
+    wrong_token = shown_contact["email"].replace("EMAIL", "PHONE")
+    assert await refusal_of(book, agent, phone=wrong_token) == f"unknown token {wrong_token}"
 
 
-async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
+async def test_a_token_is_refused_in_a_field_that_is_read_in_clear(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, title="t", email="ada@example.com")
-    token = (await seen(book, agent, contact_id))["email"]
+    token = (await seen_contact(book, agent, contact_id))["email"]
 
     for text in (token, f"see {token}", f"[{token}]", "EMAIL_7"):
         assert await refusal_of(book, agent, title=text) == "token not allowed in contact.title"
@@ -127,11 +129,11 @@ async def test_near_misses_are_refused_in_masked_fields(
 
 
 async def test_a_token_in_brackets_is_fine(book: InProcessService, root: Caller, agent: Caller) -> None:
-    token = (await seen(book, agent, await make(book, root, email="ada@example.com")))["email"]
+    token = (await seen_contact(book, agent, await make(book, root, email="ada@example.com")))["email"]
 
     created_contact = await book.value(agent, "contact", "create", notes=f"[{token}] <{token}>")
 
-    assert (await seen(book, root, created_contact["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
+    assert (await seen_contact(book, root, created_contact["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
 
 
 async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
@@ -139,51 +141,65 @@ async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
 ) -> None:
     contact_id = await make(book, root, title="EMAIL_1", email="EMAIL_2", notes="email_3 <EMAIL>")
 
-    kept = await seen(book, root, contact_id)
+    stored_contact = await seen_contact(book, root, contact_id)
 
-    assert (kept["title"], kept["email"], kept["notes"]) == ("EMAIL_1", "EMAIL_2", "email_3 <EMAIL>")
+    assert (stored_contact["title"], stored_contact["email"], stored_contact["notes"]) == (
+        "EMAIL_1",
+        "EMAIL_2",
+        "email_3 <EMAIL>",
+    )
 
 
 async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, title="about EMAIL_12 and EMAIL_1", remark="EMAIL_12")
-    shown = await seen(book, agent, contact_id)
+    shown_contact = await seen_contact(book, agent, contact_id)
 
-    first, second = (token.text for token in book.service.engine.grammar.tokens(shown["title"]))
-    copy = await book.value(agent, "contact", "create", title=f"{second}/{first}", notes=f"re {first}", email=first)
+    first_token, second_token = (token.text for token in book.service.engine.grammar.tokens(shown_contact["title"]))
+    copy = await book.value(
+        agent, "contact", "create", title=f"{second_token}/{first_token}", notes=f"re {first_token}", email=first_token
+    )
 
-    assert shown["title"] == f"about {first} and {second}"
-    assert shown["remark"] == first
-    assert first.startswith("LITERAL_")
-    kept = await seen(book, root, copy["id"])
-    assert (kept["title"], kept["notes"], kept["email"]) == ("EMAIL_1/EMAIL_12", "re EMAIL_12", "EMAIL_12")
+    assert shown_contact["title"] == f"about {first_token} and {second_token}"
+    assert shown_contact["remark"] == first_token
+    assert first_token.startswith("LITERAL_")
+    stored_contact = await seen_contact(book, root, copy["id"])
+    assert (stored_contact["title"], stored_contact["notes"], stored_contact["email"]) == (
+        "EMAIL_1/EMAIL_12",
+        "re EMAIL_12",
+        "EMAIL_12",
+    )
     assert await refusal_of(book, agent, title="LITERAL_12345") == "unknown token LITERAL_12345"
 
 
 async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: InProcessService, root: Caller) -> None:
-    one, other = await book.agent("scout"), await book.agent("clerk")
+    scout_agent, clerk_agent = await book.agent("scout"), await book.agent("clerk")
     person = await book.person(Grant(model="contact", commands="*", masked="*", write="*"))
     ids = [await make(book, root, email=f"p{n}@example.com", phone=f"+{n}", title="EMAIL_1") for n in range(20)]
 
-    shown = [{id_: await seen(book, caller, id_) for id_ in ids} for caller in (one, other, person)]
+    contacts_by_caller = [
+        {id_: await seen_contact(book, caller, id_) for id_ in ids} for caller in (scout_agent, clerk_agent, person)
+    ]
 
-    tokens = [{row[name] for row in record.values() for name in ("email", "phone", "title")} for record in shown]
+    tokens = [
+        {row[name] for row in record.values() for name in ("email", "phone", "title")} for record in contacts_by_caller
+    ]
     assert [len(token) for token in tokens] == [41, 41, 41]
     assert not tokens[0] & tokens[1] | tokens[0] & tokens[2] | tokens[1] & tokens[2]
-    foreign_email = shown[0][ids[0]]["email"]
-    for caller in (other, person):
+    foreign_email = contacts_by_caller[0][ids[0]]["email"]
+    for caller in (clerk_agent, person):
         assert await refusal_of(book, caller, email=foreign_email) == f"unknown token {foreign_email}"
         assert await refusal_of(book, caller, notes=f"to {foreign_email}") == f"unknown token {foreign_email}"
 
 
-async def test_equal_values_have_equal_tokens_where_the_label_is_linked_and_nowhere_else(
+async def test_equal_values_have_equal_tokens_only_where_the_label_is_linked(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     values = {"email": "a@example.com", "other_email": "a@example.com", "phone": "+44", "postcode": "1", "notes": "n"}
-    one, two = [await seen(book, agent, await make(book, root, **values)) for _ in range(2)]
+    first_contact, two = [await seen_contact(book, agent, await make(book, root, **values)) for _ in range(2)]
 
-    assert one["email"] == one["other_email"] == two["email"] == two["other_email"]
-    assert one["phone"] == two["phone"]
-    assert one["postcode"] != two["postcode"]
-    assert one["notes"] != two["notes"]
+    assert first_contact["email"] == first_contact["other_email"] == two["email"] == two["other_email"]
+    assert first_contact["phone"] == two["phone"]
+    assert first_contact["postcode"] != two["postcode"]
+    assert first_contact["notes"] != two["notes"]

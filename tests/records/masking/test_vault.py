@@ -18,7 +18,7 @@ async def vault_counts(book: InProcessService) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in await book.rows(HELD)]
 
 
-async def recounted(book: InProcessService) -> dict[int, int]:
+async def recount_references(book: InProcessService) -> dict[int, int]:
     """Count the fields and aliases that refer to each value id."""
     columns = [f"{name}__value" for name in ("email", "other_email", "phone", "postcode", "notes")]
     selects = [f'SELECT "{column}" AS id FROM contact WHERE "{column}" IS NOT NULL' for column in columns]
@@ -27,7 +27,7 @@ async def recounted(book: InProcessService) -> dict[int, int]:
     return {row[0]: row[1] for row in rows}
 
 
-async def test_each_distinct_linked_value_has_one_row_and_the_others_one_for_each_holder(
+async def test_each_distinct_linked_value_has_one_row_and_other_values_have_one_row_for_each_holder(
     book: InProcessService, root: Caller
 ) -> None:
     values = {"email": "ada@example.com", "other_email": "ada@example.com", "postcode": "1", "notes": "n"}
@@ -72,10 +72,10 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
     (value_id,) = (await book.rows("SELECT id FROM pii_value"))[0]
     database = book.service.records.database
     key = (await vault.keys(database, [value_id]))[value_id]
-    sealed = vault.seal(key, "ada@example.com")
+    sealed_text = vault.seal(key, "ada@example.com")
 
     await book.value(root, "contact", "delete", id=ids[0])
-    assert vault.unseal((await vault.keys(database, [value_id]))[value_id], sealed) == "ada@example.com"
+    assert vault.unseal((await vault.keys(database, [value_id]))[value_id], sealed_text) == "ada@example.com"
     assert (await book.value(agent, "contact", "create", email=token))["email"] == token
 
     for row in await book.value(root, "contact", "list"):
@@ -87,15 +87,15 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
 
     # If the same value is written again, it gets the same token as if another record had contained it in the meantime.
     # Earlier encrypted copies stay unreadable.
-    again = await book.value(root, "contact", "create", email="ada@example.com")
-    assert (await book.value(agent, "contact", "get", id=again["id"]))["email"] == token
+    second_contact = await book.value(root, "contact", "create", email="ada@example.com")
+    assert (await book.value(agent, "contact", "get", id=second_contact["id"]))["email"] == token
     (other_id, other_key) = (await book.rows("SELECT id, key FROM pii_value"))[0]
     assert other_id == value_id
-    assert vault.unseal(bytes(other_key), sealed) is None
+    assert vault.unseal(bytes(other_key), sealed_text) is None
 
 
 @pytest.mark.parametrize("is_held_elsewhere", [False, True])
-async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_others_hold_it(
+async def test_a_value_that_is_removed_and_returns_has_its_token_again(
     book: InProcessService, root: Caller, agent: Caller, *, is_held_elsewhere: bool
 ) -> None:
     if is_held_elsewhere:
@@ -111,17 +111,19 @@ async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_othe
 
 async def test_values_whose_ids_would_be_equal_get_two(book: InProcessService, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = book.service.engine
-    one, other = (PersonalValue("EMAIL", f"{name}@example.com", linked=True) for name in ("ada", "grace"))
+    first_value, second_value = (
+        PersonalValue("EMAIL", f"{name}@example.com", linked=True) for name in ("ada", "grace")
+    )
     monkeypatch.setattr(module, "_linked_id", lambda hashed, start=0: 7 + start + (hashed[0] if start else 0))
 
     async with book.service.records.database.transaction() as transaction:
-        (first,) = await engine.vault.hold(transaction, [one])
-        (second,) = await engine.vault.hold(transaction, [other])
-        again = await engine.vault.hold(transaction, [other, one])
+        (first_held,) = await engine.vault.hold(transaction, [first_value])
+        (second_held,) = await engine.vault.hold(transaction, [second_value])
+        held_again = await engine.vault.hold(transaction, [second_value, first_value])
 
-    assert first.id == 7
-    assert second.id != 7
-    assert again == [second, first]
+    assert first_held.id == 7
+    assert second_held.id != 7
+    assert held_again == [second_held, first_held]
 
 
 async def test_references_are_what_a_recount_finds_after_many_changes(
@@ -138,11 +140,13 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
         else:
             contacts.append((await book.value(caller, "contact", "create", **values))["id"])
         if turn % 6 == 5:
-            shown = await book.value(agent, "contact", "get", id=contacts[0])
-            await book.value(agent, "contact", "update", id=contacts[-1], email=shown["email"], notes=shown["notes"])
+            shown_contact = await book.value(agent, "contact", "get", id=contacts[0])
+            await book.value(
+                agent, "contact", "update", id=contacts[-1], email=shown_contact["email"], notes=shown_contact["notes"]
+            )
 
-        found = dict(await book.rows("SELECT id, refs FROM pii_value"))
-        assert found == await recounted(book), f"turn {turn}"
+        stored_counts = dict(await book.rows("SELECT id, refs FROM pii_value"))
+        assert stored_counts == await recount_references(book), f"turn {turn}"
     for contact in contacts:
         await book.value(root, "contact", "delete", id=contact)
     assert await vault_counts(book) == []
@@ -151,31 +155,31 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
 
 async def test_values_held_in_one_batch_are_counted_once_each(book: InProcessService) -> None:
     vault = book.service.engine.vault
-    wanted = [PersonalValue("EMAIL", "a", True), PersonalValue("EMAIL", "b", True), PersonalValue("EMAIL", "a", True)]
-    wanted += [PersonalValue("NOTES", "a", False), PersonalValue("NOTES", "a", False)]
+    values = [PersonalValue("EMAIL", "a", True), PersonalValue("EMAIL", "b", True), PersonalValue("EMAIL", "a", True)]
+    values += [PersonalValue("NOTES", "a", False), PersonalValue("NOTES", "a", False)]
 
     async with book.service.records.database.transaction() as transaction:
-        first = await vault.hold(transaction, wanted)
-        second = await vault.hold(transaction, wanted[:1])
+        held_batch = await vault.hold(transaction, values)
+        held_later = await vault.hold(transaction, values[:1])
         assert await vault.hold(transaction, []) == []
 
-    assert first[0] == first[2] == second[0]
-    assert len({entry.id for entry in first}) == 4
+    assert held_batch[0] == held_batch[2] == held_later[0]
+    assert len({entry.id for entry in held_batch}) == 4
     assert await vault_counts(book) == [("EMAIL", 1), ("EMAIL", 3), ("NOTES", 1), ("NOTES", 1)]
-    assert all(0 <= entry.id < 1 << 48 for entry in first)
+    assert all(0 <= entry.id < 1 << 48 for entry in held_batch)
 
 
-async def test_releasing_twice_as_often_as_held_leaves_nothing(book: InProcessService) -> None:
+async def test_more_releases_than_holds_leave_no_value(book: InProcessService) -> None:
     vault = book.service.engine.vault
     async with book.service.records.database.transaction() as transaction:
-        (one,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
-        assert await vault.hold_existing(transaction, one.id) == one
-        await vault.release(transaction, [one.id])
+        (held_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
+        assert await vault.hold_existing(transaction, held_value.id) == held_value
+        await vault.release(transaction, [held_value.id])
     assert await vault_counts(book) == [("EMAIL", 1)]
 
     async with book.service.records.database.transaction() as transaction:
-        await vault.release(transaction, [one.id, one.id])
-        assert await vault.hold_existing(transaction, one.id) is None
+        await vault.release(transaction, [held_value.id, held_value.id])
+        assert await vault.hold_existing(transaction, held_value.id) is None
     assert await vault_counts(book) == []
 
 
@@ -183,17 +187,17 @@ async def test_releasing_twice_as_often_as_held_leaves_nothing(book: InProcessSe
 def test_a_sealed_copy_opens_with_its_key_alone(text: str) -> None:
     vault, stranger = Vault(b"1" * 32), Vault(b"2" * 32)
 
-    sealed = vault.seal(b"k" * 16, text)
+    sealed_text = vault.seal(b"k" * 16, text)
 
-    assert vault.unseal(b"k" * 16, sealed) == text
-    assert vault.unseal(b"K" * 16, sealed) is None
-    assert stranger.unseal(b"k" * 16, sealed) is None
-    assert vault.seal(b"k" * 16, text) != sealed
+    assert vault.unseal(b"k" * 16, sealed_text) == text
+    assert vault.unseal(b"K" * 16, sealed_text) is None
+    assert stranger.unseal(b"k" * 16, sealed_text) is None
+    assert vault.seal(b"k" * 16, text) != sealed_text
 
 
-def test_keyed_hashes_tell_equal_from_other_and_differ_between_databases() -> None:
-    one, other = Vault(b"1" * 32), Vault(b"2" * 32)
-    found: Mapping[str, bytes] = {"a": one.keyed(b"a"), "b": one.keyed(b"b"), "other": other.keyed(b"a")}
+def test_keyed_hashes_distinguish_values_and_differ_between_databases() -> None:
+    vault, other_vault = Vault(b"1" * 32), Vault(b"2" * 32)
+    hashes: Mapping[str, bytes] = {"a": vault.keyed(b"a"), "b": vault.keyed(b"b"), "other": other_vault.keyed(b"a")}
 
-    assert one.keyed(b"a") == found["a"]
-    assert len(set(found.values())) == 3
+    assert vault.keyed(b"a") == hashes["a"]
+    assert len(set(hashes.values())) == 3

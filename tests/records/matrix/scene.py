@@ -44,28 +44,28 @@ class MatrixScene:
         """Run a command, such as `lead.get`."""
         return await self.send(caller, "POST", "/api/" + command.replace(".", "/"), body)
 
-    def record(self, caller: str, model: str, thing: str) -> str:
+    def record(self, caller: str, model: str, row_kind: str) -> str:
         """Return the id of the record of this kind for the caller."""
-        if thing == "missing":
+        if row_kind == "missing":
             return MISSING
         if model not in table.ONES_OWN:
-            return self.records[model, thing]
+            return self.records[model, row_kind]
         person = table.AGENTS[caller][0] if caller in table.AGENTS else caller
-        other = "alice" if person == "root" else "root"
-        return self.owned[model, person if thing == "ours" else other]
+        other_person = "alice" if person == "root" else "root"
+        return self.owned[model, person if row_kind == "ours" else other_person]
 
 
 async def build_scene(office: Office) -> MatrixScene:
     """Build the scene with the commands of the service."""
     scene = MatrixScene(office)
-    for thing, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
-        await _records(scene, thing, word)
+    for row_kind, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
+        await _records(scene, row_kind, word)
     await _people(scene)
     await _outsiders(scene)
     return scene
 
 
-async def _records(scene: MatrixScene, thing: str, word: str) -> None:
+async def _records(scene: MatrixScene, row_kind: str, word: str) -> None:
     record_ids: dict[str, str] = {}
 
     async def create(model: str, /, **values: object) -> None:
@@ -82,31 +82,37 @@ async def _records(scene: MatrixScene, thing: str, word: str) -> None:
     await create("invoice", party=record_ids["party"], notes=HIDDEN_FIELD)
     line = {"invoice": record_ids["invoice"], "product": record_ids["product"]}
     await create("invoice_line", **line, description=word, unit_price_minor=5)
-    paid = (await scene.office.value("root", "invoice.create", party=record_ids["party"], notes=HIDDEN_FIELD))["id"]
-    await scene.office.value("root", "invoice_line.create", invoice=paid, description=word, unit_price_minor=5)
-    await scene.office.value("root", "invoice.post", id=paid)
-    await create("payment", invoice=paid, amount_minor=1, reference=f"{PERSONAL} {word}")
+    paid_invoice = (await scene.office.value("root", "invoice.create", party=record_ids["party"], notes=HIDDEN_FIELD))[
+        "id"
+    ]
+    await scene.office.value("root", "invoice_line.create", invoice=paid_invoice, description=word, unit_price_minor=5)
+    await scene.office.value("root", "invoice.post", id=paid_invoice)
+    await create("payment", invoice=paid_invoice, amount_minor=1, reference=f"{PERSONAL} {word}")
     await create("role", title=f"{word} role", description=HIDDEN_FIELD)
     await create(
         "user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=record_ids["role"]
     )
     await create("grant", role=record_ids["role"], model="lead", commands="get", clear="title")
-    await create("setting", title=f"approval:lead.{'win' if thing == 'ours' else 'propose'}", value='{"n": 1}')
+    await create("setting", title=f"approval:lead.{'win' if row_kind == 'ours' else 'propose'}", value='{"n": 1}')
     entry = await scene.office.first_record("audit_entry", record_id=record_ids["lead"], command="lead.create")
-    scene.records |= {(model, thing): each for model, each in {**record_ids, "audit_entry": entry["id"]}.items()}
+    scene.records |= {(model, row_kind): each for model, each in {**record_ids, "audit_entry": entry["id"]}.items()}
 
 
 def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
     """Create the grants of the keeper: one record of each model, with one hidden field and masked personal fields."""
     grants: list[dict[str, object]] = []
     for model, words in table.ROLES["keeper"].items():
-        hidden, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
-        clear = [field for field in registry[model].fields if field != hidden and field not in masked]
-        given: dict[str, object] = {"model": model, "commands": words.replace(" ", ","), "clear": ",".join(clear)}
+        hidden_field, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
+        clear_fields = [field for field in registry[model].fields if field != hidden_field and field not in masked]
+        grant_fields: dict[str, object] = {
+            "model": model,
+            "commands": words.replace(" ", ","),
+            "clear": ",".join(clear_fields),
+        }
         if masked:
-            given["masked"] = ",".join(masked)
+            grant_fields["masked"] = ",".join(masked)
         rows = [{"field": "id", "op": "eq", "value": scene.records[model, "ours"]}]
-        grants.append({**given, "write": "*", "rows": json.dumps(rows)})
+        grants.append({**grant_fields, "write": "*", "rows": json.dumps(rows)})
     return grants
 
 
@@ -127,11 +133,11 @@ async def _people(scene: MatrixScene) -> None:
         spare = await office.first_record("agent_token", user=user, label=f"{person}'s spare")
         scene.owned["agent_token", person] = spare["id"]
         await _pages(scene, person, str(spare["id"]))
-        before = {session["id"] for session in await _sessions(office, user)}
+        sessions_before = {session["id"] for session in await _sessions(office, user)}
         password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
         await sessions.sign_in(office.service.records, person, password)
         scene.owned["session", person] = next(
-            session["id"] for session in await _sessions(office, user) if session["id"] not in before
+            session["id"] for session in await _sessions(office, user) if session["id"] not in sessions_before
         )
 
 
@@ -164,8 +170,8 @@ async def _outsiders(scene: MatrixScene) -> None:
     office.tokens["ended session"] = await sessions.sign_in(office.service.records, "alice", demo.PASSWORD)
     await office.value("ended session", "session.revoke")
     await office.agent("alice", "*", name="ended agent")
-    ended = await office.first_record("agent_token", label="ended agent")
-    await office.value("root", "agent_token.revoke", id=ended["id"])
+    ended_token = await office.first_record("agent_token", label="ended agent")
+    await office.value("root", "agent_token.revoke", id=ended_token["id"])
     manager = (await office.first_record("role", title="sales_manager"))["id"]
     off = await office.person("off")
     await office.value("root", "user_role.create", user=off, role=manager)

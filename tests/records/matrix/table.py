@@ -153,11 +153,11 @@ PAGES = frozenset({"view", "dashboard", "favourite", "comment"})
 """The commands and the models for pages. They are not MCP tools."""
 
 
-def as_tools(held: frozenset[str] | set[str]) -> set[str]:
+def as_tools(held_commands: frozenset[str] | set[str]) -> set[str]:
     """Return those commands of a caller that are tools for it."""
     return {
         command
-        for command in held
+        for command in held_commands
         if command.partition(".")[2] not in NO_TOOLS and command.partition(".")[0] not in PAGES
     }
 
@@ -237,8 +237,10 @@ def holds(caller: str) -> frozenset[str]:
         return _named(EVERYBODY) | _named(role)
     person, scope = AGENTS[caller]
     of_person = holds(person) if person in PEOPLE else _named(EVERYBODY)
-    left = of_person - NEVER_AGENTS - WITHOUT_REF.get(caller, frozenset())
-    return frozenset(command for command in left if command in WITHOUT_SCOPE or _is_covered(scope, command))
+    remaining_commands = of_person - NEVER_AGENTS - WITHOUT_REF.get(caller, frozenset())
+    return frozenset(
+        command for command in remaining_commands if command in WITHOUT_SCOPE or _is_covered(scope, command)
+    )
 
 
 def role_of(caller: str) -> str:
@@ -247,12 +249,12 @@ def role_of(caller: str) -> str:
     return PEOPLE.get(person, "none")
 
 
-def exists(caller: str, model: str, thing: str) -> bool:
+def exists(caller: str, model: str, row_kind: str) -> bool:
     """Return whether the record of this kind (`ours`, `hidden` or `missing`) exists for a caller who may read the
     model."""
-    if thing == "missing":
+    if row_kind == "missing":
         return False
-    if thing == "ours":
+    if row_kind == "ours":
         return True
     role = role_of(caller)
     return role in SEES_OTHERS[model] if model in ONES_OWN else role != "keeper"

@@ -73,18 +73,18 @@ def harmless_input(model: str, name: str, record_id: str) -> dict[str, object]:
     if name in ALONE:
         return {}
     if is_about_one(model, name):
-        rest = {"reason": "no"} if name == "reject" else {}
+        other_input = {"reason": "no"} if name == "reject" else {}
         is_read = name in ("get", "history", "related", "calls", "revoke", "invite", "withdraw", "reject")
-        return {"id": record_id, **(rest if is_read else {"revision": 999_999})}
+        return {"id": record_id, **(other_input if is_read else {"revision": 999_999})}
     only: dict[str, object] = {"filter": [{"field": "id", "op": "eq", "value": record_id}]}
     return {"field": COUNTED.get(model, "title"), **only} if name == "count_by" else only
 
 
-def wrong_with(caller: str, model: str, name: str, thing: str, answer: httpx.Response) -> str | None:
+def wrong_with(caller: str, model: str, name: str, row_kind: str, answer: httpx.Response) -> str | None:
     """Return what is wrong with the response to a caller who has the command, or None."""
     if name in ALONE:
         return None if answer.status_code == ALONE[name] else f"{ALONE[name]} was expected"
-    exists = table.exists(caller, model, thing)
+    exists = table.exists(caller, model, row_kind)
     if is_about_one(model, name):
         # An agent may revoke its own token, and no other token.
         is_barred = model == "agent_token" and name == "revoke" and caller in table.AGENTS
@@ -105,8 +105,8 @@ def _wrong_with_one(model: str, name: str, answer: httpx.Response, *, exists: bo
         is_missing = (answer.status_code, answer.content) == (400, NO_SUCH_RECORD)
         return None if is_missing else "it must not be told from a missing one"
     if "revision" in harmless_input(model, name, ""):
-        said = b'{"error":"record has changed"}'
-        return None if (answer.status_code, answer.content) == (400, said) else "its revision must be compared"
+        expected_body = b'{"error":"record has changed"}'
+        return None if (answer.status_code, answer.content) == (400, expected_body) else "its revision must be compared"
     return None if answer.status_code == 200 else "it must be done"
 
 
@@ -118,10 +118,10 @@ def _found(name: str, value: Any) -> bool:
     return len(value) == 1
 
 
-def unlike(answer: httpx.Response, nothing: tuple[object, ...]) -> str | None:
+def unlike(answer: httpx.Response, unknown_answer: tuple[object, ...]) -> str | None:
     """Return what is wrong with the response to a caller who does not have the command or is not authenticated, or
     None."""
-    return None if without_request_id(answer) == nothing else "it must be as if there were no such command"
+    return None if without_request_id(answer) == unknown_answer else "it must be as if there were no such command"
 
 
 def told_too_much(caller: str, answer: httpx.Response) -> str | None:
@@ -134,10 +134,10 @@ def told_too_much(caller: str, answer: httpx.Response) -> str | None:
 
 
 async def test_every_command_has_its_place_in_the_table(scene: MatrixScene) -> None:
-    known = scene.office.service.engine.commands
+    known_commands = scene.office.service.engine.commands
 
-    written = {model: sorted(words.split()) for model, words in table.COMMANDS.items()}
-    assert written == {model: sorted(names) for model, names in known.items()}
+    tabled_commands = {model: sorted(words.split()) for model, words in table.COMMANDS.items()}
+    assert tabled_commands == {model: sorted(names) for model, names in known_commands.items()}
 
 
 async def test_every_address_has_its_place_in_the_table(scene: MatrixScene) -> None:
@@ -146,39 +146,43 @@ async def test_every_address_has_its_place_in_the_table(scene: MatrixScene) -> N
     assert sorted(table.ROUTES) == sorted(f"{route.method} {route.path}" for route in routes)
 
 
-def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
+def matrix_cells(held_by_caller: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
     """Yield the model, the command, the caller and the kind of record. Yield all kinds for commands that the caller
     has, and one kind in turn for the others."""
     for number, (model, name) in enumerate(commands()):
         things = ("missing",) if model == "plan" else THINGS
         for turn, caller in enumerate((*CALLERS, *table.OUTSIDERS)):
-            is_whole = is_full or f"{model}.{name}" in held.get(caller, ())
-            for thing in things if is_whole else [things[(number + turn) % len(things)]]:
-                yield model, name, caller, thing
+            is_whole = is_full or f"{model}.{name}" in held_by_caller.get(caller, ())
+            for row_kind in things if is_whole else [things[(number + turn) % len(things)]]:
+                yield model, name, caller, row_kind
 
 
 async def test_every_command_does_for_every_caller_what_the_table_says(
     scene: MatrixScene, is_full: bool, figures: Figures
 ) -> None:
-    cells, wrong = Counter[str](), list[str]()
+    cells, complaints = Counter[str](), list[str]()
     nobody = without_request_id(await scene.send("anonymous", "GET", "/api/meta"))
-    nothing = {caller: without_request_id(await scene.run(caller, "nothing.get", {})) for caller in CALLERS}
-    nothing |= dict.fromkeys(table.OUTSIDERS, nobody)
-    held = {caller: table.holds(caller) for caller in CALLERS}
+    unknown_answers = {caller: without_request_id(await scene.run(caller, "nothing.get", {})) for caller in CALLERS}
+    unknown_answers |= dict.fromkeys(table.OUTSIDERS, nobody)
+    held_by_caller = {caller: table.holds(caller) for caller in CALLERS}
 
-    for model, name, caller, thing in tried(held, is_full=is_full):
-        record_id = scene.record(caller if caller in held else "alice", model, thing)
+    for model, name, caller, row_kind in matrix_cells(held_by_caller, is_full=is_full):
+        record_id = scene.record(caller if caller in held_by_caller else "alice", model, row_kind)
         answer = await scene.run(caller, f"{model}.{name}", harmless_input(model, name, record_id))
-        has = f"{model}.{name}" in held.get(caller, ())
-        said = wrong_with(caller, model, name, thing, answer) if has else unlike(answer, nothing[caller])
-        said = said or told_too_much(caller, answer)
+        has = f"{model}.{name}" in held_by_caller.get(caller, ())
+        complaint = (
+            wrong_with(caller, model, name, row_kind, answer) if has else unlike(answer, unknown_answers[caller])
+        )
+        complaint = complaint or told_too_much(caller, answer)
         cells[caller] += 1
-        if said:
-            wrong.append(f"{caller}, {model}.{name}, {thing}: {said}: {answer.status_code} {answer.text[:120]}")
+        if complaint:
+            complaints.append(
+                f"{caller}, {model}.{name}, {row_kind}: {complaint}: {answer.status_code} {answer.text[:120]}"
+            )
 
     assert nobody[:2] == (401, NOBODY)
-    assert all(nothing[caller][:2] == (404, NOT_FOUND) for caller in CALLERS)
-    assert not wrong, "\n".join(wrong)
+    assert all(unknown_answers[caller][:2] == (404, NOT_FOUND) for caller in CALLERS)
+    assert not complaints, "\n".join(complaints)
     figures |= {"cells": cells.total(), "callers": len(cells), "commands": sum(1 for _ in commands())}
 
 
@@ -211,15 +215,15 @@ async def test_every_address_admits_the_callers_of_the_table(scene: MatrixScene,
 
 async def test_callers_see_only_the_commands_that_they_may_use(scene: MatrixScene, figures: Figures) -> None:
     for caller in CALLERS:
-        held = table.holds(caller)
+        held_commands = table.holds(caller)
         listed_commands = (await scene.send(caller, "GET", "/api/commands")).json()["commands"]
         tools = (await _over_mcp(scene, caller, "tools/list", {})).json()["result"]["tools"]
         models = {model["name"] for model in (await scene.send(caller, "GET", "/api/meta")).json()["models"]}
 
-        assert {listed_command["id"] for listed_command in listed_commands} == held, caller
-        assert {tool["name"].replace("__", ".") for tool in tools} == table.as_tools(held), caller
-        assert models == {command.partition(".")[0] for command in held}, caller
-        assert table.PROPOSED_ONLY & held <= {
+        assert {listed_command["id"] for listed_command in listed_commands} == held_commands, caller
+        assert {tool["name"].replace("__", ".") for tool in tools} == table.as_tools(held_commands), caller
+        assert models == {command.partition(".")[0] for command in held_commands}, caller
+        assert table.PROPOSED_ONLY & held_commands <= {
             listed_command["id"] for listed_command in listed_commands if listed_command["needs_approval"]
         }
     figures["cells"] = 3 * len(CALLERS) * sum(1 for _ in commands())
@@ -268,49 +272,51 @@ def naming(model: str, name: str, record_id: str) -> Iterator[tuple[str, dict[st
 
 
 async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures: Figures) -> None:
-    cells, wrong = 0, list[str]()
+    cells, differences = 0, list[str]()
     for caller in ("keeper", "keeper's agent"):
-        for model, hidden in table.HIDDEN.items():
-            misspelt = "q" * len(hidden)
+        for model, hidden_field in table.HIDDEN.items():
+            misspelt = "q" * len(hidden_field)
             record_id = scene.record(caller, model, "ours")
             shown_body = (await scene.run(caller, f"{model}.get", {"id": record_id})).json()
-            assert hidden not in shown_body["value"], (caller, model)
-            assert f"{model}.{hidden}" in shown_body["denied"], (caller, model)
-            asking = zip(naming(model, hidden, record_id), naming(model, misspelt, record_id), strict=True)
-            for (name, body), (_, other) in asking:
+            assert hidden_field not in shown_body["value"], (caller, model)
+            assert f"{model}.{hidden_field}" in shown_body["denied"], (caller, model)
+            asking = zip(naming(model, hidden_field, record_id), naming(model, misspelt, record_id), strict=True)
+            for (name, body), (_, misspelt_body) in asking:
                 if f"{model}.{name}" not in table.holds(caller):
                     continue
                 cells += 1
                 asked_hidden = await scene.run(caller, f"{model}.{name}", body)
-                asked_misspelt = await scene.run(caller, f"{model}.{name}", other)
-                same = asked_misspelt.text.replace(misspelt, hidden)
+                asked_misspelt = await scene.run(caller, f"{model}.{name}", misspelt_body)
+                misspelt_text = asked_misspelt.text.replace(misspelt, hidden_field)
                 if asked_hidden.status_code == 500 or (asked_hidden.status_code, asked_hidden.text) != (
                     asked_misspelt.status_code,
-                    same,
+                    misspelt_text,
                 ):
-                    wrong.append(f"{caller} {model}.{name} {json.dumps(body)}: {asked_hidden.text} and {same}")
+                    differences.append(
+                        f"{caller} {model}.{name} {json.dumps(body)}: {asked_hidden.text} and {misspelt_text}"
+                    )
 
-    assert not wrong, "\n".join(wrong)
+    assert not differences, "\n".join(differences)
     figures["cells"] = cells
 
 
 async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: MatrixScene, figures: Figures) -> None:
     cells = 0
-    for (maker, name, thing), deciders in table.PLANS.items():
+    for (maker, name, row_kind), deciders in table.PLANS.items():
         owner = table.AGENTS[maker][0]
         for caller in CALLERS:
             sees = caller == maker or caller in deciders.split()
             is_own = caller in (maker, owner)
-            plan_id = await _proposed(scene, maker, name, thing)
-            place = (maker, name, thing, caller)
-            read = await scene.run(caller, "plan.get", {"id": plan_id})
-            assert (read.status_code == 200) == sees, place
-            assert sees or without_request_id(read) == without_request_id(
+            plan_id = await _propose_plan(scene, maker, name, row_kind)
+            place = (maker, name, row_kind, caller)
+            read_plan = await scene.run(caller, "plan.get", {"id": plan_id})
+            assert (read_plan.status_code == 200) == sees, place
+            assert sees or without_request_id(read_plan) == without_request_id(
                 await scene.run(caller, "plan.get", {"id": scenes.MISSING})
             ), place
-            found = await scene.run(caller, "plan.list", harmless_input("plan", "list", plan_id))
+            listed_plans = await scene.run(caller, "plan.list", harmless_input("plan", "list", plan_id))
             if "plan.list" in table.holds(caller):
-                assert len(found.json()["value"]) == sees, place
+                assert len(listed_plans.json()["value"]) == sees, place
             approved = await scene.send(caller, "POST", f"/api/approve/{plan_id}", {"digest": "another"})
             if sees and caller in table.PEOPLE:
                 assert approved.status_code == 400, place
@@ -320,15 +326,15 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Matri
             withdrawn = await scene.run(caller, "plan.withdraw", {"id": plan_id})
             assert (withdrawn.status_code == 200) == (is_own and sees), place
             assert is_own or withdrawn.content == NO_SUCH_RECORD, place
-            await _reject(scene, caller, await _proposed(scene, maker, name, thing), sees=sees)
+            await _reject(scene, caller, await _propose_plan(scene, maker, name, row_kind), sees=sees)
             cells += 5
     figures["cells"] = cells
 
 
-async def _proposed(scene: MatrixScene, maker: str, name: str, thing: str) -> str:
+async def _propose_plan(scene: MatrixScene, maker: str, name: str, row_kind: str) -> str:
     """Let the agent propose a new plan. An update is proposed as a step of a plan, because it would be executed
     directly otherwise."""
-    body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], thing)}
+    body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], row_kind)}
     if name.endswith("update"):
         steps = {"steps": [{"command": name, "input": {**body, **CHANGES[name]}}]}
         return await scene.office.proposed(maker, "plan.propose", **steps)
@@ -354,12 +360,12 @@ async def test_a_command_that_agents_may_only_propose_is_never_executed_for_them
             model, _, name = hold.partition(".")
             record_id = scene.record(caller, model, "ours")
             body = {"create": {}, "update": {"id": record_id}}.get(name, {"id": record_id})
-            given = NEW.get(model, {}) if name in ("create", "update") else {}
-            before = await scene.office.value("root", f"{model}.search", limit=1)
-            answer = await scene.run(caller, hold, {**body, **given})
-            after = await scene.office.value("root", f"{model}.search", limit=1)
+            new_values = NEW.get(model, {}) if name in ("create", "update") else {}
+            search_before = await scene.office.value("root", f"{model}.search", limit=1)
+            answer = await scene.run(caller, hold, {**body, **new_values})
+            search_after = await scene.office.value("root", f"{model}.search", limit=1)
             assert answer.status_code in (202, 400), (caller, hold, answer.text)
-            assert after["total"] == before["total"], (caller, hold)
+            assert search_after["total"] == search_before["total"], (caller, hold)
             cells[answer.status_code] += 1
 
     figures |= {"cells": cells.total(), "plans": cells[202]}

@@ -18,8 +18,8 @@ from tests.records.office import ROOT_URL, Office, settings
 @asynccontextmanager
 async def _opened(furnished: SeededOffice, data: Path, *, mcp_2026: bool) -> AsyncIterator[McpDesk]:
     shutil.copytree(furnished.place, data)
-    wanted = replace(settings(str(data)), mcp_2026=mcp_2026)
-    async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
+    mcp_settings = replace(settings(str(data)), mcp_2026=mcp_2026)
+    async with app.opened(mcp_settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield McpDesk(Office(client, dict(furnished.tokens), service))
@@ -34,12 +34,12 @@ def both(office: Office) -> McpDesk:
 @pytest.fixture
 async def desk(sqlite_office: SeededOffice, tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of an office on SQLite, for requests that do not reach the database."""
-    async with _opened(sqlite_office, tmp_path / "data", mcp_2026=False) as opened:
-        yield opened
+    async with _opened(sqlite_office, tmp_path / "data", mcp_2026=False) as opened_desk:
+        yield opened_desk
 
 
 @pytest.fixture
 async def modern(sqlite_office: SeededOffice, tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of an office in which revision 2026-07-28 is enabled."""
-    async with _opened(sqlite_office, tmp_path / "modern", mcp_2026=True) as opened:
-        yield opened
+    async with _opened(sqlite_office, tmp_path / "modern", mcp_2026=True) as opened_desk:
+        yield opened_desk

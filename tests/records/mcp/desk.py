@@ -20,9 +20,9 @@ CLIENT = {"name": "a test", "version": "1"}
 _ids = count(1)
 
 
-def request(method: str, params: object = None, **more: object) -> dict[str, Any]:
+def request(method: str, params: object = None, **members: object) -> dict[str, Any]:
     """Return a request with a new id."""
-    message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(_ids), "method": method, **more}
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(_ids), "method": method, **members}
     return message if params is None else {**message, "params": params}
 
 
@@ -47,7 +47,7 @@ class McpDesk:
     ) -> httpx.Response:
         """POST a body. Bytes are sent unchanged. Names of `headers` are written with _ instead of -, and an empty
         header is omitted."""
-        named = {
+        all_headers = {
             "content-type": "application/json",
             "accept": accept or "",
             "mcp-protocol-version": revision or "",
@@ -55,22 +55,22 @@ class McpDesk:
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent = httpx.Request(
+        http_request = httpx.Request(
             "POST",
             self.office.http.base_url.join("/mcp"),
             content=content,
-            headers={name: value for name, value in named.items() if value},
+            headers={name: value for name, value in all_headers.items() if value},
         )
-        answer = await self.office.http.send(sent)
+        answer = await self.office.http.send(http_request)
         _hold(body, answer, revision or REVISIONS[0])
         return answer
 
     async def answer(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
         """Return the response to one request. It must have the status 200 and the id of the request."""
-        got = await self.send(message, who, revision)
-        assert got.status_code == 200, got.text
-        assert got.json()["id"] == message["id"]
-        return cast("dict[str, Any]", got.json())
+        response = await self.send(message, who, revision)
+        assert response.status_code == 200, response.text
+        assert response.json()["id"] == message["id"]
+        return cast("dict[str, Any]", response.json())
 
     async def result(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
         """Return the result of one request."""
@@ -91,15 +91,15 @@ class McpDesk:
     async def call_tool(self, who: str, name: str, /, **arguments: object) -> dict[str, Any]:
         """Return the structured content of the successful result of a tool."""
         # List the tools before the call, because the call may end the caller's session.
-        described = next(
+        tool_found = next(
             (described_tool for described_tool in await self.tools(who) if described_tool["name"] == name), {}
         )
         result = await self.result(tool(name, **arguments), who)
         assert result["isError"] is False, result
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
-        if "outputSchema" in described:
+        if "outputSchema" in tool_found:
             schema = jsonschema.Draft202012Validator(
-                described["outputSchema"], format_checker=jsonschema.FormatChecker()
+                tool_found["outputSchema"], format_checker=jsonschema.FormatChecker()
             )
             schema.validate(result["structuredContent"])
         return cast("dict[str, Any]", result["structuredContent"])
@@ -121,11 +121,11 @@ def _hold(body: object, answer: httpx.Response, revision: str) -> None:
     methods = {str(message.get("id")): message.get("method") for message in _sent(body) if isinstance(message, dict)}
     for message in messages:
         if "jsonrpc" in message:
-            spoken = (
+            spoken_revision = (
                 message["result"]["protocolVersion"] if "protocolVersion" in message.get("result", {}) else revision
             )
-            spoken = spoken if spoken in (*REVISIONS, MODERN) else NEW
-            published.check(spoken, str(methods.get(str(message.get("id")))), message)
+            spoken_revision = spoken_revision if spoken_revision in (*REVISIONS, MODERN) else NEW
+            published.check(spoken_revision, str(methods.get(str(message.get("id")))), message)
 
 
 def _sent(body: object) -> list[Any]:

@@ -15,18 +15,18 @@ META = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientInfo": CLIENT, f"{PR
 
 def with_meta(message: dict[str, Any], **meta: object) -> dict[str, Any]:
     """Return the request with its metadata. A member of `meta` that is None is omitted."""
-    whole = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
-    said = {name: value for name, value in whole.items() if value is not None}
-    return {**message, "params": {**message.get("params", {}), "_meta": said}}
+    all_members = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
+    set_members = {name: value for name, value in all_members.items() if value is not None}
+    return {**message, "params": {**message.get("params", {}), "_meta": set_members}}
 
 
 async def send(desk: McpDesk, message: dict[str, Any], who: str = "alice", **headers: str) -> httpx.Response:
     """Send the request as a client of this revision does. Headers can be changed, and an empty header is omitted."""
-    said = {"mcp_method": message["method"]}
+    mcp_headers = {"mcp_method": message["method"]}
     if message["method"] == "tools/call":
-        said["mcp_name"] = message["params"]["name"]
+        mcp_headers["mcp_name"] = message["params"]["name"]
     revision = headers.pop("revision", MODERN)
-    return await desk.send(message, who, revision or None, **{**said, **headers})
+    return await desk.send(message, who, revision or None, **{**mcp_headers, **headers})
 
 
 async def test_discovery_shows_what_is_offered(modern: McpDesk) -> None:
@@ -52,11 +52,11 @@ async def test_a_tool_is_called(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "*")
     lead = await modern.office.first_record("lead")
 
-    good = await send(modern, with_meta(tool("lead__get", id=lead["id"])), agent)
-    proposed = await send(modern, with_meta(tool("lead__delete", id=lead["id"])), agent)
-    refused = await send(modern, with_meta(tool("lead__get", id="x")), agent)
+    good_answer = await send(modern, with_meta(tool("lead__get", id=lead["id"])), agent)
+    proposed_answer = await send(modern, with_meta(tool("lead__delete", id=lead["id"])), agent)
+    refused_answer = await send(modern, with_meta(tool("lead__get", id="x")), agent)
 
-    results = [response.json()["result"] for response in (good, proposed, refused)]
+    results = [response.json()["result"] for response in (good_answer, proposed_answer, refused_answer)]
     assert [result["resultType"] for result in results] == ["complete"] * 3
     assert [result["isError"] for result in results] == [False, False, True]
     assert results[0]["structuredContent"]["value"]["id"] == lead["id"]
@@ -132,7 +132,7 @@ async def test_the_header_alone_is_not_enough(modern: McpDesk) -> None:
 
 
 @pytest.mark.parametrize("revision", ["1900-01-01", "2024-11-05"])
-async def test_an_unsupported_revision_is_refused_with_the_supported_ones(modern: McpDesk, revision: str) -> None:
+async def test_an_unsupported_revision_is_refused_with_the_supported_revisions(modern: McpDesk, revision: str) -> None:
     for message in (with_meta(request("tools/list"), protocolVersion=revision), request("tools/list")):
         answer = await send(modern, message, revision=revision)
         assert answer.status_code == 400
@@ -157,8 +157,8 @@ async def test_clients_with_a_handshake_are_served_beside(modern: McpDesk, revis
     assert await modern.result(request("ping"), revision=revision) == {}
     assert "resultType" not in await modern.result(request("tools/list"), revision=revision)
     # A client that chose this revision from the list, and continues to send it.
-    kept = with_meta(request("tools/list"), protocolVersion=revision)
-    assert "resultType" not in await modern.result(kept, revision=revision)
+    list_request = with_meta(request("tools/list"), protocolVersion=revision)
+    assert "resultType" not in await modern.result(list_request, revision=revision)
 
 
 @pytest.mark.parametrize("revision", [MODERN, "1999-01-01"])
@@ -168,12 +168,12 @@ async def test_a_handshake_never_agrees_to_it(modern: McpDesk, revision: str) ->
 
 
 async def test_the_description_of_the_service_names_what_is_on(modern: McpDesk, desk: McpDesk) -> None:
-    found: list[object] = []
+    descriptions: list[object] = []
     for client in (desk, modern):
         answer = await client.office.http.get("/api/openapi.json", headers=client.office.headers("alice"))
-        found.append(answer.json()["x-mcp"])
+        descriptions.append(answer.json()["x-mcp"])
 
-    assert found == [
+    assert descriptions == [
         {"url": "http://127.0.0.1:8080/mcp", "transport": "streamable-http", "protocol_versions": on, "auth": "bearer"}
         for on in ([NEW, "2025-06-18", "2025-03-26"], [MODERN, NEW, "2025-06-18", "2025-03-26"])
     ]

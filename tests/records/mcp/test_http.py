@@ -34,7 +34,7 @@ async def test_h1_a_request_is_answered_with_one_json_object(desk: McpDesk, revi
     ],
     ids=["initialized", "unknown", "result", "error"],
 )
-async def test_h2_a_notification_or_a_response_is_accepted_without_a_word(
+async def test_h2_a_notification_or_a_response_is_accepted_without_a_body(
     desk: McpDesk, revision: str, message: dict[str, object]
 ) -> None:
     answer = await desk.send(message, revision=revision)
@@ -80,7 +80,9 @@ async def test_h5_delete_is_not_allowed(desk: McpDesk) -> None:
     ],
 )
 @pytest.mark.parametrize("who", ["alice", ""])
-async def test_h6_a_page_of_another_site_is_refused_before_anything_else(desk: McpDesk, origin: str, who: str) -> None:
+async def test_h6_a_page_of_another_site_is_refused_before_any_other_check(
+    desk: McpDesk, origin: str, who: str
+) -> None:
     answer = await desk.send(PING, who, origin=origin)
 
     assert answer.status_code == 403
@@ -94,7 +96,7 @@ async def test_h7_a_page_of_this_machine_or_none_is_served(desk: McpDesk, origin
 
 @pytest.mark.parametrize("revision", [MODERN, "2024-11-05", "1999-01-01", "latest", "2025-11-25, 2025-06-18"])
 @pytest.mark.parametrize("message", [PING, initialize(NEW)], ids=["ping", "initialize"])
-async def test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_takes_for_a_newer_server(
+async def test_h8_the_refusal_of_an_unsupported_revision_is_not_mistaken_for_a_newer_server(
     desk: McpDesk, revision: str, message: dict[str, object]
 ) -> None:
     answer = await desk.send(message, revision=revision)
@@ -105,9 +107,9 @@ async def test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_tak
 
 
 async def test_h9_without_the_header_the_revision_is_2025_03_26(desk: McpDesk) -> None:
-    got = await desk.result(tool("lead__list", limit=1), revision=None)
+    result = await desk.result(tool("lead__list", limit=1), revision=None)
 
-    assert set(got) == {"content", "isError"}
+    assert set(result) == {"content", "isError"}
     assert (await desk.send([PING], revision=None)).status_code == 200
 
 
@@ -119,7 +121,7 @@ async def test_h10_initialize_may_carry_the_header(desk: McpDesk, revision: str)
 
 
 @pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/*;q=0.5", BOTH, "text/html"])
-async def test_h11_whatever_the_client_accepts_it_gets_json(desk: McpDesk, accept: str | None) -> None:
+async def test_h11_a_client_that_accepts_any_type_gets_json(desk: McpDesk, accept: str | None) -> None:
     answer = await desk.send(PING, accept=accept)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
@@ -129,17 +131,17 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDes
     answer = await desk.send(tool("lead__list", limit=2), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-    head, data, *rest = answer.text.split("\n")
-    assert (head, rest) == ("event: message", ["", ""])
+    head, data, *last_lines = answer.text.split("\n")
+    assert (head, last_lines) == ("event: message", ["", ""])
     assert len(json.loads(data.removeprefix("data: "))["result"]["structuredContent"]["value"]) == 2
 
 
 @every_revision
 async def test_h12_no_session_is_opened_and_a_stray_one_is_ignored(desk: McpDesk, revision: str) -> None:
-    opened = await desk.send(initialize(revision), revision=None)
+    initialized = await desk.send(initialize(revision), revision=None)
     answer = await desk.send(PING, revision=revision, mcp_session_id="made-up")
 
-    assert "mcp-session-id" not in {*opened.headers, *answer.headers}
+    assert "mcp-session-id" not in {*initialized.headers, *answer.headers}
     assert answer.status_code == 200
 
 

@@ -4,7 +4,7 @@ replay."""
 from typing import Any
 
 from tests.records.mcp.desk import McpDesk, request
-from tests.records.test_idempotency import LEAD, REUSED, keyed, leads, new_key
+from tests.records.test_idempotency import LEAD, REUSED, leads, new_key, run_with_key
 
 
 def tool_call(name: str, key: object, **arguments: object) -> dict[str, Any]:
@@ -16,15 +16,15 @@ def tool_call(name: str, key: object, **arguments: object) -> dict[str, Any]:
 async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
     office, agent, key = both.office, await both.office.agent("alice"), new_key()
 
-    first = await both.result(tool_call("lead__create", key, **LEAD), agent)
-    again = await both.result(tool_call("lead__create", key, **LEAD), agent)
+    first_result = await both.result(tool_call("lead__create", key, **LEAD), agent)
+    repeated_result = await both.result(tool_call("lead__create", key, **LEAD), agent)
 
-    assert again == {**first, "_meta": {"idempotency-replayed": True}}
-    assert "_meta" not in first
-    rest = await keyed(office, agent, "lead.create", key, LEAD)
-    assert rest.json()["value"] == first["structuredContent"]["value"]
+    assert repeated_result == {**first_result, "_meta": {"idempotency-replayed": True}}
+    assert "_meta" not in first_result
+    rest_response = await run_with_key(office, agent, "lead.create", key, LEAD)
+    assert rest_response.json()["value"] == first_result["structuredContent"]["value"]
     assert await leads(office) == 1
-    lead_id = first["structuredContent"]["value"]["id"]
+    lead_id = first_result["structuredContent"]["value"]["id"]
     plans = [
         await both.result(tool_call("lead__delete", fresh_key, id=lead_id), agent) for fresh_key in [new_key()] * 2
     ]
@@ -35,28 +35,28 @@ async def test_a_repeated_tool_call_has_one_effect(both: McpDesk) -> None:
 async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: McpDesk) -> None:
     key = new_key()
     await desk.result(tool_call("lead__create", key, **LEAD))
-    for wrong in ("x", 5, True, [], {}, "", None, False, 0):
-        result = await desk.result(tool_call("lead__create", wrong, **LEAD))
+    for wrong_key in ("x", 5, True, [], {}, "", None, False, 0):
+        result = await desk.result(tool_call("lead__create", wrong_key, **LEAD))
         assert (result["isError"], result["content"][0]["text"]) == (
             True,
             "Idempotency-Key: must be one UUID, bare or in double quotes",
         )
-    other = await desk.result(tool_call("lead__create", key, title="Another"))
-    assert (other["isError"], other["content"][0]["text"]) == (True, REUSED)
-    refused = [await desk.result(tool_call("lead__qualify", key, id="x")) for key in [new_key()] * 2]
-    assert refused[0]["isError"]
-    assert refused[1] == {**refused[0], "_meta": {"idempotency-replayed": True}}
+    other_result = await desk.result(tool_call("lead__create", key, title="Another"))
+    assert (other_result["isError"], other_result["content"][0]["text"]) == (True, REUSED)
+    refused_results = [await desk.result(tool_call("lead__qualify", key, id="x")) for key in [new_key()] * 2]
+    assert refused_results[0]["isError"]
+    assert refused_results[1] == {**refused_results[0], "_meta": {"idempotency-replayed": True}}
     assert await leads(desk.office) == 1
 
 
 async def test_in_the_newest_revision_a_result_has_one_meta(modern: McpDesk) -> None:
     key = new_key()
-    described = {
+    call_meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "idempotency-key": key,
     }
-    params = {"name": "lead__create", "arguments": LEAD, "_meta": described}
+    params = {"name": "lead__create", "arguments": LEAD, "_meta": call_meta}
     headers = {"mcp_method": "tools/call", "mcp_name": "lead__create"}
 
     answers = [await modern.send(request("tools/call", params), revision="2026-07-28", **headers) for _ in range(2)]

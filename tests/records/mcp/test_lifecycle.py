@@ -30,7 +30,7 @@ async def test_j1_the_id_comes_back_with_its_type(desk: McpDesk, raw: str) -> No
 
 @every_revision
 @pytest.mark.parametrize("raw", ["null", "1.5", "1.0", "1e3", "true", "[]", "{}", "-0.0"])
-async def test_j2_an_id_of_another_type_is_refused_and_not_taken_for_a_notification(
+async def test_j2_an_id_of_another_type_is_refused_and_not_treated_as_a_notification(
     desk: McpDesk, revision: str, raw: str
 ) -> None:
     answer = await desk.send(with_id(raw), revision=revision)
@@ -102,19 +102,19 @@ async def test_j6_params_that_are_no_object_are_invalid(desk: McpDesk, revision:
 
 @pytest.mark.parametrize("revision", [FIRST, None])
 async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: McpDesk, revision: str | None) -> None:
-    good, unknown, refused = request("ping"), request("fly"), tool("lead__get", id="x")
-    listed = request("tools/list")
+    good_request, unknown, refused_request = request("ping"), request("fly"), tool("lead__get", id="x")
+    list_request = request("tools/list")
 
-    answer = await desk.send([good, NOTE, unknown, 7, refused, listed], revision=revision)
+    answer = await desk.send([good_request, NOTE, unknown, 7, refused_request, list_request], revision=revision)
 
     assert answer.status_code == 200
     by_id: dict[Any, Any] = {reply.get("id"): reply for reply in answer.json()}
-    assert set(by_id) == {good["id"], unknown["id"], refused["id"], listed["id"], None}
-    assert by_id[good["id"]]["result"] == {}
+    assert set(by_id) == {good_request["id"], unknown["id"], refused_request["id"], list_request["id"], None}
+    assert by_id[good_request["id"]]["result"] == {}
     assert by_id[unknown["id"]]["error"]["code"] == -32601
     assert by_id[None]["error"]["code"] == -32600
-    assert by_id[refused["id"]]["result"]["isError"] is True
-    assert by_id[listed["id"]]["result"]["tools"]
+    assert by_id[refused_request["id"]]["result"]["isError"] is True
+    assert by_id[list_request["id"]]["result"]["tools"]
 
 
 async def test_j7_a_batch_without_requests_is_only_accepted(desk: McpDesk) -> None:
@@ -129,12 +129,12 @@ async def test_j7_a_batch_has_a_limit(desk: McpDesk) -> None:
 
 
 async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
-    before = len(await desk.office.all("lead"))
+    count_before = len(await desk.office.all("lead"))
 
     answer = await desk.send([tool("lead__create", title="Never"), initialize(FIRST)], revision=FIRST)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
-    assert len(await desk.office.all("lead")) == before
+    assert len(await desk.office.all("lead")) == count_before
 
 
 @pytest.mark.parametrize("revision", LATER)

@@ -37,7 +37,7 @@ async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: McpDesk) 
 def types_in(schema: Any) -> list[Any]:
     """Yield every `type` in a schema."""
     if isinstance(schema, list):
-        return [found for member in schema for found in types_in(member)]
+        return [type_name for member in schema for type_name in types_in(member)]
     if not isinstance(schema, dict):
         return []
     return [schema["type"], *types_in(list(schema.values()))] if "type" in schema else types_in(list(schema.values()))
@@ -57,11 +57,11 @@ async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is
 def enums_in(schema: Any) -> list[Any]:
     """Yield every `enum` in a schema."""
     if isinstance(schema, list):
-        return [found for member in schema for found in enums_in(member)]
+        return [values for member in schema for values in enums_in(member)]
     if not isinstance(schema, dict):
         return []
-    own = [schema["enum"]] if isinstance(schema.get("enum"), list) else []
-    return [*own, *enums_in(list(schema.values()))]
+    own_enums = [schema["enum"]] if isinstance(schema.get("enum"), list) else []
+    return [*own_enums, *enums_in(list(schema.values()))]
 
 
 async def test_no_schema_has_an_empty_enum_which_some_clients_refuse(desk: McpDesk) -> None:
@@ -91,11 +91,14 @@ async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: McpDesk, r
 
 
 async def test_o5_a_schema_names_only_what_its_caller_sees(both: McpDesk) -> None:
-    seen = {who: await both.tools(who) for who in ("root", "alice", await both.office.agent("alice", "*"))}
-    members = {who: {tool["name"]: tool["inputSchema"]["properties"] for tool in tools} for who, tools in seen.items()}
+    tools_by_caller = {who: await both.tools(who) for who in ("root", "alice", await both.office.agent("alice", "*"))}
+    members = {
+        who: {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
+        for who, tools in tools_by_caller.items()
+    }
 
-    assert "tax_id" in json.dumps(seen["root"])
-    assert "tax_id" not in json.dumps([seen["alice"], seen["alice's agent"]])
+    assert "tax_id" in json.dumps(tools_by_caller["root"])
+    assert "tax_id" not in json.dumps([tools_by_caller["alice"], tools_by_caller["alice's agent"]])
     masked = members["alice's agent"]["party__create"]["email"]
     assert masked == {"description": "a placeholder token EMAIL_<n>, or new text in clear", "type": "string"}
     assert members["alice"]["party__create"]["email"].get("description") != masked["description"]
@@ -113,32 +116,32 @@ SIGHTS: dict[str, dict[str, str]] = {
 
 
 async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(both: McpDesk) -> None:
-    seen: dict[str, set[str]] = {}
+    fields_by_caller: dict[str, set[str]] = {}
     for name, sight in SIGHTS.items():
         await both.office.person(name, {**SEEN, **sight})
         update = next(tool for tool in await both.tools(name) if tool["name"] == "lead__update")
-        seen[name] = set(update["inputSchema"]["properties"])
+        fields_by_caller[name] = set(update["inputSchema"]["properties"])
 
-    assert seen == {
+    assert fields_by_caller == {
         "first": {"id", "revision", "title"},
         "second": {"id", "revision", "title"},
         "third": {"id", "revision", "title", "source"},
     }
-    listed = {name: json.dumps(await both.tools(name)) for name in SIGHTS}
-    assert "source" in listed["first"]
-    assert "source" not in listed["second"]
+    tools_by_person = {name: json.dumps(await both.tools(name)) for name in SIGHTS}
+    assert "source" in tools_by_person["first"]
+    assert "source" not in tools_by_person["second"]
 
 
 async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "lead.*")
-    before = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
+    descriptions_before = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
 
     setting = {"title": "approval:lead.qualify", "value": json.dumps({"n": 1})}
     await both.office.value("root", "setting.create", **setting)
 
-    after = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
-    assert after["lead__qualify"] == f"{before['lead__qualify']} {APPROVAL}"
-    assert APPROVAL in before["lead__delete"]
+    descriptions_after = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
+    assert descriptions_after["lead__qualify"] == f"{descriptions_before['lead__qualify']} {APPROVAL}"
+    assert APPROVAL in descriptions_before["lead__delete"]
     assert (
         "approve"
         not in next(tool for tool in await both.tools("alice") if tool["name"] == "lead__delete")["description"]
@@ -148,12 +151,12 @@ async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_nex
 @every_revision
 async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: McpDesk, revision: str) -> None:
     hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
-    first = revision == REVISIONS[0]
+    is_first_revision = revision == REVISIONS[0]
 
     for tool in await desk.tools(revision=revision):
-        members = {"name", "description", "inputSchema", "annotations"} | (set() if first else {"title"})
+        members = {"name", "description", "inputSchema", "annotations"} | (set() if is_first_revision else {"title"})
         assert set(tool) == members
-        assert set(tool["annotations"]) == hints | ({"title"} if first else set())
+        assert set(tool["annotations"]) == hints | ({"title"} if is_first_revision else set())
 
 
 async def test_o14_the_hints_say_what_a_command_does(desk: McpDesk) -> None:
@@ -184,23 +187,23 @@ async def test_o17_all_tools_are_on_one_page_and_a_foreign_cursor_is_refused(des
 async def test_o17_following_the_pages_leads_to_every_tool_once(
     desk: McpDesk, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = await desk.tools("root")
+    all_tools = await desk.tools("root")
     agent = await desk.office.agent("root", "*")
     monkeypatch.setattr(ToolList.__init__, "__defaults__", (size,))
 
-    found: list[dict[str, Any]] = []
+    tools: list[dict[str, Any]] = []
     params: dict[str, object] = {}
     while params is not None:
         result = await desk.result(request("tools/list", params), agent)
         assert 0 < len(result["tools"]) <= size
-        found += result["tools"]
+        tools += result["tools"]
         if "nextCursor" not in result:
             break
         params = {"cursor": result["nextCursor"]}
 
-    names = [tool["name"] for tool in found]
+    names = [tool["name"] for tool in tools]
     assert len(set(names)) == len(names)
-    assert set(names) <= {tool["name"] for tool in whole}
+    assert set(names) <= {tool["name"] for tool in all_tools}
     assert len(names) > 60
 
 
@@ -208,5 +211,5 @@ async def test_o18_the_order_is_the_same_in_every_call(desk: McpDesk) -> None:
     names = [tool["name"] for tool in await desk.tools()]
 
     assert names == sorted(names)
-    first, second = [(await desk.send({**request("tools/list"), "id": 1})).content for _ in range(2)]
-    assert first == second
+    first_body, second_body = [(await desk.send({**request("tools/list"), "id": 1})).content for _ in range(2)]
+    assert first_body == second_body

@@ -36,8 +36,8 @@ async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: McpDes
     agent = await desk.office.agent("alice", "lead.get")
 
     for arguments in ({}, {"id": "x"}, {"no_such_key": 1}):
-        found = await desk.error(tool(name, **arguments), agent, revision)
-        assert found == (-32602, f"Unknown tool: {name}")
+        error = await desk.error(tool(name, **arguments), agent, revision)
+        assert error == (-32602, f"Unknown tool: {name}")
 
 
 async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: McpDesk) -> None:
@@ -47,8 +47,8 @@ async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: M
         for name in ("user__list", "usor__list")
     ]
 
-    (first, second), names = answers, {"x-request-id"}
-    assert first.content.replace(b"user", b"usor") == second.content
+    (hidden_answer, unknown_answer), names = answers, {"x-request-id"}
+    assert hidden_answer.content.replace(b"user", b"usor") == unknown_answer.content
     heads = [[item for item in answer.headers.items() if item[0] not in names] for answer in answers]
     assert heads[0] == heads[1]
 
@@ -96,17 +96,17 @@ REFUSED: list[tuple[str, bytes]] = [
 
 
 @every_revision
-async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: McpDesk, revision: str) -> None:
+async def test_o9_a_refused_input_is_a_result_with_the_error_text_of_rest(both: McpDesk, revision: str) -> None:
     agent = await both.office.agent("alice", "*")
     headers = {**both.office.headers(agent), "Content-Type": "application/json"}
     message = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}'
     for name, body in REFUSED:
-        rest = await both.office.http.post("/api/" + name.replace("__", "/"), content=body, headers=headers)
-        assert rest.status_code == 400, body
+        rest_response = await both.office.http.post("/api/" + name.replace("__", "/"), content=body, headers=headers)
+        assert rest_response.status_code == 400, body
 
         answer = await both.send(message % (name.encode(), body), agent, revision)
 
-        expected_result = {"content": [{"type": "text", "text": rest.json()["error"]}], "isError": True}
+        expected_result = {"content": [{"type": "text", "text": rest_response.json()["error"]}], "isError": True}
         assert answer.json()["result"] == expected_result, body
 
 
@@ -156,12 +156,12 @@ async def test_o12_the_envelope_is_that_of_rest(both: McpDesk) -> None:
     agent = await both.office.agent("bob", "*")
     for who in ("root", "alice", "bob", agent):
         for command, body in ASKED:
-            rest = await both.office.call(who, command, body)
+            rest_response = await both.office.call(who, command, body)
             answer = await both.answer(tool(command.replace(".", "__"), **body), who)
-            if rest.status_code == 404:
+            if rest_response.status_code == 404:
                 assert answer["error"]["code"] == -32602
             else:
-                assert answer["result"]["structuredContent"] == {"status": "ok", **rest.json()}, (who, command)
+                assert answer["result"]["structuredContent"] == {"status": "ok", **rest_response.json()}, (who, command)
 
 
 async def test_o13_no_output_is_promised_that_masking_could_break(desk: McpDesk) -> None:
@@ -178,7 +178,7 @@ async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: McpDe
 
 
 @every_revision
-async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: McpDesk, revision: str) -> None:
+async def test_o16_the_response_is_the_only_message(desk: McpDesk, revision: str) -> None:
     """Whatever capabilities the client declares, the body of the response is the only message."""
     able = {"sampling": {}, "roots": {"listChanged": True}, "elicitation": {}}
     message = initialize(revision)
@@ -199,9 +199,12 @@ async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: McpDesk) -> 
 
     for _ in range(token_guess_limit.MAX_UNKNOWN_TOKENS):
         await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
-    rest = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
-    assert rest.status_code == 429
-    assert await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1") == rest.json()["error"]
+    rest_response = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
+    assert rest_response.status_code == 429
+    assert (
+        await both.refusal_of(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
+        == rest_response.json()["error"]
+    )
 
 
 async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDesk) -> None:
@@ -213,17 +216,17 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDe
     assert all(
         lead["contact_email"].startswith("EMAIL_") for lead in answer.json()["result"]["structuredContent"]["value"]
     )
-    denied = (await both.call_tool(agent, "party__list", limit=1))["denied"]
-    assert denied == ["party.tax_id"]
+    denied_names = (await both.call_tool(agent, "party__list", limit=1))["denied"]
+    assert denied_names == ["party.tax_id"]
 
 
-async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
+async def test_o20_an_unavailable_service_is_an_internal_error_with_its_message(
     desk: McpDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*given: object, **named: object) -> object:
+    async def run_unavailable(*arguments: object, **options: object) -> object:
         raise Unavailable("the database cannot be reached")
 
-    monkeypatch.setattr(Dispatch, "run", away)
+    monkeypatch.setattr(Dispatch, "run", run_unavailable)
 
     assert await desk.error(tool("lead__get", id="x")) == (-32603, "the database cannot be reached")
 
@@ -232,16 +235,16 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
 async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals(
     desk: McpDesk, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(*given: object, **named: object) -> object:
+    async def broken(*arguments: object, **options: object) -> object:
         raise RuntimeError("the secret of the house")
 
     monkeypatch.setattr(Dispatch, "run", broken)
-    written = io.StringIO()
-    with redirect_stderr(written):
+    log_text = io.StringIO()
+    with redirect_stderr(log_text):
         telemetry.configure()
         answer = await desk.send(tool("lead__get", id="x"), revision=revision)
 
-    (line,) = [json.loads(line) for line in written.getvalue().splitlines()]
+    (line,) = [json.loads(line) for line in log_text.getvalue().splitlines()]
     assert line["request_id"] == answer.headers["x-request-id"]
     assert answer.status_code == 200
     assert answer.json()["error"] == {"code": -32603, "message": "the service failed; the fault was logged"}

@@ -70,17 +70,17 @@ async def test_the_agents_of_the_demonstration_have_called_and_been_refused(offi
     assert helper["refused_24h"] > 0
 
 
-async def test_decided_leads_of_the_demonstration_are_in_the_past_and_few_open_ones_are_overdue(
+async def test_decided_leads_of_the_demonstration_are_in_the_past_and_few_open_leads_are_overdue(
     office: Office,
 ) -> None:
     await demo_activity.add_activity(office.service.engine)
 
     today = clock.rfc3339(clock.now())[:10]
     leads = await office.all("lead", "alice")
-    decided = [lead for lead in leads if lead["stage"] in ("won", "lost")]
+    decided_leads = [lead for lead in leads if lead["stage"] in ("won", "lost")]
     open_leads = [lead for lead in leads if lead["stage"] not in ("won", "lost")]
 
-    assert max(lead["expected_close"] for lead in decided) <= today
+    assert max(lead["expected_close"] for lead in decided_leads) <= today
     overdue = [open_lead for open_lead in open_leads if open_lead["expected_close"] < today]
     assert 0 < len(overdue) < len(open_leads) / 10
 

@@ -44,8 +44,8 @@ async def test_few_records_of_the_demonstration_need_other_than_latin_letters_an
     parties = {party["id"]: party["name"] for party in await office.all("party", "root")}
     leads = await office.all("lead", "root")
 
-    others = [lead for lead in leads if not _is_latin([*lead.values(), parties.get(lead["party"])])]
+    foreign_leads = [lead for lead in leads if not _is_latin([*lead.values(), parties.get(lead["party"])])]
 
-    assert 0 < len(others) < len(leads) / 10
-    assert {lead["stage"] for lead in others} == {"lost"}
+    assert 0 < len(foreign_leads) < len(leads) / 10
+    assert {lead["stage"] for lead in foreign_leads} == {"lost"}
     assert 0 < sum(not _is_latin(party) for party in parties.values()) < len(parties) / 10

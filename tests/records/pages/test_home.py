@@ -44,8 +44,8 @@ async def test_home_shows_nothing_of_what_is_hidden(office: Office) -> None:
 
 
 async def test_a_record_is_recent_only_for_the_person_who_opened_it(office: Office) -> None:
-    first, second = [(await office.value("alice", "lead.create", title=f"Lead {n}"))["id"] for n in range(2)]
-    for record_id in (first, second, first):
+    first_lead, second_lead = [(await office.value("alice", "lead.create", title=f"Lead {n}"))["id"] for n in range(2)]
+    for record_id in (first_lead, second_lead, first_lead):
         await office.value("alice", "lead.get", id=record_id)
 
     recent = await office.value("alice", "user.recent")
@@ -110,14 +110,14 @@ async def test_calls_of_an_agent_are_logged_without_their_content(office: Office
         ("lead.get", record_id, "ok"),
     ]
     assert "no such stage" not in str(page)
-    again = await office.value("alice", "agent_token.calls", id=token["id"], after=page["cursor"])
-    assert again == {"calls": [], "cursor": page["cursor"]}
-    used = await office.first_record("agent_token", "alice", label="mailbot")
-    assert used["last_used_at"] is not None
-    assert (used["calls_24h"], used["refused_24h"], used["proposals_open"]) == (4, 1, 1)
+    next_page = await office.value("alice", "agent_token.calls", id=token["id"], after=page["cursor"])
+    assert next_page == {"calls": [], "cursor": page["cursor"]}
+    used_token = await office.first_record("agent_token", "alice", label="mailbot")
+    assert used_token["last_used_at"] is not None
+    assert (used_token["calls_24h"], used_token["refused_24h"], used_token["proposals_open"]) == (4, 1, 1)
 
 
-async def test_the_calls_of_others_agents_are_hidden(office: Office) -> None:
+async def test_calls_of_agents_of_other_people_are_hidden(office: Office) -> None:
     agent = await office.agent("alice", label="mailbot")
     token = await office.first_record("agent_token", "alice", label="mailbot")
 

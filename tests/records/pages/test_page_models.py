@@ -29,16 +29,16 @@ async def test_a_view_is_seen_by_its_owner_alone_until_it_is_shared(office: Offi
 async def test_only_some_roles_share(office: Office, model: str) -> None:
     values = {"model": "lead"} if model == "view" else {}
 
-    own = await office.value("bob", f"{model}.create", name="Mine", **values)
+    own_page = await office.value("bob", f"{model}.create", name="Mine", **values)
 
-    assert "shared" in await office.refusal_of("bob", f"{model}.update", id=own["id"], shared=True)
+    assert "shared" in await office.refusal_of("bob", f"{model}.update", id=own_page["id"], shared=True)
     assert "shared" in await office.refusal_of("bob", f"{model}.create", name="Another", shared=True, **values)
 
 
 async def test_no_caller_creates_a_view_for_another_person(office: Office) -> None:
-    other = (await office.first_record("user", username="bob"))["id"]
+    other_user = (await office.first_record("user", username="bob"))["id"]
 
-    assert "owner" in await office.refusal_of("alice", "view.create", model="lead", name="x", owner=other)
+    assert "owner" in await office.refusal_of("alice", "view.create", model="lead", name="x", owner=other_user)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_malformed_tiles_are_refused(office: Office, tiles: object, text: 
     assert answer.startswith(text)
 
 
-async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: Office) -> None:
+async def test_favourites_belong_to_their_person_and_lead_to_pages_of_the_service(office: Office) -> None:
     await office.value("alice", "favourite.create", name="Leads", path="/models/lead")
 
     assert [favourite["name"] for favourite in await office.all("favourite", "alice")] == ["Leads"]
@@ -96,11 +96,13 @@ async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: 
 async def test_a_comment_is_seen_by_anyone_who_sees_its_record(office: Office) -> None:
     record_id = await lead(office)
     comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Call them")
-    about = [{"field": "record", "op": "eq", "value": record_id}]
+    record_filter = [{"field": "record", "op": "eq", "value": record_id}]
 
     assert comment["written_at"]
-    assert [comment["text"] for comment in await office.value("bob", "comment.list", filter=about)] == ["Call them"]
-    assert await office.value("carol", "comment.list", filter=about) == []
+    assert [comment["text"] for comment in await office.value("bob", "comment.list", filter=record_filter)] == [
+        "Call them"
+    ]
+    assert await office.value("carol", "comment.list", filter=record_filter) == []
     assert await office.refusal_of("carol", "comment.get", id=comment["id"]) == "no such record"
 
 

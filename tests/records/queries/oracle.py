@@ -22,12 +22,12 @@ RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
 def operators(model: Declared, name: str) -> tuple[Operator, ...]:
     """Return the operators of a field (API document, Filter 2)."""
     kind = "text" if name == "id" else model.fields[name].kind
-    odd = {"contains"} if kind not in TEXTS else set[str]()
-    odd |= set(RANGES) if kind in ("bool", "ref") else set()
-    return tuple(operator for operator in OPERATORS if operator not in odd)
+    unfit_operators = {"contains"} if kind not in TEXTS else set[str]()
+    unfit_operators |= set(RANGES) if kind in ("bool", "ref") else set()
+    return tuple(operator for operator in OPERATORS if operator not in unfit_operators)
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Return the text with full case folding, normalized to NFC before and after."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
@@ -44,7 +44,7 @@ def matches(field: Field | None, value: Any, operator: str, operand: Any) -> boo
     if value is None:
         return operator == "ne"
     if operator == "contains":
-        return folded(operand) in folded(value)
+        return fold(operand) in fold(value)
     if operator == "in":
         return value in operand
     if operator in ("eq", "ne"):
@@ -52,7 +52,7 @@ def matches(field: Field | None, value: Any, operator: str, operand: Any) -> boo
     return RANGES[operator](rank(field, value), rank(field, operand))
 
 
-def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
+def filter_records(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records that meet all conditions."""
     return [
         record
@@ -66,29 +66,29 @@ def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[R
     ]
 
 
-def ordered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
+def sort_records(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records in the order of the keys, with empty values last in both directions, and then by id (API
     document, Filter 4)."""
-    found = sorted(records, key=lambda record: record["id"])
+    ordered_records = sorted(records, key=lambda record: record["id"])
     for key in reversed(query.get("order", ())):
         name, is_descending = key["field"], key.get("dir", "asc") == "desc"
-        full = [record for record in found if record[name] is not None]
+        full = [record for record in ordered_records if record[name] is not None]
         keys = {record["id"]: rank(model.fields.get(name), record[name]) for record in full}
         # A stable sort in reverse keeps equal records in their order.
         full.sort(key=lambda record, keys=keys: keys[record["id"]], reverse=is_descending)
-        found = full + [record for record in found if record[name] is None]
-    return found
+        ordered_records = full + [record for record in ordered_records if record[name] is None]
+    return ordered_records
 
 
 def page(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
     """Return the records of a query."""
-    found = ordered(model, filtered(model, records, query), query)[query.get("offset", 0) :]
-    return found[: query["limit"]] if "limit" in query else found
+    matching = sort_records(model, filter_records(model, records, query), query)[query.get("offset", 0) :]
+    return matching[: query["limit"]] if "limit" in query else matching
 
 
 def groups(model: Declared, records: Sequence[Record], name: str, query: Query) -> list[dict[str, Any]]:
     """Return how many of the records have each value, in the order of the field, with the empty value last."""
-    values = [record[name] for record in filtered(model, records, query)]
+    values = [record[name] for record in filter_records(model, records, query)]
     distinct = sorted(
         {value for value in values if value is not None}, key=lambda value: rank(model.fields[name], value)
     )

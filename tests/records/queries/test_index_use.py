@@ -88,17 +88,17 @@ VALUES: Mapping[str, Any] = {
 RANGED = tuple(name for name in FIELDS if name not in ("done", "place"))
 
 
-async def insert_rows(opened: InProcessService) -> None:
+async def insert_rows(service: InProcessService) -> None:
     """Insert rows like the rows of records, without their audit entries."""
     rng = random.Random(1)
-    root = opened.administrator()
-    places = [(await opened.value(root, "place", "create"))["id"] for _ in range(300)]
-    model = opened.models["thing"]
+    root = service.administrator()
+    places = [(await service.value(root, "place", "create"))["id"] for _ in range(300)]
+    model = service.models["thing"]
     rows: list[tuple[Any, ...]] = []
     for _ in range(ROWS):
         values = {name: value(rng, name, places) for name in model.fields}
         rows.append(tuple(insert_values(model, ids.new_record_id(), values, {})))
-    database = opened.service.records.database
+    database = service.service.records.database
     async with database.transaction() as transaction:
         await transaction.run_many(insert_statement(model), rows)
     if database.dialect == "postgres":
@@ -118,9 +118,9 @@ async def things(
         cluster: Cluster = request.getfixturevalue("postgres_cluster")
         cluster.drop(name)
         url = cluster.create(name)
-    async with inside.open_service(url, folder, Place, Thing, deadline_s=60) as opened:
-        await insert_rows(opened)
-        yield opened
+    async with inside.open_service(url, folder, Place, Thing, deadline_s=60) as service:
+        await insert_rows(service)
+        yield service
 
 
 class RecordedStatements:
@@ -164,29 +164,34 @@ def faults(plan: str, *, may_scan: bool = False) -> bool:
 
 async def check(things: InProcessService, queries: Iterable[dict[str, Any]]) -> None:
     """Require that list and search run these queries without reading or sorting the whole table."""
-    asked = RecordedStatements(things, things.administrator())
-    bad: list[str] = []
+    statements = RecordedStatements(things, things.administrator())
+    bad_plans: list[str] = []
     for query in queries:
         # If most records match, the engine may count them in any way. If few records match, it must use an index.
         is_few = any(condition["op"] in ("eq", "in") for condition in query.get("filter", ()))
-        for made, may_scan in ((asked.statement(**query), False), (asked.searching(**query), not is_few)):
-            plan = await asked.plan(made)
+        for statement, may_scan in (
+            (statements.statement(**query), False),
+            (statements.searching(**query), not is_few),
+        ):
+            plan = await statements.plan(statement)
             if faults(plan, may_scan=may_scan) or (is_few and not FOUND.search(plan)):
-                bad.append(f"{str(query)[:200]}\n{made.text}\n" + "\n".join(line[:200] for line in plan.splitlines()))
-    assert not bad, "\n\n".join(bad)
+                bad_plans.append(
+                    f"{str(query)[:200]}\n{statement.text}\n" + "\n".join(line[:200] for line in plan.splitlines())
+                )
+    assert not bad_plans, "\n\n".join(bad_plans)
 
 
 async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(things: InProcessService) -> None:
     await check(
         things,
         [
-            {"order": [{"field": name, "dir": direction}, *more], "limit": 50, **offset}
+            {"order": [{"field": name, "dir": direction}, *second_order], "limit": 50, **offset}
             for name in (*FIELDS, "id")
             for direction in ("asc", "desc")
-            for more in ([], [{"field": "plain", "dir": "desc"}])
+            for second_order in ([], [{"field": "plain", "dir": "desc"}])
             for offset in ({}, {"offset": 100})
             # Half of the records are equal in these fields, so equal records are sorted by the next key.
-            if not (more and name in ("done", "stage", "id"))
+            if not (second_order and name in ("done", "stage", "id"))
         ],
     )
 
@@ -194,9 +199,9 @@ async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(t
 async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_one_day(
     things: InProcessService,
 ) -> None:
-    asked = RecordedStatements(things, things.administrator())
+    statements = RecordedStatements(things, things.administrator())
 
-    plan = await asked.plan(asked.statement(order=[{"field": "day", "dir": "desc"}], limit=50))
+    plan = await statements.plan(statements.statement(order=[{"field": "day", "dir": "desc"}], limit=50))
 
     assert "TEMP B-TREE" not in plan
     assert "Sort" not in plan
@@ -246,19 +251,19 @@ async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(thing
 async def test_a_page_of_a_caller_who_sees_a_part_is_read_from_an_index_too(things: InProcessService) -> None:
     grant = Grant(model="thing", commands="*", clear=FIELDS[:-1], masked=("email",), rows=(where("plain", eq="x"),))
     places = Grant(model="place", commands="*", clear="*", rows=(where("title", is_null=True),))
-    asked = RecordedStatements(things, await things.person(grant, places))
+    statements = RecordedStatements(things, await things.person(grant, places))
     for name in FIELDS[:-2]:
         for direction in ("asc", "desc"):
-            made = asked.statement(order=[{"field": name, "dir": direction}], limit=50)
-            assert not faults(await asked.plan(made)), made.text
+            statement = statements.statement(order=[{"field": name, "dir": direction}], limit=50)
+            assert not faults(await statements.plan(statement)), statement.text
 
 
 async def test_the_check_sees_a_sort_and_a_scan(things: InProcessService) -> None:
-    asked = RecordedStatements(things, things.administrator())
+    statements = RecordedStatements(things, things.administrator())
 
-    assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)))
-    assert faults(await asked.plan(asked.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)
-    unindexed = await asked.plan(asked.statement(**one_condition("plain", "eq", "y"), limit=50))
+    assert faults(await statements.plan(statements.statement(order=[{"field": "plain"}], limit=50)))
+    assert faults(await statements.plan(statements.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)
+    unindexed = await statements.plan(statements.statement(**one_condition("plain", "eq", "y"), limit=50))
     assert faults(unindexed) or not FOUND.search(unindexed)
 
 
@@ -267,20 +272,20 @@ async def test_the_newest_dates_of_visible_states_are_found_without_reading_rows
 ) -> None:
     """On SQLite, the index of a date has the state. Without it, each row of a hidden state is read from the table. On
     PostgreSQL, the page is read from the index in its order."""
-    async with inside.open_service(database_url, tmp_path, Errand) as opened:
-        caller = await opened.person(Grant(model="errand", commands="*", clear="*", rows=(where("stage", ne="b"),)))
-        run = opened.run(caller)
+    async with inside.open_service(database_url, tmp_path, Errand) as service:
+        caller = await service.person(Grant(model="errand", commands="*", clear="*", rows=(where("stage", ne="b"),)))
+        run = service.run(caller)
         view = run.view_of("errand")
         query = {"order": [{"field": "day", "dir": "desc"}], "limit": 50}
         reading = run.engine.reading(caller, view)
-        made = select.page(reading, view.reach("list"), list_search.read_query(run, "errand", "list", query))
-        keys = made.text.replace(made.text[len("SELECT ") : made.text.index(" FROM ")], "t.id", 1)
+        statement = select.page(reading, view.reach("list"), list_search.read_query(run, "errand", "list", query))
+        keys = statement.text.replace(statement.text[len("SELECT ") : statement.text.index(" FROM ")], "t.id", 1)
         if run.engine.dialect == "postgres":
-            async with opened.service.records.database.transaction() as transaction:
+            async with service.service.records.database.transaction() as transaction:
                 await transaction.run("SET LOCAL enable_seqscan = off")
-                plan = "\n".join(row[0] for row in await transaction.fetch(f"EXPLAIN {keys}", *made.values))
+                plan = "\n".join(row[0] for row in await transaction.fetch(f"EXPLAIN {keys}", *statement.values))
         else:
-            plan = await opened.plan_of(keys, made.values)
+            plan = await service.plan_of(keys, statement.values)
 
     assert ("USING COVERING INDEX" if run.engine.dialect == "sqlite" else "Index") in plan
     assert "Sort" not in plan

@@ -29,33 +29,37 @@ from tests.records.queries.test_queries import SLOW, QueryWorld, Viewer, cases, 
 ROWS = 4_000
 
 
-def list_query(opened: InProcessService, caller: Caller, model: str, query: Query) -> ListQuery:
+def list_query(service: InProcessService, caller: Caller, model: str, query: Query) -> ListQuery:
     """Return the list of a query."""
-    run = opened.run(caller)
+    run = service.run(caller)
     view = run.view_of(model)
     reading = run.engine.reading(caller, view)
     return ListQuery(reading, view.reach("list"), list_search.read_query(run, model, "list", query))
 
 
-async def jumped(
-    world: QueryWorld, viewer: Viewer, query: Query, known: KnownPositions, offset: int, limit: int
+async def jump(
+    world: QueryWorld, viewer: Viewer, query: Query, known_positions: KnownPositions, offset: int, limit: int
 ) -> Any:
     """Return the rows of a jump as they are sent."""
     run = world.opened.run(viewer.caller)
-    rows = await PageSeeker(run, list_query(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
-    shown = await mask_output.masked_records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
-    return msgspec.json.decode(msgspec.json.encode(shown))
+    rows = await PageSeeker(run, list_query(world.opened, viewer.caller, "thing", query), known_positions).page(
+        offset, limit
+    )
+    shown_rows = await mask_output.masked_records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
+    return msgspec.json.decode(msgspec.json.encode(shown_rows))
 
 
 async def check(world: QueryWorld, viewer: Viewer, query: Query, step: int, rng: random.Random) -> int:
     """Jump to random positions in one list, with the cached positions of earlier jumps. Return the number of jumps."""
-    asked = {name: query[name] for name in ("filter", "order") if name in query}
-    whole = await world.ask(viewer.caller, "list", asked)
-    known = KnownPositions(step)
-    offsets = [rng.randint(0, len(whole) + 2) for _ in range(8)]
+    list_query = {name: query[name] for name in ("filter", "order") if name in query}
+    whole_list = await world.ask(viewer.caller, "list", list_query)
+    known_positions = KnownPositions(step)
+    offsets = [rng.randint(0, len(whole_list) + 2) for _ in range(8)]
     for offset in offsets:
         limit = rng.choice([1, 3, 100])
-        assert await jumped(world, viewer, asked, known, offset, limit) == whole[offset : offset + limit], offset
+        assert (
+            await jump(world, viewer, list_query, known_positions, offset, limit) == whole_list[offset : offset + limit]
+        ), offset
     return len(offsets)
 
 
@@ -66,9 +70,9 @@ async def test_a_jump_gives_what_the_whole_list_has_there(
     --full."""
     loop = asyncio.get_running_loop()
     models, each = (200, 50) if is_full else (4, 15)
-    counted = {"models": 0, "jumps": 0}
+    counts = {"models": 0, "jumps": 0}
 
-    def here(work: Coroutine[Any, Any, Any]) -> Any:
+    def run_here(work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     quick = settings(deadline=None, database=None, suppress_health_check=SLOW)
@@ -76,25 +80,25 @@ async def test_a_jump_gives_what_the_whole_list_has_there(
     @settings(quick, max_examples=models, phases=[Phase.generate])
     @given(worlds.models(), st.integers(0, 2**32))
     def on_a_model(model: type[Model], seed: int) -> None:
-        counted["models"] += 1
-        opening = create_world(database_url, tmp_path, counted["models"], model, seed)
-        world: QueryWorld = here(opening.__aenter__())
+        counts["models"] += 1
+        opening = create_world(database_url, tmp_path, counts["models"], model, seed)
+        world: QueryWorld = run_here(opening.__aenter__())
 
         @settings(quick, max_examples=each)
         @given(cases(world), st.integers(1, 9), st.randoms(use_true_random=False))
         def on_a_list(case: tuple[Viewer, Query, str], step: int, rng: random.Random) -> None:
             viewer, query, _ = case
-            counted["jumps"] += here(check(world, viewer, query, step, rng))
+            counts["jumps"] += run_here(check(world, viewer, query, step, rng))
 
         try:
             on_a_list()
         finally:
-            here(opening.__aexit__(None, None, None))
+            run_here(opening.__aexit__(None, None, None))
 
     await asyncio.to_thread(on_a_model)
 
-    figures |= {**counted, "mismatches": 0}
-    assert counted["jumps"] >= models * each * 6
+    figures |= {**counts, "mismatches": 0}
+    assert counts["jumps"] >= models * each * 6
 
 
 class Shop(Model):
@@ -139,11 +143,11 @@ FILTERS: list[list[dict[str, Any]]] = [
 @pytest.fixture
 async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """4,000 deals with equal and empty values in each field."""
-    async with inside.open_service(database_url, tmp_path, Shop, Deal, deadline_s=60) as opened:
+    async with inside.open_service(database_url, tmp_path, Shop, Deal, deadline_s=60) as service:
         rng = random.Random(5)
-        root = opened.administrator()
-        shops = [(await opened.value(root, "shop", "create", size=number))["id"] for number in range(6)]
-        model = opened.models["deal"]
+        root = service.administrator()
+        shops = [(await service.value(root, "shop", "create", size=number))["id"] for number in range(6)]
+        model = service.models["deal"]
         rows = [
             tuple(insert_values(model, ids.new_record_id(), {
                 "title": rng.choice([None, f"deal {rng.randrange(900)}"]),
@@ -153,9 +157,9 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessSer
             }, {}))
             for _ in range(ROWS)
         ]  # fmt: skip
-        async with opened.service.records.database.transaction() as transaction:
+        async with service.service.records.database.transaction() as transaction:
             await transaction.run_many(insert_statement(model), rows)
-        yield opened
+        yield service
 
 
 @pytest.fixture
@@ -169,15 +173,20 @@ async def page(trade: InProcessService, caller: Caller, **query: Any) -> Any:
     return await trade.value(caller, "deal", "list", **query)
 
 
-async def test_pages_far_down_are_those_of_the_whole(trade: InProcessService, clerk: Caller) -> None:
+async def test_pages_far_down_equal_those_of_the_whole_list(trade: InProcessService, clerk: Caller) -> None:
     rng = random.Random(7)
     for order in ORDERS:
         for conditions in FILTERS:
             query = {"order": order, "filter": conditions}
-            whole = await page(trade, clerk, **query)
-            for offset in (len(whole) - 1, rng.randint(1_000, len(whole)), rng.randint(1_000, len(whole)), ROWS):
-                found = await page(trade, clerk, **query, limit=50, offset=offset)
-                assert found == whole[offset : offset + 50], (query, offset)
+            whole_list = await page(trade, clerk, **query)
+            for offset in (
+                len(whole_list) - 1,
+                rng.randint(1_000, len(whole_list)),
+                rng.randint(1_000, len(whole_list)),
+                ROWS,
+            ):
+                found_page = await page(trade, clerk, **query, limit=50, offset=offset)
+                assert found_page == whole_list[offset : offset + 50], (query, offset)
     assert trade.service.engine.positions
 
 
@@ -186,27 +195,27 @@ async def test_a_change_before_the_page_moves_it(trade: InProcessService, clerk:
     """Cached positions of the list are no longer used after a change."""
     root = trade.administrator()
     query: dict[str, Any] = {"order": [{"field": "title"}]}
-    whole = await page(trade, clerk, **query)
-    await page(trade, clerk, **query, limit=10, offset=len(whole) - 5)
-    lost = (await page(trade, root, filter=[{"field": "stage", "op": "eq", "value": "lost"}], limit=1))[0]
+    whole_list = await page(trade, clerk, **query)
+    await page(trade, clerk, **query, limit=10, offset=len(whole_list) - 5)
+    lost_deal = (await page(trade, root, filter=[{"field": "stage", "op": "eq", "value": "lost"}], limit=1))[0]
     changes: dict[str, tuple[str, dict[str, Any]]] = {
         "create": ("create", {"title": "a", "stage": "won"}),
-        "delete": ("delete", {"id": whole[0]["id"]}),
-        "show": ("update", {"id": lost["id"], "stage": "won", "title": "a"}),
-        "hide": ("update", {"id": whole[0]["id"], "stage": "lost"}),
-        "move": ("update", {"id": whole[0]["id"], "title": "z"}),
+        "delete": ("delete", {"id": whole_list[0]["id"]}),
+        "show": ("update", {"id": lost_deal["id"], "stage": "won", "title": "a"}),
+        "hide": ("update", {"id": whole_list[0]["id"], "stage": "lost"}),
+        "move": ("update", {"id": whole_list[0]["id"], "title": "z"}),
     }
     command, body = changes[change]
     await trade.value(root, "deal", command, **body)
 
-    after = await page(trade, clerk, **query)
+    list_after = await page(trade, clerk, **query)
 
-    assert after != whole
-    for offset in (1_500, 2_500, len(whole) - 5):
-        assert await page(trade, clerk, **query, limit=10, offset=offset) == after[offset : offset + 10]
+    assert list_after != whole_list
+    for offset in (1_500, 2_500, len(whole_list) - 5):
+        assert await page(trade, clerk, **query, limit=10, offset=offset) == list_after[offset : offset + 10]
 
 
-async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: InProcessService, clerk: Caller) -> None:
+async def test_a_jump_during_other_writes_is_a_page_of_one_moment(trade: InProcessService, clerk: Caller) -> None:
     root = trade.administrator()
 
     async def write() -> None:
@@ -214,32 +223,32 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: InProces
             await trade.value(root, "deal", "create", title=f"a {number}", stage="won")
 
     writing = asyncio.create_task(write())
-    found: list[list[dict[str, Any]]] = []
+    pages: list[list[dict[str, Any]]] = []
     while not writing.done():
-        found.append(await page(trade, clerk, order=[{"field": "title"}], limit=50, offset=1_500))
+        pages.append(await page(trade, clerk, order=[{"field": "title"}], limit=50, offset=1_500))
     await writing
 
     # In each case, all new rows come first, so the page begins at the row 1,501 of the current list.
-    whole = await page(trade, clerk, order=[{"field": "title"}])
-    ids_of = [record["id"] for record in whole]
-    for rows in found:
-        first = ids_of.index(rows[0]["id"])
-        assert 1_500 <= first <= 1_540
-        assert [row["id"] for row in rows] == ids_of[first : first + 50]
+    whole_list = await page(trade, clerk, order=[{"field": "title"}])
+    ids_of = [record["id"] for record in whole_list]
+    for rows in pages:
+        first_index = ids_of.index(rows[0]["id"])
+        assert 1_500 <= first_index <= 1_540
+        assert [row["id"] for row in rows] == ids_of[first_index : first_index + 50]
 
 
 async def test_the_number_of_remembered_jumps_is_bounded(trade: InProcessService, clerk: Caller) -> None:
     for number in range(list_search.MAX_LISTS + 5):
         await page(trade, clerk, filter=[{"field": "size", "op": "ne", "value": number}], limit=1, offset=1_500)
-    known = KnownPositions(1)
+    known_positions = KnownPositions(1)
     offset = 0
     while offset < MAX_POSITIONS * 3:
-        offset += known.step
-        known.add(SeekPosition(offset, (str(offset),)))
+        offset += known_positions.step
+        known_positions.add(SeekPosition(offset, (str(offset),)))
 
     assert len(trade.service.engine.positions) == list_search.MAX_LISTS
-    assert known.step == 4
-    assert known.before(MAX_POSITIONS * 2) == SeekPosition(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
+    assert known_positions.step == 4
+    assert known_positions.before(MAX_POSITIONS * 2) == SeekPosition(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
 
 
 async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: InProcessService, clerk: Caller) -> None:
@@ -247,10 +256,10 @@ async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: InProce
     conditions = [{"field": "stage", "op": "in", "value": ["new", "won"]}]
     query: dict[str, Any] = {"order": [{"field": "size"}], "filter": conditions}
     run = trade.run(clerk)
-    asked = list_search.read_query(run, "deal", "list", {**query, "limit": 20, "offset": 1_500})
-    planned = await sqlite_index_hints.with_index_hints(run, run.view_of("deal"), asked)
-    assert planned.scattered == ({"stage"} if run.engine.dialect == "sqlite" else set())
+    list_query = list_search.read_query(run, "deal", "list", {**query, "limit": 20, "offset": 1_500})
+    hinted_query = await sqlite_index_hints.with_index_hints(run, run.view_of("deal"), list_query)
+    assert hinted_query.scattered == ({"stage"} if run.engine.dialect == "sqlite" else set())
 
-    whole = await page(trade, clerk, **query)
+    whole_list = await page(trade, clerk, **query)
 
-    assert await page(trade, clerk, **query, limit=20, offset=1_500) == whole[1_500:1_520]
+    assert await page(trade, clerk, **query, limit=20, offset=1_500) == whole_list[1_500:1_520]

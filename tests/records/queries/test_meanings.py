@@ -25,8 +25,8 @@ class Item(Model):
 @pytest.fixture
 async def items(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without items, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Item) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Item) as service:
+        yield service
 
 
 async def put(items: InProcessService, name: str, *values: Any) -> None:
@@ -72,10 +72,10 @@ NOT_CONTAINED = [("1000", "%"), ("ab", "_"), ("a", "a "), ("ı", "i"), ("e\u0301
 async def test_contains_compares_without_case_and_composition(items: InProcessService) -> None:
     await put(items, "word", *(text for text, _ in CONTAINED + NOT_CONTAINED), None)
 
-    for text, part in CONTAINED:
-        assert text in await matching_values(items, "word", "contains", part), (text, part)
-    for text, part in NOT_CONTAINED:
-        assert text not in await matching_values(items, "word", "contains", part), (text, part)
+    for text, needle in CONTAINED:
+        assert text in await matching_values(items, "word", "contains", needle), (text, needle)
+    for text, needle in NOT_CONTAINED:
+        assert text not in await matching_values(items, "word", "contains", needle), (text, needle)
     assert None not in await matching_values(items, "word", "contains", "")
 
 
@@ -124,7 +124,7 @@ async def test_numbers_and_days_are_compared_by_value(items: InProcessService, n
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "other"),
+    ("name", "value", "other_value"),
     [
         ("word", "a", "b"),
         ("size", 0, 1),
@@ -134,14 +134,14 @@ async def test_numbers_and_days_are_compared_by_value(items: InProcessService, n
     ],
 )
 async def test_only_ne_and_is_null_match_an_empty_value(
-    items: InProcessService, name: str, value: Any, other: Any
+    items: InProcessService, name: str, value: Any, other_value: Any
 ) -> None:
     await put(items, name, value, None)
 
     assert await matching_values(items, name, "eq", value) == [value]
-    assert await matching_values(items, name, "in", [value, other]) == [value]
+    assert await matching_values(items, name, "in", [value, other_value]) == [value]
     assert await matching_values(items, name, "ne", value) == [None]
-    assert await matching_values(items, name, "ne", other) == [value, None]
+    assert await matching_values(items, name, "ne", other_value) == [value, None]
     assert await matching_values(items, name, "is_null", True) == [None]
     assert await matching_values(items, name, "is_null", False) == [value]
     if name != "done":

@@ -37,8 +37,8 @@ RANGES = ("gt", "gte", "lt", "lte")
 @pytest.fixture
 async def samples(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service without samples, once on SQLite and once on PostgreSQL."""
-    async with inside.open_service(database_url, tmp_path, Sample) as opened:
-        yield opened
+    async with inside.open_service(database_url, tmp_path, Sample) as service:
+        yield service
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ async def test_a_search_is_in_order_with_and_without_a_limit(samples: InProcessS
 
     queries: list[dict[str, Any]] = [{}, {"limit": 30}, {"offset": 0}, {"filter": []}, {"filter": [], "order": []}]
     for query in queries:
-        found = await samples.value(caller, "sample", "search", **query)
-        assert [row["id"] for row in found["rows"]] == ids
+        result = await samples.value(caller, "sample", "search", **query)
+        assert [row["id"] for row in result["rows"]] == ids
 
-    found = await samples.value(caller, "sample", "search", order=[{"field": "id", "dir": "desc"}])
-    assert [row["id"] for row in found["rows"]] == ids[::-1]
+    result = await samples.value(caller, "sample", "search", order=[{"field": "id", "dir": "desc"}])
+    assert [row["id"] for row in result["rows"]] == ids[::-1]
 
 
 async def test_a_page_beyond_the_end_is_empty_and_shows_the_total(samples: InProcessService, caller: Caller) -> None:
@@ -76,8 +76,8 @@ async def test_a_page_beyond_the_end_is_empty_and_shows_the_total(samples: InPro
 
     assert await samples.value(caller, "sample", "search", offset=3) == {"rows": [], "total": 3}
     assert await samples.value(caller, "sample", "search", offset=2**53 - 1, limit=1) == {"rows": [], "total": 3}
-    nothing = [{"field": "size", "op": "gt", "value": 2}]
-    assert await samples.value(caller, "sample", "search", filter=nothing) == {"rows": [], "total": 0}
+    empty_filter = [{"field": "size", "op": "gt", "value": 2}]
+    assert await samples.value(caller, "sample", "search", filter=empty_filter) == {"rows": [], "total": 0}
     assert await samples.value(caller, "sample", "list", offset=2**53 - 1) == []
 
 
@@ -86,11 +86,11 @@ async def test_pages_put_together_are_the_whole(samples: InProcessService, calle
         await samples.value(caller, "sample", "create", size=number % 2 or None, title="x" * (number % 3))
     order = [{"field": "size", "dir": "desc"}, {"field": "title"}]
 
-    whole = await samples.value(caller, "sample", "list", order=order)
+    whole_list = await samples.value(caller, "sample", "list", order=order)
     pages = [await samples.value(caller, "sample", "list", order=order, limit=4, offset=at) for at in range(0, 28, 4)]
 
-    assert [row for page in pages for row in page] == whole
-    assert len(whole) == 25
+    assert [row for page in pages for row in page] == whole_list
+    assert len(whole_list) == 25
 
 
 async def test_operators_that_do_not_fit_the_kind_are_refused(samples: InProcessService, caller: Caller) -> None:
@@ -175,22 +175,24 @@ async def test_queries_at_the_limits_are_answered(samples: InProcessService, cal
     ]
     order = [{"field": name} for name in ("title", "size", "day", "stage", "id")]
 
-    found = await samples.value(caller, "sample", "search", filter=conditions, order=order, limit=5_000)
+    result = await samples.value(caller, "sample", "search", filter=conditions, order=order, limit=5_000)
 
-    assert found["total"] == 1
+    assert result["total"] == 1
 
 
-@pytest.mark.parametrize("others", [3, 500])
-async def test_few_and_many_values_of_in_find_the_same(samples: InProcessService, caller: Caller, others: int) -> None:
+@pytest.mark.parametrize("other_count", [3, 500])
+async def test_few_and_many_values_of_in_find_the_same(
+    samples: InProcessService, caller: Caller, other_count: int
+) -> None:
     values = {"title": 'a"\\\u00e9\U0001f600\n', "size": 2**53 - 1, "day": "2024-02-29", "done": True, "stage": "late"}
-    made = await samples.value(caller, "sample", "create", **values)
+    created_sample = await samples.value(caller, "sample", "create", **values)
     await samples.value(caller, "sample", "create")
     fill: dict[str, Any] = {"title": "x", "size": 1, "day": "2026-11-20", "done": True, "stage": "late", "id": "0"}
 
-    for name, value in (*values.items(), ("id", made["id"])):
-        condition = {"field": name, "op": "in", "value": [fill[name]] * others + [value]}
-        found = await samples.value(caller, "sample", "list", filter=[condition])
-        assert [row["id"] for row in found] == [made["id"]], name
+    for name, value in (*values.items(), ("id", created_sample["id"])):
+        condition = {"field": name, "op": "in", "value": [fill[name]] * other_count + [value]}
+        rows = await samples.value(caller, "sample", "list", filter=[condition])
+        assert [row["id"] for row in rows] == [created_sample["id"]], name
 
 
 async def test_names_that_are_no_fields_are_unknown(samples: InProcessService, caller: Caller) -> None:
@@ -216,8 +218,8 @@ async def test_moments_are_compared_as_they_are_shown(samples: InProcessService,
     assert every == sorted(every)
     assert len(every) == 5
 
-    for shown in every:
-        for operand in (shown, f"{shown[:-1]}5Z", f"{shown[:19]}Z", f"{shown[:-1]}+01:00"):
+    for shown_moment in every:
+        for operand in (shown_moment, f"{shown_moment[:-1]}5Z", f"{shown_moment[:19]}Z", f"{shown_moment[:-1]}+01:00"):
             for operator in ("eq", "ne", "gt", "gte", "lt", "lte"):
                 met = [moment for moment in every if oracle.matches(None, at.read(moment), operator, at.read(operand))]
                 assert await moments(samples, caller, operator, operand) == met, (operator, operand)
@@ -225,6 +227,14 @@ async def test_moments_are_compared_as_they_are_shown(samples: InProcessService,
 
 
 async def test_a_value_that_is_not_an_instant_is_refused(samples: InProcessService, caller: Caller) -> None:
-    for wrong in ("2026-11-20", "2026-11-20T10:00:00", "2026-02-30T10:00:00Z", "2026-11-20T25:00:00Z", 5, None, True):
+    for wrong_moment in (
+        "2026-11-20",
+        "2026-11-20T10:00:00",
+        "2026-02-30T10:00:00Z",
+        "2026-11-20T25:00:00Z",
+        5,
+        None,
+        True,
+    ):
         with pytest.raises(BadInput, match=r"audit_entry\.at"):
-            await moments(samples, caller, "gt", wrong)
+            await moments(samples, caller, "gt", wrong_moment)

@@ -33,9 +33,9 @@ class Viewer(NamedTuple):
 class QueryWorld:
     """A database with records of one random model, and two callers: one sees everything, and one sees a part."""
 
-    def __init__(self, opened: InProcessService) -> None:
-        self.opened = opened
-        self.model = opened.models["thing"]
+    def __init__(self, service: InProcessService) -> None:
+        self.opened = service
+        self.model = service.models["thing"]
         self.viewers: list[Viewer] = []
 
     async def ask(self, caller: Caller, command: str, query: Query) -> Any:
@@ -63,11 +63,11 @@ class QueryWorld:
         ]
         caller = await self.opened.person(*grants, Grant(model="target", commands="*", clear="*"))
         queries = [{"filter": [vars_of(rule) for rule in rules]} for rules in alternatives]
-        ids = {record["id"] for query in queries for record in oracle.filtered(self.model, records, query)}
-        shown = [self.record_seen_by(record, names, ids) for record in records if record["id"] in ids]
-        return Viewer(caller, names, shown)
+        ids = {record["id"] for query in queries for record in oracle.filter_records(self.model, records, query)}
+        visible_records = [self.record_seen_by(record, names, ids) for record in records if record["id"] in ids]
+        return Viewer(caller, names, visible_records)
 
-    def record_seen_by(self, record: Record, names: list[str], seen: set[str]) -> Record:
+    def record_seen_by(self, record: Record, names: list[str], visible_ids: set[str]) -> Record:
         """Return a record as a caller sees it who sees these fields and only these records."""
         fields = {name: field for name, field in self.model.fields.items() if name in names}
         return {
@@ -75,7 +75,7 @@ class QueryWorld:
             "revision": 1,
             **{
                 # A ref to a record that does not exist for the caller is empty.
-                name: None if isinstance(field, Ref) and field.target == "thing" and record[name] not in seen
+                name: None if isinstance(field, Ref) and field.target == "thing" and record[name] not in visible_ids
                 else record[name]
                 for name, field in fields.items()
             },
@@ -84,9 +84,9 @@ class QueryWorld:
     async def check(self, viewer: Viewer, query: Query, name: str) -> None:
         """Compare list, search and count_by of a query with the oracle."""
         expected = oracle.page(self.model, viewer.records, query)
-        found = await self.ask(viewer.caller, "search", query)
-        assert found["rows"] == expected
-        assert found["total"] == len(oracle.filtered(self.model, viewer.records, query))
+        result = await self.ask(viewer.caller, "search", query)
+        assert result["rows"] == expected
+        assert result["total"] == len(oracle.filter_records(self.model, viewer.records, query))
         assert await self.ask(viewer.caller, "list", query) == expected
         if self.model.fields[name].is_countable:
             condition = {"filter": query["filter"]} if "filter" in query else {}
@@ -116,8 +116,8 @@ async def create_world(
     place = folder / str(number)
     place.mkdir()
     own_url = f"sqlite:///{place}/test.db" if url.startswith("sqlite") else url
-    async with inside.open_service(own_url, place, worlds.Target, model, schema=f"world_{number}") as opened:
-        world = QueryWorld(opened)
+    async with inside.open_service(own_url, place, worlds.Target, model, schema=f"world_{number}") as service:
+        world = QueryWorld(service)
         await world.create_records(random.Random(seed))
         yield world
 
@@ -127,35 +127,35 @@ async def test_queries_give_what_the_oracle_gives(
 ) -> None:
     """The test runs 120 cases on 6 random models, and 20,000 cases on 400 models with --full."""
     loop = asyncio.get_running_loop()
-    wanted, each = (20_000, 50) if is_full else (120, 20)
-    counted = {"cases": 0, "models": 0, "records": 0}
+    case_count, each = (20_000, 50) if is_full else (120, 20)
+    counts = {"cases": 0, "models": 0, "records": 0}
 
-    def here(work: Coroutine[Any, Any, Any]) -> Any:
+    def run_here(work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     quick = settings(deadline=None, database=None, suppress_health_check=SLOW)
 
     # A failing query is minimized. Its model stays the same, because every other model would need a new database.
-    @settings(quick, max_examples=wanted // each, phases=[Phase.generate])
+    @settings(quick, max_examples=case_count // each, phases=[Phase.generate])
     @given(worlds.models(), st.integers(0, 2**32))
     def on_a_model(model: type[Model], seed: int) -> None:
-        counted["models"] += 1
-        opening = create_world(database_url, tmp_path, counted["models"], model, seed)
-        world: QueryWorld = here(opening.__aenter__())
-        counted["records"] += len(world.viewers[0].records)
+        counts["models"] += 1
+        opening = create_world(database_url, tmp_path, counts["models"], model, seed)
+        world: QueryWorld = run_here(opening.__aenter__())
+        counts["records"] += len(world.viewers[0].records)
 
         @settings(quick, max_examples=each)
         @given(cases(world))
         def on_a_query(case: tuple[Viewer, Query, str]) -> None:
-            counted["cases"] += 1
-            here(world.check(*case))
+            counts["cases"] += 1
+            run_here(world.check(*case))
 
         try:
             on_a_query()
         finally:
-            here(opening.__aexit__(None, None, None))
+            run_here(opening.__aexit__(None, None, None))
 
     await asyncio.to_thread(on_a_model)
 
-    figures |= {**counted, "mismatches": 0}
-    assert counted["cases"] >= wanted * 0.9
+    figures |= {**counts, "mismatches": 0}
+    assert counts["cases"] >= case_count * 0.9

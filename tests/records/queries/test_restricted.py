@@ -53,10 +53,10 @@ def some_deals(*conditions: Any) -> tuple[Grant, ...]:
 @pytest.fixture
 async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """Twelve shops, half of them open, and 96 deals."""
-    async with inside.open_service(database_url, tmp_path, Shop, Deal) as opened:
-        root = opened.administrator()
+    async with inside.open_service(database_url, tmp_path, Shop, Deal) as service:
+        root = service.administrator()
         shops = [
-            (await opened.value(root, "shop", "create", title=f"shop {n}", is_open=("no", "yes")[n % 2]))["id"]
+            (await service.value(root, "shop", "create", title=f"shop {n}", is_open=("no", "yes")[n % 2]))["id"]
             for n in range(6)
         ]
         for number in range(96):
@@ -69,8 +69,8 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessSer
                 "region": ("north", "south")[number // 2 % 2],
                 "shop": [*shops, None][number % 7],
             }
-            await opened.value(root, "deal", "create", **deal)
-        yield opened
+            await service.value(root, "deal", "create", **deal)
+        yield service
 
 
 async def refusal_of(trade: InProcessService, caller: Caller, command: str, **query: object) -> str:
@@ -80,19 +80,21 @@ async def refusal_of(trade: InProcessService, caller: Caller, command: str, **qu
     return str(refusal.value)
 
 
-async def visible(trade: InProcessService, caller: Caller, hidden: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
+async def visible(
+    trade: InProcessService, caller: Caller, hidden_values: dict[str, tuple[Any, ...]]
+) -> list[dict[str, Any]]:
     """Return the deals that a caller must see, as the caller must see them: deals without the hidden values, with
     closed shops shown as empty."""
     root = trade.administrator()
     shops = {row["id"] for row in await trade.value(root, "shop", "list") if row["is_open"] == "yes"}
     tokens = {row["id"]: row["email"] for row in await trade.value(caller, "deal", "list")}
-    found: list[dict[str, Any]] = []
+    visible_deals: list[dict[str, Any]] = []
     for row in await trade.value(root, "deal", "list"):
-        if not any(row[name] in values for name, values in hidden.items()):
+        if not any(row[name] in values for name, values in hidden_values.items()):
             shop = row["shop"] if row["shop"] in shops else None
-            shown = {"id": row["id"], "revision": 1, "title": row["title"], "email": tokens[row["id"]]}
-            found.append({**shown, "stage": row["stage"], "shop": shop})
-    return found
+            masked_deal = {"id": row["id"], "revision": 1, "title": row["title"], "email": tokens[row["id"]]}
+            visible_deals.append({**masked_deal, "stage": row["stage"], "shop": shop})
+    return visible_deals
 
 
 async def test_masked_hidden_and_missing_fields_are_refused_with_the_same_text(trade: InProcessService) -> None:
@@ -122,8 +124,8 @@ async def test_an_administrators_agent_filters_on_everything_but_personal_fields
 
     condition = {"field": "email", "op": "eq", "value": "p1@example.com"}
     assert await refusal_of(trade, agent, "list", filter=[condition]) == "unknown field deal.email"
-    found = await trade.value(agent, "deal", "search", filter=[{"field": "secret", "op": "eq", "value": "secret 3"}])
-    assert found["total"] == 1
+    result = await trade.value(agent, "deal", "search", filter=[{"field": "secret", "op": "eq", "value": "secret 3"}])
+    assert result["total"] == 1
 
 
 QUERIES: list[dict[str, Any]] = [
@@ -156,17 +158,17 @@ async def test_rows_totals_and_groups_are_of_the_rows_a_rule_leaves(
 ) -> None:
     caller = await trade.person(*some_deals(rule))
     model = trade.models["deal"]
-    there = await visible(trade, caller, hidden)
-    assert 0 < len(there) < 96
+    visible_deals = await visible(trade, caller, hidden)
+    assert 0 < len(visible_deals) < 96
 
     for query in QUERIES:
-        found = await trade.value(caller, "deal", "search", **query)
-        assert found["rows"] == oracle.page(model, there, query), query
-        assert found["total"] == len(oracle.filtered(model, there, query)), query
+        result = await trade.value(caller, "deal", "search", **query)
+        assert result["rows"] == oracle.page(model, visible_deals, query), query
+        assert result["total"] == len(oracle.filter_records(model, visible_deals, query)), query
         for field in ("stage", "shop"):
             condition = {"filter": query["filter"]} if "filter" in query else {}
             groups = await trade.value(caller, "deal", "count_by", field=field, **condition)
-            assert groups == oracle.groups(model, there, field, condition), query
+            assert groups == oracle.groups(model, visible_deals, field, condition), query
 
 
 async def test_several_grants_add_their_rows_up(trade: InProcessService) -> None:
@@ -175,13 +177,13 @@ async def test_several_grants_add_their_rows_up(trade: InProcessService) -> None
     ))  # fmt: skip
     everything = await trade.value(trade.administrator(), "deal", "list")
 
-    found = await trade.value(caller, "deal", "search")
+    result = await trade.value(caller, "deal", "search")
 
     meant = {
         row["id"] for row in everything if (row["region"], row["stage"]) == ("north", "won") or row["margin"] >= 50
     }
-    assert {row["id"] for row in found["rows"]} == meant
-    assert found["total"] == len(meant)
+    assert {row["id"] for row in result["rows"]} == meant
+    assert result["total"] == len(meant)
 
 
 async def test_a_rule_about_the_caller_is_filled_in(trade: InProcessService) -> None:
@@ -194,14 +196,16 @@ async def test_a_rule_about_the_caller_is_filled_in(trade: InProcessService) -> 
 async def test_a_hidden_record_is_not_found_by_its_id_nor_through_a_ref(trade: InProcessService) -> None:
     caller = await trade.person(*some_deals(where("region", eq="north")))
     root = trade.administrator()
-    hidden = (await trade.value(root, "deal", "list", filter=[{"field": "region", "op": "eq", "value": "south"}]))[0]
+    hidden_deal = (await trade.value(root, "deal", "list", filter=[{"field": "region", "op": "eq", "value": "south"}]))[
+        0
+    ]
     closed = (await trade.value(root, "shop", "list", filter=[{"field": "is_open", "op": "eq", "value": "no"}]))[0]
 
-    by_id = [{"field": "id", "op": "eq", "value": hidden["id"]}]
+    by_id = [{"field": "id", "op": "eq", "value": hidden_deal["id"]}]
     by_shop = [{"field": "shop", "op": "eq", "value": closed["id"]}]
 
     assert await trade.value(caller, "deal", "search", filter=by_id) == {"rows": [], "total": 0}
     assert await trade.value(caller, "deal", "search", filter=by_shop) == {"rows": [], "total": 0}
     # The condition "not this shop" is true for every visible deal, as if the shop did not exist.
-    others = [{"field": "shop", "op": "ne", "value": closed["id"]}]
-    assert (await trade.value(caller, "deal", "search", filter=others))["total"] == 48
+    other_shops = [{"field": "shop", "op": "ne", "value": closed["id"]}]
+    assert (await trade.value(caller, "deal", "search", filter=other_shops))["total"] == 48

@@ -54,13 +54,13 @@ async def sales(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessSer
     """A service with one shop and all sales."""
     async with inside.open_service(database_url, tmp_path, Shop, Sale) as service:
         root = service.administrator()
-        shop = (await decoded_value(service, root, "shop.create", title="Main street"))["id"]
+        shop = (await run_decoded(service, root, "shop.create", title="Main street"))["id"]
         for row in sale_rows():
             await service.value(root, "sale", "create", **row, shop=shop)
         yield service
 
 
-async def decoded_value(service: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
+async def run_decoded(service: InProcessService, caller: Caller, command: str, /, **body: object) -> Any:
     """Run a command, and return its value as decoded JSON."""
     model, _, name = command.partition(".")
     return msgspec.json.decode(msgspec.json.encode(await service.value(caller, model, name, **body)))
@@ -87,9 +87,9 @@ def expected_value(fn: str, rows: list[dict[str, Any]]) -> float | None:
     return round(mean(amounts), 2) if amounts else None
 
 
-def sold_between(first: str, last: str) -> list[dict[str, Any]]:
+def sold_between(first_day: str, last: str) -> list[dict[str, Any]]:
     """Return the sales from the first to the last day."""
-    return [row for row in sale_rows() if first <= row["day"] <= last]
+    return [row for row in sale_rows() if first_day <= row["day"] <= last]
 
 
 def sold_in(rows: list[dict[str, Any]], step: str, start: str) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ async def test_every_point_equals_the_value_computed_in_the_test(sales: InProces
     if fn != "count":
         query["field"] = "amount"
 
-    series = await decoded_value(sales, sales.administrator(), "sale.series", **query)
+    series = await run_decoded(sales, sales.administrator(), "sale.series", **query)
 
     sold_rows = sold_between(query["from"], query["to"])
     steps = [point["at"] for point in series["points"]]
@@ -114,7 +114,7 @@ async def test_every_point_equals_the_value_computed_in_the_test(sales: InProces
 
 
 async def test_the_previous_period_has_the_same_length(sales: InProcessService) -> None:
-    series = await decoded_value(
+    series = await run_decoded(
         sales, sales.administrator(), "sale.series", date="day", **period("2026-02-01", "2026-02-10")
     )
 
@@ -123,17 +123,17 @@ async def test_the_previous_period_has_the_same_length(sales: InProcessService) 
     assert previous["total"] == len(sold_between("2026-01-22", "2026-01-31"))
 
 
-def period(first: str, last: str) -> dict[str, str]:
+def period(first_day: str, last: str) -> dict[str, str]:
     """Return the members `from` and `to` of an input."""
-    return {"from": first, "to": last}
+    return {"from": first_day, "to": last}
 
 
 async def test_groups_add_up_to_the_whole(sales: InProcessService) -> None:
     year = period("2026-01-01", "2026-12-31")
     root = sales.administrator()
 
-    kinds = await decoded_value(sales, root, "sale.series", fn="sum", field="amount", date="day", by="kind", **year)
-    shops = await decoded_value(sales, root, "sale.series", date="day", by="shop", **year)
+    kinds = await run_decoded(sales, root, "sale.series", fn="sum", field="amount", date="day", by="kind", **year)
+    shops = await run_decoded(sales, root, "sale.series", date="day", by="shop", **year)
 
     assert {group["key"] for group in kinds["groups"]} == {"cash", "card", None}
     assert sum(group["total"] for group in kinds["groups"]) == kinds["total"]
@@ -143,7 +143,7 @@ async def test_groups_add_up_to_the_whole(sales: InProcessService) -> None:
 async def test_a_filter_limits_the_series(sales: InProcessService) -> None:
     cash_only = [{"field": "kind", "op": "eq", "value": "cash"}]
 
-    series = await decoded_value(
+    series = await run_decoded(
         sales, sales.administrator(), "sale.series", date="day", filter=cash_only, **period(*YEAR)
     )
 
@@ -158,7 +158,7 @@ async def test_only_visible_records_are_counted(sales: InProcessService) -> None
         Grant(model="sale", commands="*", clear=("title", "day", "amount", "kind"), rows=(where("kind", eq="card"),))
     )
 
-    series = await decoded_value(sales, card_seller, "sale.series", date="day", by="kind", **period(*YEAR))
+    series = await run_decoded(sales, card_seller, "sale.series", date="day", by="kind", **period(*YEAR))
 
     assert series["total"] == 20
     assert [group["key"] for group in series["groups"]] == ["card"]
@@ -187,6 +187,6 @@ async def test_an_invalid_series_is_refused(sales: InProcessService, body: dict[
     query = {"date": "day", **period(*YEAR), **body}
 
     with pytest.raises(BadInput) as refusal:
-        await decoded_value(sales, seller, "sale.series", **query)
+        await run_decoded(sales, seller, "sale.series", **query)
 
     assert refusal.value.detail.startswith(text)

@@ -76,18 +76,18 @@ def value_of(rng: random.Random, field: Field, refs: Mapping[str, Sequence[str]]
 def rows(rng: random.Random, model: Declared, refs: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the fields of a new record. A quarter of them are empty: some are omitted, and some are null."""
     empty = rng.choice([0.0, 0.25, 0.9])
-    given = {name: value_of(rng, field, refs) for name, field in model.fields.items() if rng.random() >= empty}
-    return given | {name: None for name in model.fields if name not in given and rng.random() < 0.5}
+    values = {name: value_of(rng, field, refs) for name, field in model.fields.items() if rng.random() >= empty}
+    return values | {name: None for name in model.fields if name not in values and rng.random() < 0.5}
 
 
 def rule(rng: random.Random, model: Declared, records: Sequence[Record]) -> Where:
     """Return a row condition of a role, with a value that a record has."""
     name = rng.choice(["id", *model.fields])
-    there = [record[name] for record in records if record[name] is not None]
-    operator = rng.choice(oracle.operators(model, name)) if there else "is_null"
+    values = [record[name] for record in records if record[name] is not None]
+    operator = rng.choice(oracle.operators(model, name)) if values else "is_null"
     if operator == "is_null":
         return Where(name, operator, rng.random() < 0.5)
-    return Where(name, operator, rng.sample(there, min(len(there), 5)) if operator == "in" else rng.choice(there))
+    return Where(name, operator, rng.sample(values, min(len(values), 5)) if operator == "in" else rng.choice(values))
 
 
 @st.composite
@@ -102,20 +102,22 @@ def conditions(draw: st.DrawFn, model: Declared, names: Sequence[str], records: 
         return {"field": name, "op": operator, "value": draw(st.lists(operand, min_size=1, max_size=5))}
     value = draw(operand)
     if operator == "contains":
-        first, last = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
-        part = draw(st.sampled_from([value, value[first:last]]))
-        value = draw(st.sampled_from([part, part.upper(), part.lower(), part.casefold(), normalize("NFD", part)]))
+        start, last = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
+        excerpt = draw(st.sampled_from([value, value[start:last]]))
+        value = draw(
+            st.sampled_from([excerpt, excerpt.upper(), excerpt.lower(), excerpt.casefold(), normalize("NFD", excerpt)])
+        )
     return {"field": name, "op": operator, "value": value}
 
 
 def operands(model: Declared, name: str, records: Sequence[Record]) -> st.SearchStrategy[Any]:
     """Return values to compare a field with: values that exist, and others of its kind."""
-    there = [record[name] for record in records if record[name] is not None]
-    known = st.sampled_from(there) if there else st.nothing()
+    existing_ids = [record[name] for record in records if record[name] is not None]
+    known_ids = st.sampled_from(existing_ids) if existing_ids else st.nothing()
     if name == "id" or isinstance(model.fields[name], Ref):
-        return known | st.sampled_from(["0" * 24, "f" * 24, "", "no id", "A" * 24])
+        return known_ids | st.sampled_from(["0" * 24, "f" * 24, "", "no id", "A" * 24])
     field = model.fields[name]
-    others: Mapping[str, st.SearchStrategy[Any]] = {
+    strategies: Mapping[str, st.SearchStrategy[Any]] = {
         "number": st.integers(-LARGEST, LARGEST) | st.sampled_from(NUMBERS),
         "money": st.integers(-LARGEST, LARGEST) | st.sampled_from(NUMBERS),
         "date": st.dates().map(str) | st.sampled_from(DATES),
@@ -123,7 +125,7 @@ def operands(model: Declared, name: str, records: Sequence[Record]) -> st.Search
         "select": st.sampled_from(field.options) if isinstance(field, Select) else st.nothing(),
     }
     characters = st.characters(exclude_categories=["Cs"], exclude_characters=CONTROL)
-    return known | others.get(field.kind, st.sampled_from(WORDS) | st.text(characters, max_size=4))
+    return known_ids | strategies.get(field.kind, st.sampled_from(WORDS) | st.text(characters, max_size=4))
 
 
 @st.composite

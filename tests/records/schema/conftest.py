@@ -47,7 +47,7 @@ async def upgrade(database: Database, *models: type[Model], destroy: bool = Fals
     return [step.sentence for step in await install.upgrade(database, registry(*models), MASTER, destroy=destroy)]
 
 
-async def planned(database: Database, *models: type[Model]) -> install.UpgradePlan:
+async def plan_steps(database: Database, *models: type[Model]) -> install.UpgradePlan:
     """Return the steps of an upgrade to these models."""
     return await install.plan(database, registry(*models))
 

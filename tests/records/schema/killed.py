@@ -112,6 +112,7 @@ class DyingDatabase:
         self.fetch_one = inner.fetch_one
         self.scan = inner.scan
         self.close = inner.close
+        self.change_mark = inner.change_mark
 
     @property
     def dialect(self) -> Dialect:
@@ -151,8 +152,8 @@ def main() -> None:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        told = "killed" if was_killed else "done" if status == 0 else f"failed: {status}"
-        sys.stdout.write(told + "\n")
+        outcome = "killed" if was_killed else "done" if status == 0 else f"failed: {status}"
+        sys.stdout.write(outcome + "\n")
         sys.stdout.flush()
 
 

@@ -8,7 +8,7 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database
 from countersign.records import base_models, modules
 from countersign.records.schema import install
-from tests.records.schema.conftest import MASTER, column_of, model, planned, put, registry, shape, upgrade
+from tests.records.schema.conftest import MASTER, column_of, model, plan_steps, put, registry, shape, upgrade
 
 SHIPPED = ("party", "crm", "billing", "helpdesk")
 
@@ -21,14 +21,14 @@ def lead() -> type:
 async def test_the_shipped_modules_are_installed_from_empty_and_then_nothing_is_left_to_do(database: Database) -> None:
     shipped = modules.found(SHIPPED)
 
-    taken = await install.upgrade(database, shipped, MASTER)
-    first = await shape(database)
-    again = await install.upgrade(database, shipped, MASTER)
+    steps = await install.upgrade(database, shipped, MASTER)
+    first_shape = await shape(database)
+    second_steps = await install.upgrade(database, shipped, MASTER)
 
-    assert taken
-    assert again == []
+    assert steps
+    assert second_steps == []
     assert (await install.plan(database, shipped)).steps == ()
-    assert await shape(database) == first
+    assert await shape(database) == first_shape
     assert set((await install.bits(database))["lead"]) == set(shipped.models["lead"].fields)
 
 
@@ -40,14 +40,14 @@ async def test_an_empty_table_is_there_for_every_model(database: Database) -> No
 
 
 async def test_the_plan_is_what_is_done_and_changes_nothing(database: Database) -> None:
-    before = await shape(database)
+    shape_before = await shape(database)
 
-    plan = await planned(database, lead())
+    plan = await plan_steps(database, lead())
     untouched = await shape(database)
-    taken = await upgrade(database, lead())
+    sentences = await upgrade(database, lead())
 
-    assert untouched == before
-    assert [step.sentence for step in plan.steps] == taken
+    assert untouched == shape_before
+    assert [step.sentence for step in plan.steps] == sentences
     assert (plan.losses, plan.obstacles) == ((), ())
 
 
@@ -56,8 +56,9 @@ async def test_the_text_of_the_plan_names_the_changes(database: Database) -> Non
     stage = "(CASE \"stage\" WHEN 'new' THEN 0 WHEN 'done' THEN 1 END)"
     downwards = ["DESC NULLS LAST"] if database.dialect == "postgres" else []
     await upgrade(database, lead())
+    await put(database, "lead", title="One", stage="new")
 
-    plan = await planned(
+    plan = await plan_steps(
         database, model("lead", title=Text(personal="PERSON"), won=Bool(required=True)), model("note", lead=Ref("lead"))
     )
 
@@ -100,9 +101,9 @@ async def test_more_fields_than_bits_are_refused_with_the_remedy(database: Datab
 async def test_a_change_of_version_alone_is_noted(database: Database) -> None:
     await install.upgrade(database, registry(lead(), version="1"), MASTER)
 
-    taken = await install.upgrade(database, registry(lead(), version="2"), MASTER)
+    steps = await install.upgrade(database, registry(lead(), version="2"), MASTER)
 
-    assert [step.sentence for step in taken] == ["note the versions: trial 2"]
+    assert [step.sentence for step in steps] == ["note the versions: trial 2"]
     assert (await install.installed(database)).versions == {"trial": "2"}
 
 
@@ -114,7 +115,7 @@ async def test_a_database_of_newer_code_is_refused(database: Database) -> None:
         )
 
     with pytest.raises(SchemaMismatch, match="newer version"):
-        await planned(database, lead())
+        await plan_steps(database, lead())
     with pytest.raises(SchemaMismatch, match="newer version"):
         await upgrade(database, lead())
 
@@ -129,9 +130,9 @@ async def test_refs_in_a_circle_are_installed_and_removed(database: Database) ->
 
     await upgrade(database, lead(), destroy=True)
 
-    left = await shape(database)
-    assert "egg" not in left
-    assert "hen" not in left
+    remaining_shape = await shape(database)
+    assert "egg" not in remaining_shape
+    assert "hen" not in remaining_shape
 
 
 async def test_the_engine_alone_is_a_registry(database: Database) -> None:

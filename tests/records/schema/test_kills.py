@@ -43,7 +43,9 @@ async def furnish(url: str) -> None:
     await upgrade(database, *BEFORE)
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
-        held = await vault.hold(transaction, [PersonalValue("PERSON", name, True) for name in ("Ada", "Ada", "Bob")])
+        held_values = await vault.hold(
+            transaction, [PersonalValue("PERSON", name, True) for name in ("Ada", "Ada", "Bob")]
+        )
     leads = [f"b{number:023x}" for number in range(LEADS)]
     stages = ("new", "lost", None)
     await put_many(
@@ -54,9 +56,9 @@ async def furnish(url: str) -> None:
             for number, each in enumerate(leads)
         ],
     )
-    await put(database, "lead", title="Nick", nick="Ada", nick__value=held[0].id, size=7)
+    await put(database, "lead", title="Nick", nick="Ada", nick__value=held_values[0].id, size=7)
     notes = [await put(database, "note", lead=leads[number // 2], text="same") for number in range(4)]
-    for note, name, value in ((notes[0], "Ada", held[1]), (notes[1], "Bob", held[2])):
+    for note, name, value in ((notes[0], "Ada", held_values[1]), (notes[1], "Bob", held_values[2])):
         await put(database, "gone", note=note, name=name, name__value=value.id)
     await database.close()
 
@@ -77,9 +79,9 @@ async def state(url: str) -> DatabaseState:
         "values": [(numbers[value],) for value in values],
     }
     under_way = len(await database.fetch("SELECT module FROM module_state"))
-    found = DatabaseState(await shape(database), await installed(database), under_way, rows, sorted(vault))
+    database_state = DatabaseState(await shape(database), await installed(database), under_way, rows, sorted(vault))
     await database.close()
-    return found
+    return database_state
 
 
 async def _vault(database: Database) -> list[Row]:
@@ -104,8 +106,8 @@ class DatabaseCopies:
                 shutil.copy(file, file.with_name(file.name.replace("furnished", f"copy_{number}")))
             return f"sqlite:///{path}"
         name = f"killed_{number}"
-        gone = (name, f"killed_{max(number - 2, 0)}")
-        self._cluster.drop(*gone)
+        old_copies = (name, f"killed_{max(number - 2, 0)}")
+        self._cluster.drop(*old_copies)
         return self._cluster.create(name, "killed_furnished")
 
 
@@ -152,17 +154,17 @@ def killer() -> Iterator[KilledUpgrades]:
 def test_a_kill_before_any_statement_changes_nothing_of_the_end(
     copies: DatabaseCopies, killer: KilledUpgrades, is_full: bool, figures: Figures
 ) -> None:
-    whole = copies.create_copy()
-    assert killer.upgrade(whole, 0) == "done"
-    expected = asyncio.run(state(whole))
+    finished_copy = copies.create_copy()
+    assert killer.upgrade(finished_copy, 0) == "done"
+    expected = asyncio.run(state(finished_copy))
 
     kills = 0
     for last in range(1, 2000, 1 if is_full else EVERY):
         url = copies.create_copy()
-        ended = killer.upgrade(url, last)
-        if ended == "done":
+        outcome = killer.upgrade(url, last)
+        if outcome == "done":
             break
-        assert ended == "killed"
+        assert outcome == "killed"
         assert killer.upgrade(url, 0) == "done", last
         assert asyncio.run(state(url)) == expected, last
         kills += 1
@@ -172,9 +174,9 @@ def test_a_kill_before_any_statement_changes_nothing_of_the_end(
 
 
 def test_kills_one_after_the_other_only_cost_time(copies: DatabaseCopies, killer: KilledUpgrades) -> None:
-    whole, url = copies.create_copy(), copies.create_copy()
-    assert killer.upgrade(whole, 0) == "done"
-    expected = asyncio.run(state(whole))
+    finished_copy, url = copies.create_copy(), copies.create_copy()
+    assert killer.upgrade(finished_copy, 0) == "done"
+    expected = asyncio.run(state(finished_copy))
 
     ends: list[str] = []
     while "done" not in ends and len(ends) < 30:
@@ -187,25 +189,27 @@ def test_kills_one_after_the_other_only_cost_time(copies: DatabaseCopies, killer
 
 
 def test_two_that_upgrade_at_once_share_the_steps(copies: DatabaseCopies) -> None:
-    whole, url = copies.create_copy(), copies.url
+    finished_copy, url = copies.create_copy(), copies.url
 
-    async def both() -> tuple[list[str], list[str]]:
-        first, second = await open_schema(url), await open_schema(url)
+    async def upgrade_both() -> tuple[list[str], list[str]]:
+        first_database, second_database = await open_schema(url), await open_schema(url)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(upgrade(engine, *AFTER, destroy=True)) for engine in (first, second)]
-        await first.close()
-        await second.close()
+            tasks = [
+                group.create_task(upgrade(engine, *AFTER, destroy=True)) for engine in (first_database, second_database)
+            ]
+        await first_database.close()
+        await second_database.close()
         return tasks[0].result(), tasks[1].result()
 
-    async def alone() -> None:
-        database = await open_schema(whole)
+    async def upgrade_alone() -> None:
+        database = await open_schema(finished_copy)
         await upgrade(database, *AFTER, destroy=True)
         await database.close()
 
-    asyncio.run(alone())
-    first, second = asyncio.run(both())
+    asyncio.run(upgrade_alone())
+    first_sentences, second_sentences = asyncio.run(upgrade_both())
 
-    assert first
-    assert second
-    assert not set(first) & set(second), "each step is taken once"
-    assert asyncio.run(state(url)) == asyncio.run(state(whole))
+    assert first_sentences
+    assert second_sentences
+    assert not set(first_sentences) & set(second_sentences), "each step is taken once"
+    assert asyncio.run(state(url)) == asyncio.run(state(finished_copy))

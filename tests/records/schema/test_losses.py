@@ -16,7 +16,7 @@ from tests.records.schema.conftest import (
     all_of,
     column_of,
     model,
-    planned,
+    plan_steps,
     put,
     shape,
     upgrade,
@@ -33,10 +33,10 @@ def _length(stage: str) -> int:
 
 async def upgrade_errors(database: Database, *models: type[Model]) -> str:
     """Return the errors of an upgrade that would lose data. The upgrade must not change anything."""
-    before = (await shape(database), await installed(database))
+    state_before = (await shape(database), await installed(database))
     with pytest.raises(DataLoss) as refusal:
         await upgrade(database, *models)
-    assert (await shape(database), await installed(database)) == before
+    assert (await shape(database), await installed(database)) == state_before
     assert "countersign modules apply --destroy" in str(refusal.value)
     return str(refusal.value)
 
@@ -44,22 +44,22 @@ async def upgrade_errors(database: Database, *models: type[Model]) -> str:
 async def in_the_way(database: Database, *models: type[Model], destroy: bool = False) -> str:
     """Return the data that prevents the upgrade. The upgrade must not change anything, and the plan must report the
     same data."""
-    before = (await shape(database), await installed(database))
+    state_before = (await shape(database), await installed(database))
     with pytest.raises(ConflictingData) as refusal:
         await upgrade(database, *models, destroy=destroy)
-    assert (await shape(database), await installed(database)) == before
-    assert "; ".join((await planned(database, *models)).obstacles) == str(refusal.value)
+    assert (await shape(database), await installed(database)) == state_before
+    assert "; ".join((await plan_steps(database, *models)).obstacles) == str(refusal.value)
     return str(refusal.value)
 
 
 async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Database) -> None:
-    kept, whole = model("lead", title=Text()), model("lead", title=Text(), size=Text(index=True))
-    await upgrade(database, whole)
+    remaining_model, full_model = model("lead", title=Text()), model("lead", title=Text(), size=Text(index=True))
+    await upgrade(database, full_model)
     await put(database, "lead", title="One", size="Big")
 
-    errors = await upgrade_errors(database, kept)
-    await upgrade(database, kept, destroy=True)
-    await upgrade(database, whole)
+    errors = await upgrade_errors(database, remaining_model)
+    await upgrade(database, remaining_model, destroy=True)
+    await upgrade(database, full_model)
 
     assert "drop lead.size with its values" in errors
     assert await all_of(database, "lead", "title", "size") == [("One", None)]
@@ -95,7 +95,7 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
 
 
 @pytest.mark.parametrize(
-    ("before", "value", "after", "becomes"),
+    ("first_field", "value", "after", "becomes"),
     [
         (Text, "7", Number, "a text cannot become a number"),
         (Number, 7, Text, "a number cannot become a text"),
@@ -106,15 +106,15 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
         (Number, 1, lambda: Number(computed=_length_of_title), "a number cannot become a computed number"),
     ],
 )
-async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
-    database: Database, before: Any, value: int | str | None, after: Any, becomes: str
+async def test_a_field_of_another_kind_begins_empty_on_request(
+    database: Database, first_field: Any, value: int | str | None, after: Any, becomes: str
 ) -> None:
-    other = model("other", title=Text())
-    await upgrade(database, other, model("lead", title=Text(), size=before()))
+    other_model = model("other", title=Text())
+    await upgrade(database, other_model, model("lead", title=Text(), size=first_field()))
     await put(database, "lead", size=value)
 
-    errors = await upgrade_errors(database, other, model("lead", title=Text(), size=after()))
-    await upgrade(database, other, model("lead", title=Text(), size=after()), destroy=True)
+    errors = await upgrade_errors(database, other_model, model("lead", title=Text(), size=after()))
+    await upgrade(database, other_model, model("lead", title=Text(), size=after()), destroy=True)
 
     assert f"drop lead.size with its values, since {becomes}" in errors
     assert await column_of(database, "lead", "size") == [None]
@@ -133,13 +133,13 @@ async def test_an_unused_option_is_removed_without_confirmation(database: Databa
 async def test_the_removal_of_a_used_option_needs_confirmation_and_clears_it(
     database: Database, options: Mapping[str, Any], instead: str | None
 ) -> None:
-    made = {"length": Number(computed=_length)}
-    await upgrade(database, model("lead", stage=Select("new", "lost", "gone", **options), **made))
+    computed_fields = {"length": Number(computed=_length)}
+    await upgrade(database, model("lead", stage=Select("new", "lost", "gone", **options), **computed_fields))
     await put(database, "lead", stage="lost", length=4)
     await put(database, "lead", stage="new", length=3)
 
-    errors = await upgrade_errors(database, model("lead", stage=Select("new", **options), **made))
-    await upgrade(database, model("lead", stage=Select("new", **options), **made), destroy=True)
+    errors = await upgrade_errors(database, model("lead", stage=Select("new", **options), **computed_fields))
+    await upgrade(database, model("lead", stage=Select("new", **options), **computed_fields), destroy=True)
 
     assert "take lost, gone out of lead.stage" in errors
     assert await all_of(database, "lead", "stage", "length") == [(instead, instead and 3), ("new", 3)]
@@ -169,14 +169,16 @@ async def test_a_held_option_of_a_required_field_needs_another_value_first(datab
 
 async def test_a_required_field_without_a_default_is_refused_while_there_are_records(database: Database) -> None:
     user, title = model("user", title=Text()), {"title": Text()}
-    asked = model("lead", title=Text(), size=Number(required=True), owner=Ref("user", required=True, default=CALLER))
+    required_fields_model = model(
+        "lead", title=Text(), size=Number(required=True), owner=Ref("user", required=True, default=CALLER)
+    )
     await upgrade(database, user, model("lead", **title))
     record_id = await put(database, "lead", title="One")
 
-    obstacles = await in_the_way(database, user, asked)
+    obstacles = await in_the_way(database, user, required_fields_model)
     async with database.transaction() as transaction:
         await transaction.run("DELETE FROM lead WHERE id = $1", record_id)
-    await upgrade(database, user, asked)
+    await upgrade(database, user, required_fields_model)
 
     assert obstacles == (
         "lead.size is required and 1 record would be without it: give it a default, or make it optional; "
@@ -198,7 +200,7 @@ async def test_a_field_becomes_required_once_no_record_is_without_it(database: D
     assert await column_of(database, "lead", "size") == [1, 2, 2]
 
 
-async def test_doubles_are_in_the_way_of_a_unique_field_and_their_value_is_not_reported(database: Database) -> None:
+async def test_duplicates_prevent_a_unique_field_and_their_value_is_not_reported(database: Database) -> None:
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
     doubles = [await put(database, "lead", mail="secret@example.com") for _ in range(2)]
     await put(database, "lead")
@@ -229,12 +231,12 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
         email = PersonalValue("EMAIL", "a", True)
-        held = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
+        held_values = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
         alias = await vault.create_alias_id(transaction, "EMAIL", "domain")
-    first = await put(database, "lead", mail="a", mail__value=held[0].id)
-    await put(database, "lead", mail="a", mail__value=held[1].id, notes="a", notes__value=held[3].id)
+    first_lead = await put(database, "lead", mail="a", mail__value=held_values[0].id)
+    await put(database, "lead", mail="a", mail__value=held_values[1].id, notes="a", notes__value=held_values[3].id)
     async with database.transaction() as transaction:
-        await vault.add_alias(transaction, "lead", first, "mail", "domain", alias.id)
+        await vault.add_alias(transaction, "lead", first_lead, "mail", "domain", alias.id)
 
     errors = await upgrade_errors(database, *after)
     await upgrade(database, *after, destroy=True)
@@ -249,8 +251,8 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
-        (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
-    await put(database, "lead", mail="a", mail__value=held.id)
+        (held_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
+    await put(database, "lead", mail="a", mail__value=held_value.id)
 
     await upgrade_errors(database, model("lead", mail=Text(personal="CONTACT")))
     await upgrade(database, model("lead", mail=Text(personal="CONTACT")), destroy=True)
@@ -258,4 +260,26 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
     (value,) = await column_of(database, "lead", "mail__value")
     rows = [tuple(row) for row in await database.fetch("SELECT id, label, hash, refs FROM pii_value")]
     assert rows == [(value, "CONTACT", None, 1)]
-    assert value != held.id
+    assert value != held_value.id
+
+
+async def test_models_and_fields_without_a_record_are_removed_without_confirmation(database: Database) -> None:
+    lead, note = model("lead", title=Text()), model("note", lead=Ref("lead"), text=Text(personal="TEXT"))
+    await upgrade(database, model("lead", title=Text(), size=Text(personal="TEXT")), note)
+
+    plan = await plan_steps(database, lead)
+    await upgrade(database, lead)
+
+    assert plan.losses == ()
+    assert set((await installed(database)).tables) == {"lead"}
+    assert (await installed(database)).tables["lead"].column("size") is None
+
+
+async def test_a_field_without_values_of_a_model_with_records_needs_confirmation(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text(), size=Text()), model("note", text=Text()))
+    await put(database, "lead", title="One")
+
+    errors = await upgrade_errors(database, model("lead", title=Text()))
+
+    assert "drop lead.size with its values" in errors
+    assert "drop the table note" not in errors

@@ -64,9 +64,9 @@ async def test_a_field_that_becomes_required_is_filled_where_it_is_empty(databas
 
     await upgrade(database, model("lead", source=Text(personal="PERSON", required=True, default="Hand")))
 
-    (given,) = [row[0] for row in await database.fetch("SELECT id FROM pii_value")]
+    (value_id,) = [row[0] for row in await database.fetch("SELECT id FROM pii_value")]
     columns = ("source", "source__folded", "source__value")
-    assert await all_of(database, "lead", *columns) == [("Web", "web", 7), ("Hand", "hand", given)]
+    assert await all_of(database, "lead", *columns) == [("Web", "web", 7), ("Hand", "hand", value_id)]
 
 
 async def test_records_begin_where_a_new_workflow_begins(database: Database) -> None:
@@ -81,11 +81,11 @@ async def test_records_begin_where_a_new_workflow_begins(database: Database) -> 
 
 async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from(database: Database) -> None:
     await upgrade(database, model("bill", title=Text()), model("line", bill=Ref("bill"), count=Number()))
-    first, empty = await put(database, "bill", title="A"), await put(database, "bill", title="B")
+    first_bill, empty = await put(database, "bill", title="A"), await put(database, "bill", title="B")
     for number in (2, 3, None):
-        await put(database, "line", bill=first, count=number)
+        await put(database, "line", bill=first_bill, count=number)
 
-    taken = await upgrade(
+    sentences = await upgrade(
         database,
         model(
             "bill",
@@ -102,19 +102,19 @@ async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from
         ),
     )
 
-    assert len(set(taken)) == len(taken), "each is made once"
+    assert len(set(sentences)) == len(sentences), "each is made once"
     assert await column_of(database, "line", "amount_minor") == [10, 15, None]
     columns = ("id", "total_minor", "shown", "shown__folded")
-    assert await all_of(database, "bill", *columns) == [(first, 25, "A 25", "a 25"), (empty, 0, "B 0", "b 0")]
+    assert await all_of(database, "bill", *columns) == [(first_bill, 25, "A 25", "a 25"), (empty, 0, "B 0", "b 0")]
 
 
 async def test_a_field_computed_from_another_field_is_computed_again(database: Database) -> None:
     await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=_first)))
     await put(database, "lead", first="Ada", last="L", name="Ada", name__folded="ada")
 
-    taken = await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=_both)))
+    sentences = await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=_both)))
 
-    assert taken == ["compute lead.name", "fold lead.name for searching"]
+    assert sentences == ["compute lead.name", "fold lead.name for searching"]
     assert await all_of(database, "lead", "name", "name__folded") == [("Ada L", "ada l")]
 
 
@@ -134,14 +134,16 @@ async def test_values_of_a_field_that_becomes_personal_get_ids_in_the_vault(data
 
     await upgrade(database, model("lead", mail=Text(personal="EMAIL"), notes=LongText(personal="NOTES")))
 
-    found = await all_of(database, "lead", "mail", "mail__value", "notes__value")
-    ids = {mail: value for mail, value, _ in found if mail}
+    rows_found = await all_of(database, "lead", "mail", "mail__value", "notes__value")
+    ids = {mail: value for mail, value, _ in rows_found if mail}
     assert len(ids) == 10
     assert len(set(ids.values())) == 10
-    assert all(value == ids.get(mail) for mail, value, _ in found), "equal values have one id, and no value has none"
-    assert len({notes for _, _, notes in found}) == MANY, "free text is never linked"
+    assert all(value == ids.get(mail) for mail, value, _ in rows_found), (
+        "equal values have one id, and no value has none"
+    )
+    assert len({notes for _, _, notes in rows_found}) == MANY, "free text is never linked"
     refs = dict(await database.fetch("SELECT id, refs FROM pii_value WHERE label = 'EMAIL'"))
-    assert refs == {value: sum(mail == each for each, _, _ in found) for mail, value in ids.items()}
+    assert refs == {value: sum(mail == each for each, _, _ in rows_found) for mail, value in ids.items()}
 
 
 async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the_one_before(
@@ -154,14 +156,14 @@ async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the
     rows, work = RowTaskRunner(registry(lead), Vault(b"s" * 32)), RowTask("default", "lead", "size")
 
     async with database.transaction() as transaction:
-        first = await rows.batch(transaction, work, "")
+        first_end = await rows.batch(transaction, work, "")
         filled = await transaction.fetch_one("SELECT count(*) FROM lead WHERE size = 1")
-        second = await rows.batch(transaction, work, first or "")
-        third = await rows.batch(transaction, work, second or "")
+        second_end = await rows.batch(transaction, work, first_end or "")
+        third_end = await rows.batch(transaction, work, second_end or "")
 
     assert filled is not None
     assert filled[0] == BATCH
-    assert (first, second, third) == (ids[-2], ids[-1], None)
+    assert (first_end, second_end, third_end) == (ids[-2], ids[-1], None)
 
 
 async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database: Database) -> None:
@@ -172,8 +174,8 @@ async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database:
 
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
-        (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "ada@example.com", True)])
-    assert await column_of(database, "lead", "mail__value") == [held.id]
+        (held_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "ada@example.com", True)])
+    assert await column_of(database, "lead", "mail__value") == [held_value.id]
 
 
 async def test_indexes_are_created_and_dropped_without_confirmation(database: Database) -> None:

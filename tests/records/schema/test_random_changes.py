@@ -80,20 +80,20 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
     """Upgrade from each set of models to the next, with a row in every table. Compare the result with a new
     installation of the last set."""
     number = next(_numbers)
-    grown, fresh = [await open_named(url, folder, f"{name}_{number}") for name in ("grown", "fresh")]
+    grown, fresh_database = [await open_named(url, folder, f"{name}_{number}") for name in ("grown", "fresh")]
     try:
         for declared in sequence:
-            known = (await installed(grown)).tables if declared is not sequence[0] else {}
+            known_tables = (await installed(grown)).tables if declared is not sequence[0] else {}
             await upgrade(grown, *models(declared), destroy=True)
             # As in a service, the connections know the types of the columns from the first write.
             await grown.close()
             grown = await open_named(url, folder, f"grown_{number}")
             for name, table in (await installed(grown)).tables.items():
-                if name not in known:
+                if name not in known_tables:
                     await insert_full_row(grown, table)
-        await upgrade(fresh, *models(sequence[-1]))
+        await upgrade(fresh_database, *models(sequence[-1]))
 
-        assert (await describe_schema(grown)).replace("grown_", "fresh_") == await describe_schema(fresh)
+        assert (await describe_schema(grown)).replace("grown_", "fresh_") == await describe_schema(fresh_database)
         if grown.dialect == "sqlite":
             await schema_validation.require_own(grown, MIGRATIONS, tables, scratch_folder=folder)
         assert await upgrade(grown, *models(sequence[-1])) == []
@@ -101,13 +101,13 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
             assert len(await column_of(grown, name, "id")) == 1
     finally:
         await grown.close()
-        await fresh.close()
+        await fresh_database.close()
 
 
 async def open_named(url: str, folder: Path, name: str) -> Database:
     """Open an empty database with this name: a file or a schema."""
-    here = f"sqlite:///{folder}/{name}.sqlite" if url.startswith("sqlite") else url
-    return await open_database(here, schema=name, pool=2, reserve_bytes=0)
+    database_url = f"sqlite:///{folder}/{name}.sqlite" if url.startswith("sqlite") else url
+    return await open_database(database_url, schema=name, pool=2, reserve_bytes=0)
 
 
 def test_any_way_of_changes_leads_to_the_schema_that_is_made_from_empty(

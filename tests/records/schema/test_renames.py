@@ -15,36 +15,36 @@ from countersign.records.commands.run import Actor, Run
 from countersign.records.schema import install
 from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
-from tests.records.schema.conftest import all_of, model, planned, put, upgrade
+from tests.records.schema.conftest import all_of, model, plan_steps, put, upgrade
 
 
 async def test_a_renamed_field_keeps_its_values_and_its_bit(database: Database) -> None:
     await upgrade(database, model("card", first=Text(), old=Text(personal="PERSON", index=True)))
     await put(database, "card", old="Ada", old__folded="ada", old__value=7)
     bit = (await install.bits(database))["card"]["old"]
-    renamed = model("card", first=Text(), new=Text(personal="PERSON", index=True, former_name="old"))
+    renamed_model = model("card", first=Text(), new=Text(personal="PERSON", index=True, former_name="old"))
 
-    plan = await planned(database, renamed)
-    taken = await upgrade(database, renamed)
+    plan = await plan_steps(database, renamed_model)
+    sentences = await upgrade(database, renamed_model)
 
     assert plan.losses == ()
-    assert taken == [step.sentence for step in plan.steps]
-    assert {"rename card.old to card.new", "rename card.old__value to card.new__value"} <= set(taken)
+    assert sentences == [step.sentence for step in plan.steps]
+    assert {"rename card.old to card.new", "rename card.old__value to card.new__value"} <= set(sentences)
     assert await all_of(database, "card", "new", "new__folded", "new__value") == [("Ada", "ada", 7)]
     assert (await install.bits(database))["card"]["new"] == bit
-    assert await upgrade(database, renamed) == []
+    assert await upgrade(database, renamed_model) == []
 
 
 async def test_a_renamed_database_has_the_shape_of_a_new_one(database: Database) -> None:
     await upgrade(database, model("card", old=Text(unique=True)))
-    renamed = model("card", new=Text(unique=True, former_name="old"))
-    await upgrade(database, renamed)
-    before = (await install.installed(database)).tables["card"]
+    renamed_model = model("card", new=Text(unique=True, former_name="old"))
+    await upgrade(database, renamed_model)
+    table_before = (await install.installed(database)).tables["card"]
 
     await upgrade(database, destroy=True)
-    await upgrade(database, renamed)
+    await upgrade(database, renamed_model)
 
-    assert (await install.installed(database)).tables["card"] == before
+    assert (await install.installed(database)).tables["card"] == table_before
 
 
 @asynccontextmanager
@@ -59,19 +59,19 @@ async def _turn_back(office: Office, token_id: str) -> None:
     """Turn the office into an older installation in which agent tokens had a field `title`, with a token and a grant
     from that time."""
     database, engine = office.service.records.database, office.service.engine
-    before = await install.installed(database)
-    table = before.tables["agent_token"]
+    snapshot_before = await install.installed(database)
+    table = snapshot_before.tables["agent_token"]
     columns = [
         msgspec.structs.replace(column, name=column.name.replace("label", "title"), former_name="")
         for column in table.columns
     ]
     bits = {name.replace("label", "title"): bit for name, bit in table.bits.items()}
-    tables = {**before.tables, "agent_token": msgspec.structs.replace(table, columns=columns, bits=bits)}
+    tables = {**snapshot_before.tables, "agent_token": msgspec.structs.replace(table, columns=columns, bits=bits)}
     async with database.transaction() as transaction:
         run = Run(engine, Caller("person", "", "", "", View({})), database, Actor("")).within(transaction)
-        made = {"title": [None, "made then"]}
+        change = {"title": [None, "made then"]}
         await record_writer.record_audit(
-            run, "agent_token.create", engine.registry.models["agent_token"], token_id, made
+            run, "agent_token.create", engine.registry.models["agent_token"], token_id, change
         )
         await transaction.run(
             'UPDATE "grant" SET clear = $1, "rows" = $2 WHERE model = $3',
@@ -81,7 +81,7 @@ async def _turn_back(office: Office, token_id: str) -> None:
         )
         for ending in ("", "__folded"):
             await transaction.run(f'ALTER TABLE "agent_token" RENAME COLUMN "label{ending}" TO "title{ending}"')
-        await install.record_snapshot(transaction, install.ALL, install.Snapshot(tables, before.versions))
+        await install.record_snapshot(transaction, install.ALL, install.Snapshot(tables, snapshot_before.versions))
 
 
 async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms: OfficeSettings) -> None:
@@ -92,17 +92,17 @@ async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms
         hidden_agent = await office.agent("alice", label="hidden")
         token_id = (await office.first_record("agent_token", label="bot"))["id"]
         agent_tokens = await office.value("dora", "agent_token.list")
-        before = await install.installed(office.service.records.database)
+        snapshot_before = await install.installed(office.service.records.database)
         await _turn_back(office, token_id)
 
     async with _opened(rooms) as office:
-        assert (await install.installed(office.service.records.database)) == before
+        assert (await install.installed(office.service.records.database)) == snapshot_before
         assert await office.value(agent, "lead.search", limit=1)
         assert await office.value(hidden_agent, "lead.search", limit=1)
         assert await office.value("dora", "agent_token.list") == [
             agent_token for agent_token in agent_tokens if agent_token["label"] != "hidden"
         ]
-        about = [{"field": "record_id", "op": "eq", "value": token_id}]
-        entries = await office.value("root", "audit_entry.list", filter=about)
+        entry_filter = [{"field": "record_id", "op": "eq", "value": token_id}]
+        entries = await office.value("root", "audit_entry.list", filter=entry_filter)
         assert sorted(entry["changes"]["label"][1] for entry in entries) == ["bot", "made then"]
         assert "title" not in await office.first_record("agent_token", label="bot")

@@ -17,20 +17,20 @@ STORED = b"""
 def test_a_stored_column_is_read_with_all_that_it_says() -> None:
     columns = msgspec.json.decode(STORED)["tables"]["invoice"]["columns"]
 
-    read = [msgspec.convert(column, Column) for column in columns]
+    columns_read = [msgspec.convert(column, Column) for column in columns]
 
-    assert read[1].references == "party"
-    assert read[2].direct_sources == ("invoice_line.net_minor",)
-    assert (read[3].label, read[3].is_linked, read[3].former_name) == ("NOTES", True, "notes")
-    assert [msgspec.json.decode(msgspec.json.encode(column)) for column in read] == columns
+    assert columns_read[1].references == "party"
+    assert columns_read[2].direct_sources == ("invoice_line.net_minor",)
+    assert (columns_read[3].label, columns_read[3].is_linked, columns_read[3].former_name) == ("NOTES", True, "notes")
+    assert [msgspec.json.decode(msgspec.json.encode(column)) for column in columns_read] == columns
 
 
 def test_the_stored_names_stay() -> None:
-    stored = {
+    stored_fields = {
         struct.__name__: " ".join(struct.__struct_encode_fields__) for struct in (Snapshot, ModelTable, Column, Index)
     }
 
-    assert stored == {
+    assert stored_fields == {
         "Snapshot": "tables versions",
         "ModelTable": "name module columns indexes bits used_bits unfilled",
         "Column": "name type references kind options is_required made_from label is_linked former_name",

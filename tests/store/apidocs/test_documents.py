@@ -41,7 +41,7 @@ def served_routes(store: Store) -> dict[tuple[str, str], Route[Store]]:
 
 
 @pytest.mark.parametrize("path", ["/health", "/info"])
-async def test_health_and_info_come_in_four_formats_and_else_as_json(world: World, path: str) -> None:
+async def test_health_and_info_have_four_formats_and_json_by_default(world: World, path: str) -> None:
     plain_response = await world.call("GET", path)
     members = plain_response.json()
 
@@ -123,10 +123,10 @@ def test_the_description_is_valid(description: dict[str, Any]) -> None:
 
 async def test_the_description_lists_the_routes_there_are(store: Store, description: dict[str, Any]) -> None:
     methods = ("get", "post", "put", "delete", "patch", "head", "options")
-    listed = {(m.upper(), path) for path, item in description["paths"].items() for m in item if m in methods}
+    described_routes = {(m.upper(), path) for path, item in description["paths"].items() for m in item if m in methods}
 
-    assert listed == set(served_routes(store)) == {(route.method, address_of(route)) for route in EVERY_ROUTE}
-    assert {(route.method, address_of(route)) for route in ROUTES} < listed
+    assert described_routes == set(served_routes(store)) == {(route.method, address_of(route)) for route in EVERY_ROUTE}
+    assert {(route.method, address_of(route)) for route in ROUTES} < described_routes
 
 
 # The headers that the document's section on authentication names.
@@ -168,15 +168,15 @@ async def test_routes_missing_from_the_api_document_are_marked(description: dict
             assert operation.get("x-addition", False) == ((method, path) not in documented), (method, path)
 
 
-def assert_described(operation: dict[str, Any], each: Route[Store], where: tuple[str, str]) -> None:
+def assert_described(operation: dict[str, Any], each: Route[Store], method_and_path: tuple[str, str]) -> None:
     """Require that the operation describes the route correctly."""
-    named = {(parameter["in"], parameter["name"]) for parameter in operation["parameters"]}
-    path = {("path", name) for name in re.findall(r"\{(\w+)\}", where[1])}
+    named_parameters = {(parameter["in"], parameter["name"]) for parameter in operation["parameters"]}
+    path = {("path", name) for name in re.findall(r"\{(\w+)\}", method_and_path[1])}
     query = {("query", name) for name in each.query.__struct_encode_fields__}
-    assert path | query <= named
-    assert (("header", "Idempotency-Key") in named) == each.writes, where
+    assert path | query <= named_parameters
+    assert (("header", "Idempotency-Key") in named_parameters) == each.writes, method_and_path
     needed = [scheme["OAuth2"] for scheme in operation.get("security", []) if scheme.get("OAuth2")]
-    assert needed == ([[each.scope]] if each.scope else []), where
+    assert needed == ([[each.scope]] if each.scope else []), method_and_path
     assert ("requestBody" in operation) == (each.body is not None or each.streams)
     assert {"400", "429", "500"} <= set(operation["responses"])
 
@@ -213,17 +213,17 @@ async def test_answers_are_valid_by_the_description(world: World, description: d
     for path, item in description["paths"].items():
         if "get" not in item or "{" in path.replace("{id}", "") or not path.startswith(PREFIX):
             continue
-        asked = {"q": "How many games are there?"} if path.endswith(("/ask", "/suggest")) else {}
-        asked = {"ids": product} if path.endswith("/owned") else asked
+        query = {"q": "How many games are there?"} if path.endswith(("/ask", "/suggest")) else {}
+        query = {"ids": product} if path.endswith("/owned") else query
         address = path.replace("{id}", "one")
-        answer = await world.http.get(address, params=asked, headers={"Authorization": f"Bearer {owner}"})
+        answer = await world.http.get(address, params=query, headers={"Authorization": f"Bearer {owner}"})
         assert answer.status_code == 200, (path, answer.text)
-        described = item["get"]["responses"]["200"]
-        if "$ref" in described:
-            described = description["components"]["responses"][described["$ref"].rpartition("/")[2]]
+        described_answer = item["get"]["responses"]["200"]
+        if "$ref" in described_answer:
+            described_answer = description["components"]["responses"][described_answer["$ref"].rpartition("/")[2]]
         if path.endswith(("/feed", "/cover.svg", ".csv")):
             continue  # XML and CSV, which JSON Schema does not describe.
-        schema = described["content"]["application/json"]["schema"]
+        schema = described_answer["content"]["application/json"]["schema"]
         jsonschema.validate(answer.json(), {**schema, "components": description["components"]})
         checked += 1
     problem = (await world.call("GET", "/products?limit=0")).json()

@@ -63,8 +63,8 @@ async def test_the_sections_of_the_manual_hold_each_endpoint_once(http: httpx.As
     assert {"authentication", "errors", "rate-limits", "idempotency", "catalog", "jobs"} <= set(sections)
     assert all(section["text"] for section in sections.values())
     assert len(sections) == len(manual["sections"])
-    listed = sorted(name for section in sections.values() for name in section["endpoints"])
-    assert listed == sorted(endpoint["endpoint"] for endpoint in manual["endpoints"])
+    listed_endpoints = sorted(name for section in sections.values() for name in section["endpoints"])
+    assert listed_endpoints == sorted(endpoint["endpoint"] for endpoint in manual["endpoints"])
 
 
 async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncClient) -> None:
@@ -79,16 +79,16 @@ async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncCli
     assert draft["example"]["answer"]["channel"] == "stable"
 
 
-async def test_the_manual_shows_an_answer_wherever_there_is_one_in_json(http: httpx.AsyncClient) -> None:
+async def test_the_manual_shows_the_answer_of_each_endpoint_that_answers_json(http: httpx.AsyncClient) -> None:
     endpoints = (await http.get("/wiki.json")).json()["endpoints"]
-    without = {
+    without_example = {
         endpoint["endpoint"]
         for endpoint in endpoints
         if endpoint["answers"].get("200", "").startswith("application/json")
     }
-    without -= {endpoint["endpoint"] for endpoint in endpoints if "answer" in endpoint["example"]}
+    without_example -= {endpoint["endpoint"] for endpoint in endpoints if "answer" in endpoint["example"]}
 
-    assert not without
+    assert not without_example
     assert len(endpoints) > 100
     for endpoint in endpoints:
         assert ': "text"' not in json.dumps(endpoint["example"]), endpoint["endpoint"]
@@ -125,36 +125,36 @@ def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
         text = httpx.get(f"{store.url}/llms.txt", trust_env=False).text
         begin, *recipes = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         variables = environment()
-        done = [
+        results = [
             subprocess.run(["bash", "-c", begin + recipe], env=variables, capture_output=True, text=True, check=True)
             for recipe in recipes
         ]
 
-    listed, batch, download, published, registered = (result.stdout for result in done)
-    assert all("linux" in item["platforms"] for item in json.loads(listed)["items"])
-    assert json.loads(listed)["items"]
+    listed_json, batch, download, published, registered_json = (result.stdout for result in results)
+    assert all("linux" in item["platforms"] for item in json.loads(listed_json)["items"])
+    assert json.loads(listed_json)["items"]
     assert [result["status"] for result in json.loads(batch)["results"]] == [200, 200]
-    announced, found = download.split("\n")[:2]
-    assert re.fullmatch("[0-9a-f]{64}", announced)
-    assert found == f"{announced}  -"
+    announced_digest, digest_line = download.split("\n")[:2]
+    assert re.fullmatch("[0-9a-f]{64}", announced_digest)
+    assert digest_line == f"{announced_digest}  -"
     product, draft, artifact, job, release = _objects(published)
     assert (product["slug"], draft["version"], artifact["status"]) == ("my-tool", "1.0", "ready")
     assert job["status"] == "completed", job
     assert (release["version"], release["channel"]) == ("1.0", "beta")
     assert "published_at" in release
-    claim = json.loads(registered)["claim"]
+    claim = json.loads(registered_json)["claim"]
     assert claim["user_code"]
     assert claim["verification_uri"].startswith(f"{store.url}/auth/claim")
 
 
 def _objects(text: str) -> list[Any]:
     """Yield the JSON objects in the text."""
-    found: list[Any] = []
+    objects: list[Any] = []
     while text:
         value, end = json.JSONDecoder().raw_decode(text)
-        found.append(value)
+        objects.append(value)
         text = text[end:].strip()
-    return found
+    return objects
 
 
 async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.AsyncClient) -> None:
@@ -175,7 +175,7 @@ async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.Async
             assert response.headers["content-type"].startswith(link["type"])
 
 
-async def test_security_txt_names_whom_to_tell_until_when_and_where_it_is(http: httpx.AsyncClient) -> None:
+async def test_security_txt_names_contact_expiry_and_its_address(http: httpx.AsyncClient) -> None:
     now = clock.from_datetime(datetime(2026, 3, 1, 15, 30, tzinfo=UTC))
     with clock.fixed(now):
         answer, later_response = await http.get(SECURITY), await http.get(SECURITY)

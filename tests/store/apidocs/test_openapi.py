@@ -39,8 +39,8 @@ IN_OTHER_WORDS = {
 
 def validate(value: object, schema: dict[str, Any]) -> None:
     """Require that the value is valid by JSON Schema 2020-12, including formats."""
-    whole = {**schema, "components": DESCRIPTION["components"]}
-    jsonschema.Draft202012Validator(whole, format_checker=jsonschema.FormatChecker()).validate(value)
+    full_schema = {**schema, "components": DESCRIPTION["components"]}
+    jsonschema.Draft202012Validator(full_schema, format_checker=jsonschema.FormatChecker()).validate(value)
 
 
 def contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -65,26 +65,28 @@ def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any
     for parameter in operation["parameters"]:
         validate(parameter["example"], parameter["schema"])
     for place, kind, content in contents(operation):
-        shown = [resolve_reference(example)["value"] for example in content.get("examples", {}).values()]
-        shown += [content["example"]] if "example" in content else []
+        shown_examples = [resolve_reference(example)["value"] for example in content.get("examples", {}).values()]
+        shown_examples += [content["example"]] if "example" in content else []
         is_json = kind.endswith(("/json", "+json")) and content["schema"]
-        assert shown or not is_json, f"{place} {kind} has no example"
-        for value in shown:
+        assert shown_examples or not is_json, f"{place} {kind} has no example"
+        for value in shown_examples:
             validate(value, content["schema"])
 
 
 NO_VALUES = {"text", "string", "a", "x", ""}
 
 
-def values(part: Any) -> Iterator[str]:
+def values(json_value: Any) -> Iterator[str]:
     """Yield every text in the part."""
-    for member in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+    for member in (
+        json_value.values() if isinstance(json_value, dict) else json_value if isinstance(json_value, list) else ()
+    ):
         yield from values(member)
-    if isinstance(part, str):
-        yield part
+    if isinstance(json_value, str):
+        yield json_value
 
 
-def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def examples_of(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield every example of the operation with its position, except the examples of refusals."""
     for parameter in operation["parameters"]:
         yield parameter["name"], parameter["example"]
@@ -99,7 +101,7 @@ def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 @each_operation
 def test_every_example_has_real_values(method: str, path: str, operation: dict[str, Any]) -> None:
-    for place, example in shown_by(operation):
+    for place, example in examples_of(operation):
         assert not NO_VALUES & set(values(example)), place
         assert example != {} or path == "/auth/revoke", place
         assert example != [], place
@@ -126,18 +128,25 @@ SAID = {
 @pytest.mark.parametrize(("method", "path", "member"), SAID)
 def test_examples_say_what_the_service_says(method: str, path: str, member: str) -> None:
     operation = DESCRIPTION["paths"][f"/api/v1{path}"][method.lower()]
-    found = {value for _, example in shown_by(operation) for value in _named(example, member) if value is not None}
+    example_values = {
+        value
+        for _, example in examples_of(operation)
+        for value in _texts_of_member(example, member)
+        if value is not None
+    }
 
-    assert found <= SAID[method, path, member]
+    assert example_values <= SAID[method, path, member]
 
 
-def _named(part: Any, member: str) -> Iterator[str]:
+def _texts_of_member(json_value: Any, member: str) -> Iterator[str]:
     """Yield the texts of the members with this name, at any depth of the part."""
-    if isinstance(part, dict):
-        own = part.get(member)
-        yield from own if isinstance(own, list) else [own] if isinstance(own, str) else []
-    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        yield from _named(each, member)
+    if isinstance(json_value, dict):
+        own_value = json_value.get(member)
+        yield from own_value if isinstance(own_value, list) else [own_value] if isinstance(own_value, str) else []
+    for each in (
+        json_value.values() if isinstance(json_value, dict) else json_value if isinstance(json_value, list) else ()
+    ):
+        yield from _texts_of_member(each, member)
 
 
 def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> None:
@@ -209,7 +218,7 @@ def test_every_code_has_a_page_and_the_status_it_is_at(method: str, path: str, o
 
 
 @each_operation
-def test_every_answer_that_is_counted_says_where_the_caller_stands(
+def test_every_rate_limited_operation_documents_its_quota_headers(
     method: str, path: str, operation: dict[str, Any]
 ) -> None:
     route = _route(method, path)
@@ -228,7 +237,7 @@ def _route(method: str, path: str) -> Route[Any]:
     )
 
 
-def test_a_key_for_the_sandbox_is_marked_wherever_keys_are_shown() -> None:
+def test_a_key_for_the_sandbox_is_marked_in_every_list_of_keys() -> None:
     for method, path, operation in (operation.values for operation in OPERATIONS):
         is_known_by_key = {"ApiKey": []} in operation.get("security", [])
         codes = resolve_reference(operation["responses"].get("403", {})).get("x-codes", [])
@@ -250,17 +259,17 @@ def test_every_parameter_of_a_path_is_explained() -> None:
 
 
 def test_every_header_that_the_code_looks_at_is_described() -> None:
-    described = {
+    described_headers = {
         parameter["name"].lower()
         for operation in OPERATIONS
         for parameter in operation.values[2]["parameters"]
         if parameter["in"] == "header"
     }
     folder = Path(next(iter(store.__path__)))
-    read = {name for file in folder.rglob("*.py") for name in _headers_read(ast.parse(file.read_text()))}
+    headers_read = {name for file in folder.rglob("*.py") for name in _headers_read(ast.parse(file.read_text()))}
 
-    assert {"prefer", "if-match", "content-range", "range"} <= read
-    assert read - IN_OTHER_WORDS <= described
+    assert {"prefer", "if-match", "content-range", "range"} <= headers_read
+    assert headers_read - IN_OTHER_WORDS <= described_headers
 
 
 def _headers_read(tree: ast.Module) -> Iterator[str]:
@@ -278,8 +287,8 @@ def _headers_read(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
-    def named(member: str) -> type[msgspec.Struct]:
+def test_structs_of_the_same_name_are_described_separately() -> None:
+    def struct_named(member: str) -> type[msgspec.Struct]:
         struct = msgspec.defstruct("Health", [(member, str | None, None)], omit_defaults=True)
         struct.__module__ = struct.__qualname__ = member
         return struct
@@ -288,8 +297,8 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
         """Show one item."""
         return Response(204)
 
-    made = (route("GET", f"/{name}", show, answers={200: named(name)}) for name in ("one", "two"))
-    paths = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
+    same_named_routes = (route("GET", f"/{name}", show, answers={200: struct_named(name)}) for name in ("one", "two"))
+    paths = openapi.document((*EVERY_ROUTE, *same_named_routes), "http://store.example", "countersign")
 
     content = paths["paths"]["/api/v1/one"]["get"]["responses"]["200"]["content"]
     name = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
@@ -309,23 +318,23 @@ class DeprecatedParameter(msgspec.Struct, forbid_unknown_fields=True):
 
 def test_a_deprecated_parameter_is_marked_with_its_end() -> None:
     notice = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
-    made = (
+    deprecated_routes = (
         route("GET", "/old", old, answers={204: None}, deprecation=notice),
         route("GET", "/other", old, answers={204: None}, query=DeprecatedParameter),
     )
-    described = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
-    paths = described["paths"]
+    description = openapi.document((*EVERY_ROUTE, *deprecated_routes), "http://store.example", "countersign")
+    paths = description["paths"]
 
-    gone, other = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
-    assert (gone["deprecated"], gone["x-sunset"]) == (True, "2026-04-01")
-    assert "endpoint_gone" in gone["responses"]["410"]["x-codes"]
-    assert "deprecated" not in other
-    parameter = other["parameters"][0]
+    old_operation, other_operation = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
+    assert (old_operation["deprecated"], old_operation["x-sunset"]) == (True, "2026-04-01")
+    assert "endpoint_gone" in old_operation["responses"]["410"]["x-codes"]
+    assert "deprecated" not in other_operation
+    parameter = other_operation["parameters"][0]
     assert (parameter["deprecated"], parameter["schema"]["x-sunset"]) == (True, "2026-04-01")
-    assert other["responses"]["410"]["x-codes"] == ["parameter_gone"]
-    for answer in (gone["responses"]["204"], other["responses"]["204"]):
-        named = described["components"]["responses"][answer["$ref"].rpartition("/")[2]]
-        assert {"Deprecation", "Sunset", "Link"} <= set(named["headers"])
+    assert other_operation["responses"]["410"]["x-codes"] == ["parameter_gone"]
+    for answer in (old_operation["responses"]["204"], other_operation["responses"]["204"]):
+        named_answer = description["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+        assert {"Deprecation", "Sunset", "Link"} <= set(named_answer["headers"])
 
 
 def test_operations_at_the_root_and_in_the_api_have_ids_of_their_own() -> None:

@@ -30,5 +30,5 @@ def shop(world: World, shelf: Store) -> World:
 async def other_store(settings: Settings, tmp_path: Path) -> AsyncIterator[Store]:
     """A second, empty store."""
     apart = replace(settings, data=str(tmp_path / "other"), database_url="")
-    async with distribution.open_store(apart, ROOT_URL, is_loopback=True) as opened:
-        yield opened
+    async with distribution.open_store(apart, ROOT_URL, is_loopback=True) as opened_store:
+        yield opened_store

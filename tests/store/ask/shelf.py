@@ -70,8 +70,8 @@ class Item(NamedTuple):
 
     def newest(self, channel: str | None = None) -> tuple[str, str]:
         """Return the published release with the highest version."""
-        found = [each for each in self.published if channel in (None, each.channel)]
-        return self.slug, max(found, key=lambda each: sort_key(each.version)).version
+        candidates = [each for each in self.published if channel in (None, each.channel)]
+        return self.slug, max(candidates, key=lambda each: sort_key(each.version)).version
 
 
 def _v(*versions: tuple[str, ...]) -> tuple[Version, ...]:
@@ -272,10 +272,12 @@ ITEMS = (
 PUBLIC = tuple(sorted((each for each in ITEMS if each.status == "public"), key=lambda each: each.title))
 
 
-async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tuple[str, str]] = ORGS) -> Store:
+async def stock_store(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tuple[str, str]] = ORGS) -> Store:
     """Fill the store with the organisations and products."""
     async with store.database.transaction() as transaction:
-        made = {slug: (await organisations.create_organisation(transaction, slug, name)).id for slug, name in orgs}
+        ids_by_org = {
+            slug: (await organisations.create_organisation(transaction, slug, name)).id for slug, name in orgs
+        }
         for item in items:
             body = ProductWrite(
                 slug=item.slug,
@@ -288,8 +290,10 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
                 status=item.status,
                 description=item.description,
             )
-            product_id = await lifecycle.create(transaction, made[item.org], body)
-            owned = OwnedProduct(product_id, made[item.org], item.org, item.slug, item.status, item.access, Instant(0))
+            product_id = await lifecycle.create(transaction, ids_by_org[item.org], body)
+            owned = OwnedProduct(
+                product_id, ids_by_org[item.org], item.org, item.slug, item.status, item.access, Instant(0)
+            )
             for each in item.versions:
                 with clock.fixed(at(each.day)):
                     drafted = NewRelease(each.version, each.channel, each.notes or None)
@@ -302,15 +306,15 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
     return store
 
 
-async def asked(store: Store, question: str) -> QuestionAnswer:
+async def ask_shelf(store: Store, question: str) -> QuestionAnswer:
     """Return the answer to the question on the day of the shelf."""
     return await answer(store, question, NOW)
 
 
 def events(text: str) -> list[tuple[str, Any]]:
     """Return the events of a stream: name and decoded data."""
-    found: list[tuple[str, Any]] = []
+    sse_events: list[tuple[str, Any]] = []
     for block in text.strip().split("\n\n"):
         members = dict(line.split(": ", 1) for line in block.split("\n"))
-        found.append((members.get("event", ""), json.loads(members["data"])))
-    return found
+        sse_events.append((members.get("event", ""), json.loads(members["data"])))
+    return sse_events

@@ -8,7 +8,7 @@ from countersign.store.catalog import names
 from countersign.store.catalog.filter import MAX_TERMS, Filter, Values, Where, error_in
 from countersign.store.catalog.projection import lookup_key
 from countersign.store.context import Store
-from tests.store.ask.shelf import PUBLIC, asked
+from tests.store.ask.shelf import PUBLIC, ask_shelf
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ from tests.store.ask.shelf import PUBLIC, asked
     ],
 )
 async def test_odd_values_are_answered_or_refused(shelf: Store, question: str) -> None:
-    found = await asked(shelf, question)
+    answer = await ask_shelf(shelf, question)
 
-    assert found.status in ("answered", "partial", "refused")
-    assert found.filter is None or error_in(found.filter) is None
+    assert answer.status in ("answered", "partial", "refused")
+    assert answer.filter is None or error_in(answer.filter) is None
 
 
 @pytest.mark.parametrize("which", ["any", "all", "none"])
-async def test_versions_are_compared_wherever_they_are_given(shelf: Store, which: str) -> None:
+async def test_versions_are_compared_with_every_combinator(shelf: Store, which: str) -> None:
     everything = Filter(find="releases", limit=100)
     newer = Filter(find="releases", where=Where(version=Values(**{which: (">1.0.0",)})), limit=100)
     exact = Filter(find="releases", where=Where(version=Values(**{which: ("1.0.0",)})), limit=100)
@@ -51,11 +51,11 @@ async def test_fields_are_those_of_the_products_that_the_filter_finds(shelf: Sto
     assert (none.total, two.total) == (0, 2)
 
 
-def test_a_filter_looks_for_a_bounded_number_of_words() -> None:
+def test_a_filter_searches_a_bounded_number_of_words() -> None:
     text = " ".join("abcdefghijklmnopqrstuvwxyz")
-    wanted = Filter(where=Where(text=Values(any=(text,))))
+    question_filter = Filter(where=Where(text=Values(any=(text,))))
 
-    assert error_in(wanted) == f"title and text must have at most {MAX_TERMS} words together"
+    assert error_in(question_filter) == f"title and text must have at most {MAX_TERMS} words together"
 
 
 async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shelf: Store) -> None:
@@ -68,10 +68,10 @@ async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shel
             lookup_key(item.title),
         )
 
-    found = await asked(shelf, f"What is {item.title}?")
+    answer = await ask_shelf(shelf, f"What is {item.title}?")
 
-    assert [source.product for source in found.sources] == [item.slug]
-    assert stranger.slug in found.candidates
+    assert [source.product for source in answer.sources] == [item.slug]
+    assert stranger.slug in answer.candidates
 
 
 async def test_words_of_drafts_alone_correct_no_typing_error(shelf: Store) -> None:
@@ -84,18 +84,18 @@ async def test_words_of_drafts_alone_correct_no_typing_error(shelf: Store) -> No
     assert "quill" in spelt
 
 
-async def test_one_license_is_looked_up_once_however_often_it_is_named(
+async def test_a_license_that_is_named_repeatedly_is_looked_up_once(
     shelf: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked_for: list[str] = []
     scan = shelf.database.scan
 
-    async def counted(text: str, *values: Value) -> list[Row]:
+    async def scan_counted(text: str, *values: Value) -> list[Row]:
         asked_for.append(text)
         return await scan(text, *values)
 
-    monkeypatch.setattr(shelf.database, "scan", counted)
+    monkeypatch.setattr(shelf.database, "scan", scan_counted)
 
-    await asked(shelf, "gpl " * 400)
+    await ask_shelf(shelf, "gpl " * 400)
 
     assert 0 < len(asked_for) < 40

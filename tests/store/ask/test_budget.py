@@ -5,7 +5,7 @@ import pytest
 from countersign.store.ask import items
 from countersign.store.ask.lexicon import MAX_TOKENS, tokens_of
 from countersign.store.context import Store
-from tests.store.ask.shelf import asked
+from tests.store.ask.shelf import ask_shelf
 from tests.store.world import World
 
 
@@ -22,10 +22,10 @@ def test_no_more_than_300_runs_of_words_are_looked_up() -> None:
 async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:
     words = [f"zorb{number}" for number in range(100)]
 
-    found = await asked(shelf, " ".join(words))
+    answer = await ask_shelf(shelf, " ".join(words))
 
-    assert found.status == "refused"
-    assert len(found.unused) <= 100
+    assert answer.status == "refused"
+    assert len(answer.unused) <= 100
     assert items.MAX_UNKNOWN < 100
 
 

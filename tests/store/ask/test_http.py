@@ -40,10 +40,10 @@ async def test_get_answers_the_same(shop: World) -> None:
 @pytest.mark.parametrize("text", ["", " \n ", "a" * 2_001])
 async def test_an_empty_or_endless_question_is_refused_by_name(shop: World, text: str) -> None:
     posted = await shop.call("POST", "/ask", json={"query": text})
-    got = await shop.call("GET", "/ask", params={"q": text})
+    get_answer = await shop.call("GET", "/ask", params={"q": text})
 
     assert (posted.status_code, posted.json()["errors"][0]["pointer"]) == (400, "/query")
-    assert (got.status_code, got.json()["errors"][0]["parameter"]) == (400, "q")
+    assert (get_answer.status_code, get_answer.json()["errors"][0]["parameter"]) == (400, "q")
 
 
 async def test_without_a_question_there_is_no_answer(shop: World) -> None:
@@ -116,14 +116,18 @@ async def test_which_of_two_products_comes_first_is_answered_where_neither_fits(
 
 
 async def test_a_follow_up_changes_the_question_before_it(shop: World) -> None:
-    before = "Which games run on Windows?"
-    posted = await shop.call("POST", "/ask", json={"query": "And on macOS?", "prev": [before]})
-    got = await shop.call("GET", "/ask", params={"q": "And on macOS?", "prev": before})
-    for answer in (posted, got):
+    earlier_question = "Which games run on Windows?"
+    posted = await shop.call("POST", "/ask", json={"query": "And on macOS?", "prev": [earlier_question]})
+    get_answer = await shop.call("GET", "/ask", params={"q": "And on macOS?", "prev": earlier_question})
+    for answer in (posted, get_answer):
         assert answer.json()["query"] == {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["macos"]}}}
 
-    alone = {"query": "And on macOS?", "decontextualized_query": "Which tools run on macOS?", "prev": ["Which games?"]}
-    assert (await shop.call("POST", "/ask", json=alone)).json()["query"]["where"]["kind"] == {"any": ["tool"]}
+    standalone = {
+        "query": "And on macOS?",
+        "decontextualized_query": "Which tools run on macOS?",
+        "prev": ["Which games?"],
+    }
+    assert (await shop.call("POST", "/ask", json=standalone)).json()["query"]["where"]["kind"] == {"any": ["tool"]}
     nested = {"query": {"text": "And on macOS?"}, "context": {"prev": ["Which games run on Windows?"]}}
     assert len((await shop.call("POST", f"{ROOT_URL}/ask", json=nested)).json()["results"]) == 2
 
@@ -135,20 +139,20 @@ async def test_a_question_of_two_thousand_characters_is_answered(shop: World) ->
     assert answer.json()["sources"] == []
 
 
-async def test_a_stream_tells_start_sources_deltas_and_the_whole_answer(shop: World) -> None:
+async def test_a_stream_has_start_sources_deltas_and_the_whole_answer(shop: World) -> None:
     whole_body = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "q1"})).json()
     answer = await shop.call("POST", "/ask", params={"stream": "true"}, json={"query": QUESTION, "query_id": "q1"})
 
-    told = events(answer.text)
+    sse_events = events(answer.text)
     assert answer.headers["content-type"] == "text/event-stream"
-    assert [name for name, _ in told][:4] == ["start", "source", "source", "source"]
-    assert told[0] == ("start", {"id": "q1"})
-    assert [data for name, data in told if name == "source"] == whole_body["sources"]
-    assert "".join(data["text"] for name, data in told if name == "delta") == whole_body["answer"]
-    assert told[-1] == ("done", whole_body)
+    assert [name for name, _ in sse_events][:4] == ["start", "source", "source", "source"]
+    assert sse_events[0] == ("start", {"id": "q1"})
+    assert [data for name, data in sse_events if name == "source"] == whole_body["sources"]
+    assert "".join(data["text"] for name, data in sse_events if name == "delta") == whole_body["answer"]
+    assert sse_events[-1] == ("done", whole_body)
 
 
-async def test_a_stream_is_not_taken_up_again(shop: World) -> None:
+async def test_a_stream_cannot_be_resumed(shop: World) -> None:
     headers = {"Last-Event-ID": "7"}
 
     assert (await shop.call("GET", "/ask", params={"q": "x", "stream": "true"}, headers=headers)).status_code == 204
@@ -172,13 +176,13 @@ async def test_a_refusal_after_the_head_is_the_last_event(
     monkeypatch.setattr(answers, "answer", refuse)
     answer = await shop.call("POST", path, json=body)
 
-    found = events(answer.text)
-    assert (answer.status_code, len(found), found[-1][0]) == (200, 2, name)
-    assert member.items() <= found[-1][1].items()
-    assert "the database is busy" in json.dumps(found[-1][1])
+    sse_events = events(answer.text)
+    assert (answer.status_code, len(sse_events), sse_events[-1][0]) == (200, 2, name)
+    assert member.items() <= sse_events[-1][1].items()
+    assert "the database is busy" in json.dumps(sse_events[-1][1])
 
 
-async def test_products_are_compared_whatever_fields_are_sent(shop: World) -> None:
+async def test_products_are_compared_for_any_fields_sent(shop: World) -> None:
     text = "product=quill|hammer; answer=compare; fields=notes"
     answer = (await shop.call("GET", "/ask", params={"q": text})).json()
 
@@ -186,7 +190,7 @@ async def test_products_are_compared_whatever_fields_are_sent(shop: World) -> No
     assert [source["product"] for source in answer["sources"]] == ["hammer", "quill"]
 
 
-async def test_time_is_told_from_the_clock(shop: World) -> None:
+async def test_relative_times_are_computed_from_the_clock(shop: World) -> None:
     with clock.fixed(NOW):
         answer = await shop.call("GET", "/ask", params={"q": "What was released last week?"})
 

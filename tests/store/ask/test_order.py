@@ -21,13 +21,13 @@ _FILTERS = (
 
 
 @pytest.mark.parametrize("walked", [1, 3, 1_000])
-async def test_products_are_the_same_however_far_the_catalog_is_walked(
+async def test_products_are_the_same_for_any_number_of_rows_read_from_the_catalog(
     shelf: Store, monkeypatch: pytest.MonkeyPatch, walked: int
 ) -> None:
     limited = [replace(each, limit=limit) for each in _FILTERS for limit in (1, 2, None)]
     monkeypatch.setattr(filter_queries, "MAX_WALKED", walked)
-    found = [await filter_queries.products(shelf.database, each) for each in limited]
+    product_lists = [await filter_queries.products(shelf.database, each) for each in limited]
     monkeypatch.setattr(filter_queries, "_WALKED_SLOTS", frozenset[str]())
 
-    assert found == [await filter_queries.products(shelf.database, each) for each in limited]
-    assert sum(map(len, found)) > 50
+    assert product_lists == [await filter_queries.products(shelf.database, each) for each in limited]
+    assert sum(map(len, product_lists)) > 50

@@ -14,7 +14,7 @@ from countersign.store.catalog.filter import KNOWN, Filter, Values, conditions, 
 from countersign.store.catalog.filter_queries import forms
 from countersign.store.catalog.search import words
 from countersign.store.context import Store
-from tests.store.ask.shelf import NOW, PUBLIC, Item, asked
+from tests.store.ask.shelf import NOW, PUBLIC, Item, ask_shelf
 
 SIZES = [200, pytest.param(20_000, marks=pytest.mark.full)]
 DAYS = ("2025-01-01", "2025-07-01", "2026-01-01", "2026-06-01", "2026-08-01", "2026-08-15", "2027-01-01")
@@ -37,13 +37,13 @@ def _held(item: Item) -> set[str]:
     return {*words(item.title), *words(" ".join(item.tags)), *words(item.description or "")}
 
 
-def is_true(asked: Filter, item: Item) -> bool:
+def is_true(question_filter: Filter, item: Item) -> bool:
     """Return whether the filter matches the item. This is the oracle in plain Python."""
-    dated = any((asked.since, asked.until))
-    left_out = ["channel"] if dated and asked.when in ("any", "none") else []
-    slots = [(OF_ITEMS[name], values) for name, values in conditions(asked) if name not in left_out]
+    dated = any((question_filter.since, question_filter.until))
+    left_out = ["channel"] if dated and question_filter.when in ("any", "none") else []
+    slots = [(OF_ITEMS[name], values) for name, values in conditions(question_filter) if name not in left_out]
     fits = all(holds(test, values, item) for test, values in slots)
-    return fits and (not dated or is_released(asked, item))
+    return fits and (not dated or is_released(question_filter, item))
 
 
 def holds(test: Test, values: Values, item: Item) -> bool:
@@ -53,26 +53,28 @@ def holds(test: Test, values: Values, item: Item) -> bool:
     return either and each and not any(test(item, value) for value in values.none)
 
 
-def is_released(asked: Filter, item: Item) -> bool:
+def is_released(question_filter: Filter, item: Item) -> bool:
     """Return whether any release, the first release, the last release or no release of the item is in the range."""
-    begin, end = (asked.since or "")[:10], (asked.until or "9999")[:10]
-    days = sorted(each.day for each in item.published if is_in_channel(asked, each.channel))
-    if asked.when in ("first", "last"):
-        days = sorted(each.day for each in item.published)[slice(1) if asked.when == "first" else slice(-1, None)]
-    return any(begin <= day < end for day in days) != (asked.when == "none")
+    begin, end = (question_filter.since or "")[:10], (question_filter.until or "9999")[:10]
+    days = sorted(each.day for each in item.published if is_in_channel(question_filter, each.channel))
+    if question_filter.when in ("first", "last"):
+        days = sorted(each.day for each in item.published)[
+            slice(1) if question_filter.when == "first" else slice(-1, None)
+        ]
+    return any(begin <= day < end for day in days) != (question_filter.when == "none")
 
 
-def is_in_channel(asked: Filter, channel: str) -> bool:
+def is_in_channel(question_filter: Filter, channel: str) -> bool:
     """Return whether the filter requires a release in the channel."""
-    wanted = (*asked.channel.any, *asked.channel.all) or (channel,)
-    return channel in wanted and channel not in asked.channel.none
+    channels = (*question_filter.channel.any, *question_filter.channel.all) or (channel,)
+    return channel in channels and channel not in question_filter.channel.none
 
 
-def as_text(asked: Filter) -> str:
+def as_text(question_filter: Filter) -> str:
     """Return the filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
-    members: dict[str, Any] = msgspec.to_builtins(asked)
+    members: dict[str, Any] = msgspec.to_builtins(question_filter)
     pieces: list[str] = []
-    for name, values in conditions(asked):
+    for name, values in conditions(question_filter):
         members.pop(name, None)
         for sign, separator, texts in (("=", "|", values.any), ("=", "&", values.all), ("!=", "|", values.none)):
             if texts:
@@ -86,11 +88,11 @@ def _quoted(text: str) -> str:
     return text if text.replace("-", "").replace(".", "").isalnum() else '"{}"'.format(text.replace('"', "'"))
 
 
-def made(chance: random.Random) -> Filter:
+def random_filter(chance: random.Random) -> Filter:
     """Return a random filter of products."""
     item = chance.choice(PUBLIC)
     values = {
-        **{name: chance.sample(known, min(2, len(known))) for name, known in KNOWN.items()},
+        **{name: chance.sample(known_values, min(2, len(known_values))) for name, known_values in KNOWN.items()},
         "tag": [chance.choice(item.tags), "cozy"],
         "org": [item.org, "orrery"],
         "license": [item.license or "MIT", "Apache-2.0"],
@@ -101,50 +103,50 @@ def made(chance: random.Random) -> Filter:
     slots: dict[str, Values] = {}
     for name in chance.sample(sorted(values), chance.randint(1, 3)):
         is_multiple = name in ("platform", "channel", "tag")
-        part = chance.choice(("any", "any", "none", "all") if is_multiple else ("any", "none"))
+        combinator = chance.choice(("any", "any", "none", "all") if is_multiple else ("any", "none"))
         texts = tuple(dict.fromkeys(values[name]))
-        slots[name] = Values(**{"any" if part == "all" and len(texts) == 1 else part: texts})
-    found = with_slots(Filter(), **slots)
-    first, last = sorted(chance.sample(range(len(DAYS)), 2))
-    ends = {"since": f"{DAYS[first]}T00:00:00Z", "until": f"{DAYS[last]}T00:00:00Z"}
-    given = {name: ends[name] for name in chance.choice(((), (), ("since",), ("until",), ("since", "until")))}
-    when = chance.choice(("any", "any", "first", "last", "none")) if given else "any"
-    return replace(found, **given, when=when)  # pyright: ignore
+        slots[name] = Values(**{"any" if combinator == "all" and len(texts) == 1 else combinator: texts})
+    filled_filter = with_slots(Filter(), **slots)
+    first_day, last = sorted(chance.sample(range(len(DAYS)), 2))
+    ends = {"since": f"{DAYS[first_day]}T00:00:00Z", "until": f"{DAYS[last]}T00:00:00Z"}
+    bounds = {name: ends[name] for name in chance.choice(((), (), ("since",), ("until",), ("since", "until")))}
+    when = chance.choice(("any", "any", "first", "last", "none")) if bounds else "any"
+    return replace(filled_filter, **bounds, when=when)  # pyright: ignore
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_sql_finds_what_plain_python_finds(shelf: Store, size: int) -> None:
     chance = random.Random(7)
     for _ in range(size):
-        wanted = made(chance)
-        expected = [item.slug for item in PUBLIC if is_true(wanted, item)]
+        question_filter = random_filter(chance)
+        expected = [item.slug for item in PUBLIC if is_true(question_filter, item)]
 
-        found = await answers.of_filter(shelf, wanted)
-        counted = await answers.of_filter(shelf, replace(wanted, answer="count"))
+        answer = await answers.of_filter(shelf, question_filter)
+        counted_answer = await answers.of_filter(shelf, replace(question_filter, answer="count"))
 
-        assert [each.product for each in found.sources] == expected, wanted
-        assert (found.total, counted.total) == (len(expected), len(expected)), wanted
+        assert [each.product for each in answer.sources] == expected, question_filter
+        assert (answer.total, counted_answer.total) == (len(expected), len(expected)), question_filter
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_filter_as_text_is_a_question_with_the_same_meaning(shelf: Store, size: int) -> None:
     chance = random.Random(11)
     for _ in range(size):
-        wanted = made(chance)
+        question_filter = random_filter(chance)
         members = {"order": chance.choice(("title", "newest", "oldest")), "limit": chance.choice((None, 3))}
         members["answer"] = chance.choice(("list", "list", "count"))
-        wanted = replace(wanted, **members)  # pyright: ignore
+        question_filter = replace(question_filter, **members)  # pyright: ignore
 
-        found = await asked(shelf, as_text(wanted))
+        answer = await ask_shelf(shelf, as_text(question_filter))
 
-        assert found.filter == wanted, as_text(wanted)
+        assert answer.filter == question_filter, as_text(question_filter)
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_any_words_have_an_answer_whose_filter_is_valid(shelf: Store, size: int) -> None:
     chance = random.Random(13)
     phrases = [" ".join(phrase) for phrase in {**lexicon.WORDS, **lexicon.KEYS}]
-    others = [
+    other_words = [
         *sorted(lexicon.IGNORED),
         *(each.title for each in PUBLIC),
         "2026",
@@ -159,10 +161,10 @@ async def test_any_words_have_an_answer_whose_filter_is_valid(shelf: Store, size
     ]
     for _ in range(size):
         question = " ".join(
-            chance.choice(chance.choice((phrases, phrases, others))) for _ in range(chance.randint(1, 12))
+            chance.choice(chance.choice((phrases, phrases, other_words))) for _ in range(chance.randint(1, 12))
         )
 
-        found = await answers.answer(shelf, question, NOW, [chance.choice(phrases)] * chance.randint(0, 1))
+        answer = await answers.answer(shelf, question, NOW, [chance.choice(phrases)] * chance.randint(0, 1))
 
-        assert found.text, question
-        assert "`$" not in found.text, (question, found.text)
+        assert answer.text, question
+        assert "`$" not in answer.text, (question, answer.text)

@@ -7,7 +7,7 @@ import pytest
 
 from countersign.store.context import Store
 from countersign.store.scopes import Role
-from tests.store.ask.shelf import ITEMS, ORGS, PUBLIC, asked, stocked
+from tests.store.ask.shelf import ITEMS, ORGS, PUBLIC, ask_shelf, stock_store
 from tests.store.world import World
 
 ASKED = (
@@ -77,33 +77,35 @@ PROBES = [
 ]
 
 
-def everything_of(found: object) -> str:
+def everything_of(answer: object) -> str:
     """Return everything that an answer contains."""
-    return repr(found)
+    return repr(answer)
 
 
 async def test_answers_are_the_same_whether_hidden_things_exist_or_not(store: Store, other_store: Store) -> None:
-    await stocked(store, ITEMS, (*ORGS, ("empty-house", "Empty House")))
+    await stock_store(store, ITEMS, (*ORGS, ("empty-house", "Empty House")))
     bare = tuple(
         item._replace(versions=tuple(each for each in item.versions if each.status == "published")) for item in PUBLIC
     )
-    await stocked(other_store, bare, ORGS)
+    await stock_store(other_store, bare, ORGS)
 
     for question in (*PROBES, *ASKED):
-        assert everything_of(await asked(store, question)) == everything_of(await asked(other_store, question))
+        assert everything_of(await ask_shelf(store, question)) == everything_of(await ask_shelf(other_store, question))
 
 
-async def test_hidden_words_are_never_said(shelf: Store) -> None:
+async def test_hidden_words_are_never_in_an_answer(shelf: Store) -> None:
     for question in PROBES:
-        found = everything_of(await asked(shelf, question))
+        answer_text = everything_of(await ask_shelf(shelf, question))
 
         for secret in SECRETS:
             # An answer may repeat the question, but nothing else.
-            assert secret in question or secret.lower() in question.lower() or secret not in found, question
+            assert secret in question or secret.lower() in question.lower() or secret not in answer_text, question
 
 
 @pytest.mark.parametrize("role", ["owner", "viewer"])
-async def test_a_token_sees_no_more_than_nobody(world: World, shelf: Store, role: Role, is_full: bool) -> None:
+async def test_a_token_sees_no_more_than_an_anonymous_caller(
+    world: World, shelf: Store, role: Role, is_full: bool
+) -> None:
     token = await world.person("owner@orrery.example", orrery=role)
 
     for question in PROBES[:: 1 if is_full else 2]:
@@ -113,15 +115,15 @@ async def test_a_token_sees_no_more_than_nobody(world: World, shelf: Store, role
         assert (await world.call("GET", "/ask", token, params=parameters)).json() == anonymous.json()
 
 
-async def test_a_product_taken_off_the_catalog_is_gone_from_the_next_answer(world: World, shelf: Store) -> None:
+async def test_a_product_removed_from_the_catalog_is_gone_from_the_next_answer(world: World, shelf: Store) -> None:
     token = await world.person("owner@orrery.example", orrery="owner")
-    assert (await asked(shelf, "What is Stargazer?")).status == "answered"
+    assert (await ask_shelf(shelf, "What is Stargazer?")).status == "answered"
 
     await world.call("DELETE", "/products/stargazer", token)
 
-    assert (await asked(shelf, "What is Stargazer?")).status == "refused"
-    assert "Stargazer" not in (await asked(shelf, "Which apps are there?")).text
-    assert not (await asked(shelf, "Which products are tagged space?")).sources
+    assert (await ask_shelf(shelf, "What is Stargazer?")).status == "refused"
+    assert "Stargazer" not in (await ask_shelf(shelf, "Which apps are there?")).text
+    assert not (await ask_shelf(shelf, "Which products are tagged space?")).sources
 
 
 HOSTILE = (
@@ -142,19 +144,19 @@ async def test_hostile_texts_in_the_catalog_change_no_answer(shelf: Store, other
         )
         for item in ITEMS
     )
-    await stocked(other_store, hostile)
-    plain = {question: (await asked(shelf, question)).sources for question in ASKED}
+    await stock_store(other_store, hostile)
+    sources_by_question = {question: (await ask_shelf(shelf, question)).sources for question in ASKED}
 
-    for question, sources in plain.items():
-        found = (await asked(other_store, question)).sources
-        assert [each.product for each in found] == [each.product for each in sources]
+    for question, sources in sources_by_question.items():
+        other_sources = (await ask_shelf(other_store, question)).sources
+        assert [each.product for each in other_sources] == [each.product for each in sources]
 
 
 async def test_a_hostile_title_is_a_title(store: Store) -> None:
     titled = ITEMS[0]._replace(title="Robert'); DROP TABLE product;--")
-    await stocked(store, (titled, *ITEMS[1:]))
+    await stock_store(store, (titled, *ITEMS[1:]))
 
-    found = await asked(store, 'What is "Robert\'); DROP TABLE product;--"?')
+    answer = await ask_shelf(store, 'What is "Robert\'); DROP TABLE product;--"?')
 
-    assert [each.product for each in found.sources] == ["slow-rivers"]
-    assert (await asked(store, "How many products are there?")).total == len(PUBLIC)
+    assert [each.product for each in answer.sources] == ["slow-rivers"]
+    assert (await ask_shelf(store, "How many products are there?")).total == len(PUBLIC)

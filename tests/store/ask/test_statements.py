@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from countersign.store.context import Store
-from tests.store.ask.shelf import asked
+from tests.store.ask.shelf import ask_shelf
 
 MAX_STATEMENTS = 36
 """The maximum number of statements for one question. The files of each release in the answer need one statement."""
@@ -15,18 +15,18 @@ MAX_STATEMENTS = 36
 @pytest.fixture
 def statements(shelf: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the statements that run from now on."""
-    found: list[str] = []
+    statement_texts: list[str] = []
 
-    def counted(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def count_calls(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def ran(text: str, *values: Any) -> Any:
-            found.append(text)
+            statement_texts.append(text)
             return await run(text, *values)
 
         return ran
 
     for name in ("fetch", "fetch_one", "scan"):
-        monkeypatch.setattr(shelf.database, name, counted(getattr(shelf.database, name)))
-    return found
+        monkeypatch.setattr(shelf.database, name, count_calls(getattr(shelf.database, name)))
+    return statement_texts
 
 
 WORST = {
@@ -50,6 +50,6 @@ WORST = {
 
 @pytest.mark.parametrize("name", sorted(WORST))
 async def test_a_question_runs_a_bounded_number_of_statements(shelf: Store, statements: list[str], name: str) -> None:
-    await asked(shelf, WORST[name][:2_000])
+    await ask_shelf(shelf, WORST[name][:2_000])
 
     assert 0 < len(statements) <= MAX_STATEMENTS

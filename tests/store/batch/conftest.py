@@ -38,8 +38,8 @@ class Batches:
 
 def get(path: str, **headers: str) -> dict[str, Any]:
     """Return an operation that reads."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return {"method": "GET", "path": path, **({"headers": named} if named else {})}
+    sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {"method": "GET", "path": path, **({"headers": sent_headers} if sent_headers else {})}
 
 
 def post(path: str, body: dict[str, Any] | None = None, method: str = "POST", **headers: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ STORY = [
 ]
 
 
-async def test_later_operations_see_what_earlier_ones_did(batches: Batches) -> None:
+async def test_later_operations_see_the_effects_of_earlier_operations(batches: Batches) -> None:
     results = await batches.results(STORY, mode="atomic")
 
     assert statuses(results) == [201, 201, 200, 200, 200, 200, 200, 200, 201, 200]
@@ -52,7 +52,7 @@ async def test_later_operations_see_what_earlier_ones_did(batches: Batches) -> N
 
 
 async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batches: Batches) -> None:
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
 
     results = await batches.results(
         [*STORY[:4], get("/products/nothing"), post("/products", product("never"))], mode="atomic"
@@ -61,14 +61,14 @@ async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batche
     assert statuses(results) == [424, 424, 424, 424, 404, 424]
     assert codes(results) == ["batch_rolled_back"] * 4 + ["resource_not_found", "batch_rolled_back"]
     assert {result["body"]["failed_index"] for result in results if result["status"] == 424} == {4}
-    assert await batches.all_rows() == before
+    assert await batches.all_rows() == rows_before
     assert (await batches.world.call("GET", "/products/saga", batches.owner)).status_code == 404
 
 
 async def test_an_anonymous_atomic_batch_that_writes_is_refused(batches: Batches) -> None:
-    sent = [get("/info"), post("/products", product("one")), get("/info")]
+    operations = [get("/info"), post("/products", product("one")), get("/info")]
 
-    results = (await batches.send(sent, mode="atomic")).json()["results"]
+    results = (await batches.send(operations, mode="atomic")).json()["results"]
 
     assert statuses(results) == [424, 401, 424]
 
@@ -87,22 +87,22 @@ async def test_no_route_writes_for_an_anonymous_caller() -> None:
 @pytest.fixture
 async def paused_batch(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
     """Two events: the batch has run all its operations, and it may commit."""
-    done, may_commit = asyncio.Event(), asyncio.Event()
+    batch_begun, may_commit = asyncio.Event(), asyncio.Event()
     run_in_order = batch.run_in_order
 
-    async def paused(*given: Any) -> Any:
-        found = await run_in_order(*given)
-        done.set()
+    async def paused(*arguments: Any) -> Any:
+        answer = await run_in_order(*arguments)
+        batch_begun.set()
         await may_commit.wait()
-        return found
+        return answer
 
     monkeypatch.setattr(batch, "run_in_order", paused)
-    yield done, may_commit
+    yield batch_begun, may_commit
     may_commit.set()
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-async def test_no_other_request_sees_anything_before_the_commit(
+async def test_no_other_request_sees_the_changes_before_the_commit(
     batches: Batches,
     paused_batch: tuple[asyncio.Event, asyncio.Event],
     is_good: bool,
@@ -110,37 +110,37 @@ async def test_no_other_request_sees_anything_before_the_commit(
 ) -> None:
     """Responses to anonymous callers are cached. The cache must never contain data that was not committed."""
     transaction_waits.allow("store/batch.py:atomic")
-    done, may_commit = paused_batch
+    batch_begun, may_commit = paused_batch
     world = batches.world
     reads = ("/products/saga", "/products/saga/releases", "/products", "/catalog")
-    before = [(await world.call("GET", path)).content for path in reads]
+    reads_before = [(await world.call("GET", path)).content for path in reads]
     operations = STORY[:8] if is_good else [*STORY[:8], get("/products/nothing")]
 
     running = asyncio.create_task(batches.results(operations, mode="atomic"))
-    await done.wait()
+    await batch_begun.wait()
     meanwhile = [(await world.call("GET", path)).content for path in reads for _ in range(3)][::3]
     may_commit.set()
     results = await running
-    after = [(await world.call("GET", path)).status_code for path in reads]
+    statuses_after = [(await world.call("GET", path)).status_code for path in reads]
     items = (await world.call("GET", "/products")).json()["items"]
 
-    assert meanwhile == before
+    assert meanwhile == reads_before
     assert (results[0]["status"] == 201) == is_good
-    assert after == ([200] * 4 if is_good else [404, 404, 200, 200])
+    assert statuses_after == ([200] * 4 if is_good else [404, 404, 200, 200])
     assert [item["slug"] for item in items] == (["saga"] if is_good else [])
 
 
 async def test_a_batch_of_reads_opens_no_write_transaction(
     batches: Batches, paused_batch: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
-    done, may_commit = paused_batch
+    batch_begun, may_commit = paused_batch
     reading = asyncio.create_task(batches.results([get("/products"), get("/library")], mode="atomic"))
-    await done.wait()
+    await batch_begun.wait()
 
-    written = await batches.world.call("POST", "/products", batches.owner, json=product("meanwhile"))
+    created = await batches.world.call("POST", "/products", batches.owner, json=product("meanwhile"))
     may_commit.set()
 
-    assert written.status_code == 201
+    assert created.status_code == 201
     assert statuses(await reading) == [200, 200]
 
 
@@ -148,17 +148,17 @@ async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
     shop = await open_shop(batches.world)
     artifact = await shop.upload(b"a file", "a.bin")
     job = post("/jobs", {"type": "artifact.verify", "payload": {"artifact_id": artifact["id"]}}, Prefer="wait=20")
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
 
     failed = await batches.results([job, get("/products/nothing")], shop.token, mode="atomic")
-    after = await batches.all_rows()
-    (kept,) = await batches.results([job], shop.token, mode="atomic")
+    rows_after = await batches.all_rows()
+    (kept_result,) = await batches.results([job], shop.token, mode="atomic")
 
-    assert (statuses(failed), after) == ([424, 404], before)
+    assert (statuses(failed), rows_after) == ([424, 404], rows_before)
     # No worker can run a job before the batch ends, so the batch does not wait for it.
-    assert (kept["status"], kept["body"]["status"]) == (202, "queued")
-    assert kept["headers"]["Location"].endswith(kept["body"]["job_id"])
-    assert (await batches.world.call("GET", f"/jobs/{kept['body']['job_id']}", shop.token)).status_code == 200
+    assert (kept_result["status"], kept_result["body"]["status"]) == (202, "queued")
+    assert kept_result["headers"]["Location"].endswith(kept_result["body"]["job_id"])
+    assert (await batches.world.call("GET", f"/jobs/{kept_result['body']['job_id']}", shop.token)).status_code == 200
 
 
 async def test_a_batch_that_takes_too_long_is_undone(
@@ -168,7 +168,7 @@ async def test_a_batch_that_takes_too_long_is_undone(
     # A million codes are derived in a thread. A batch must not issue so many.
     transaction_waits.allow("redeem/codes.py:prepare")
     await batches.world.product("north", "one")
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
     monkeypatch.setattr(batch, "MAX_ATOMIC_S", 0.25)
     many = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
 
@@ -177,17 +177,17 @@ async def test_a_batch_that_takes_too_long_is_undone(
     failed = next(result for result in results if result["status"] != 424)
     assert (failed["status"], failed["body"]["code"]) == (503, "unavailable")
     assert results[0]["status"] == 424
-    assert await batches.all_rows() == before
+    assert await batches.all_rows() == rows_before
 
 
 async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = await batches.all_rows()
-    answered = App._read  # pyright: ignore[reportPrivateUsage]
+    rows_before = await batches.all_rows()
+    original_read = App._read  # pyright: ignore[reportPrivateUsage]
 
     async def broken(app: Any, route: Any, call: Any, exchange: Any) -> Any:
         if route.path == "/library":
             raise RuntimeError("the secret of the house")
-        return await answered(app, route, call, exchange)
+        return await original_read(app, route, call, exchange)
 
     monkeypatch.setattr(App, "_read", broken)
 
@@ -195,24 +195,24 @@ async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatc
 
     assert statuses(results) == [424, 424, 500]
     assert "secret" not in str(results)
-    assert await batches.all_rows() == before
+    assert await batches.all_rows() == rows_before
 
 
 async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches: Batches) -> None:
     world = batches.world
     for number in range(10):
-        both = [
+        both_batches = [
             [post("/products", product(f"{side}-{number}")), post("/products", product(f"same-{number}")),
              post(f"/products/{side}-{number}/releases", RELEASE)]
             for side in ("left", "right")
         ]  # fmt: skip
-        results = await asyncio.gather(*(batches.results(batch, mode="atomic") for batch in both))
+        results = await asyncio.gather(*(batches.results(batch, mode="atomic") for batch in both_batches))
 
-        kept = [statuses(result) for result in results]
-        assert sorted(kept) == [[201, 201, 201], [424, 409, 424]]
-        for side, told in zip(("left", "right"), kept, strict=True):
+        statuses_by_batch = [statuses(result) for result in results]
+        assert sorted(statuses_by_batch) == [[201, 201, 201], [424, 409, 424]]
+        for side, batch_statuses in zip(("left", "right"), statuses_by_batch, strict=True):
             response = await world.call("GET", f"/products/{side}-{number}", batches.owner)
-            assert response.status_code == (200 if told[0] == 201 else 404)
+            assert response.status_code == (200 if batch_statuses[0] == 201 else 404)
 
 
 async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches) -> None:
@@ -222,25 +222,25 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
         await world.product("north", slug)
 
     async def batch(number: int, *order: str) -> list[dict[str, Any]]:
-        written = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
-        return await batches.results([*written, get("/products/one"), get("/catalog")], mode="atomic")
+        operations = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
+        return await batches.results([*operations, get("/products/one"), get("/catalog")], mode="atomic")
 
-    async def alone(number: int, slug: str) -> httpx.Response:
+    async def write_alone(number: int, slug: str) -> httpx.Response:
         body = product(slug, title=f"Alone {number}")
         return await world.call("PUT", f"/products/{slug}", batches.owner, json=body)
 
     orders = [("one", "two"), ("two", "one")]
     async with asyncio.timeout(30):
-        told, others = await asyncio.gather(
+        batch_results, other_responses = await asyncio.gather(
             asyncio.gather(*(batch(number, *order) for number, order in enumerate(orders * 12))),
-            asyncio.gather(*(alone(number, slug) for number, slug in enumerate(orders[0] * 6))),
+            asyncio.gather(*(write_alone(number, slug) for number, slug in enumerate(orders[0] * 6))),
         )
 
-    kinds = Counter(tuple(sorted(statuses(results))) for results in told)
+    kinds = Counter(tuple(sorted(statuses(results))) for results in batch_results)
     # If two transactions wait for each other, PostgreSQL ends one of them, which may be retried.
     assert kinds.keys() <= {(200, 200, 200, 200), (424, 424, 424, 503)}
     assert kinds[200, 200, 200, 200]
-    assert {response.status_code for response in others} <= {200, 503}
+    assert {response.status_code for response in other_responses} <= {200, 503}
 
 
 async def create_products(batches: Batches) -> tuple[str, str]:
@@ -337,24 +337,27 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
     batches: Batches, is_full: bool, figures: Figures
 ) -> None:
     artifact_id, code = await create_products(batches)
-    before = await batches.all_rows()
-    wanted = FULL if is_full else SAMPLE
+    rows_before = await batches.all_rows()
+    seed_count = FULL if is_full else SAMPLE
     ran = 0
 
-    for seed in range(wanted):
+    for seed in range(seed_count):
         mix = RandomBatch(seed, artifact_id, code)
         place = mix.rng.randrange(8)
         operations = [mix.good() for _ in range(place)]
         operations += [mix.bad(), *(mix.good() for _ in range(mix.rng.randrange(4)))]
         results = await batches.results(operations, mode="atomic")
 
-        told = ["batch_rolled_back"] * len(operations)
-        assert [each for index, each in enumerate(codes(results)) if index != place] == told[1:], (seed, results)
+        expected_codes = ["batch_rolled_back"] * len(operations)
+        assert [each for index, each in enumerate(codes(results)) if index != place] == expected_codes[1:], (
+            seed,
+            results,
+        )
         assert 400 <= statuses(results)[place] < 500
         assert results[place]["body"]["code"] != "batch_rolled_back"
-        assert await batches.all_rows() == before, (seed, operations)
+        assert await batches.all_rows() == rows_before, (seed, operations)
         ran += place
-    figures |= {"batches": wanted, "operations_undone": ran, "differences": 0}
+    figures |= {"batches": seed_count, "operations_undone": ran, "differences": 0}
 
 
 async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(batches: Batches) -> None:
@@ -364,20 +367,20 @@ async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(b
         mix = RandomBatch(seed, artifact_id, code)
         # Other batches use other versions.
         mix.made = [""] * seed * 8
-        before = await batches.all_rows()
+        rows_before = await batches.all_rows()
 
         results = await batches.results([mix.good() for _ in range(8)], mode="atomic")
 
         assert all(status < 300 for status in statuses(results)), results
-        assert await batches.all_rows() != before
+        assert await batches.all_rows() != rows_before
 
 
 async def test_a_nested_database_is_no_longer_used_when_its_time_is_over(batches: Batches) -> None:
     async with batches.world.store.database.transaction() as transaction:
         nested = NestedTransaction(batches.world.store.database.dialect, transaction, until_s=clock.monotonic_s() - 1)
-        for asked in (nested.fetch("SELECT 1"), nested.fetch_one("SELECT 1"), nested.scan("SELECT 1")):
+        for nested_read in (nested.fetch("SELECT 1"), nested.fetch_one("SELECT 1"), nested.scan("SELECT 1")):
             with pytest.raises(Unavailable):
-                await asked
+                await nested_read
         with pytest.raises(Unavailable):
             async with nested.transaction():
                 raise AssertionError("the block was entered")

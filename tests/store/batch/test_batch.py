@@ -34,11 +34,11 @@ async def test_each_result_is_what_the_operation_is_answered_alone(batches: Batc
     results = await batches.results([get(path) for path in paths], mode=mode)
 
     for path, result in zip(paths, results, strict=True):
-        alone = await batches.world.call("GET", path, batches.owner)
-        body = alone.json()
-        assert result["status"] == alone.status_code == 200
+        lone_answer = await batches.world.call("GET", path, batches.owner)
+        body = lone_answer.json()
+        assert result["status"] == lone_answer.status_code == 200
         assert result["body"] == (body if isinstance(body, dict) else {"items": body})
-        assert result.get("headers", {}).get("ETag") == alone.headers.get("etag")
+        assert result.get("headers", {}).get("ETag") == lone_answer.headers.get("etag")
 
 
 @modes
@@ -52,7 +52,7 @@ async def test_a_path_may_be_the_whole_address(batches: Batches, mode: str) -> N
         "/products?q=k%C3%A4se",
     )
 
-    results = await batches.results([get(way) for way in ways], mode=mode)
+    results = await batches.results([get(path) for path in ways], mode=mode)
 
     assert statuses(results) == [200] * 5
     assert results[0]["body"] == results[1]["body"] == results[2]["body"]
@@ -99,9 +99,9 @@ async def test_an_operation_may_have_a_precondition(batches: Batches, mode: str)
     await batches.world.product("north", "one")
     etag = (await batches.world.call("GET", "/products/one", batches.owner)).headers["etag"]
 
-    for given, status in ((etag, 200), ('"another"', 412)):
-        changed = post("/products/one", product("one", title="Again"), "PUT", If_Match=given)
-        assert statuses(await batches.results([changed], mode=mode)) == [status]
+    for etag_given, status in ((etag, 200), ('"another"', 412)):
+        conditional_put = post("/products/one", product("one", title="Again"), "PUT", If_Match=etag_given)
+        assert statuses(await batches.results([conditional_put], mode=mode)) == [status]
 
 
 @modes
@@ -175,18 +175,18 @@ BAD: list[tuple[Any, str]] = [
 
 
 @modes
-@pytest.mark.parametrize(("bad", "place"), BAD)
+@pytest.mark.parametrize(("bad_operation", "place"), BAD)
 async def test_a_malformed_operation_is_refused_by_its_index_before_any_runs(
-    batches: Batches, mode: str, bad: Any, place: str
+    batches: Batches, mode: str, bad_operation: Any, place: str
 ) -> None:
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
 
-    answer = await batches.send([post("/products", product("one")), bad], batches.owner, mode=mode)
+    answer = await batches.send([post("/products", product("one")), bad_operation], batches.owner, mode=mode)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), answer.text
     pointer = answer.json()["errors"][0]["pointer"]
     assert pointer.startswith(f"/operations/1{place}") or place == ""
-    assert await batches.all_rows() == before
+    assert await batches.all_rows() == rows_before
 
 
 @pytest.mark.parametrize("count", [0, MAX_OPERATIONS + 1])
@@ -213,17 +213,17 @@ async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches
         get("/products/one"),
     ]
     headers = key()
-    first = await batches.send(operations, batches.owner, mode=mode, headers=headers)
-    after = await batches.all_rows()
+    first_answer = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+    rows_after = await batches.all_rows()
 
-    second = await batches.send(operations, batches.owner, mode=mode, headers=headers)
-    other = await batches.send(operations[:1], batches.owner, mode=mode, headers=headers)
+    second_answer = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+    other_answer = await batches.send(operations[:1], batches.owner, mode=mode, headers=headers)
 
-    assert statuses(first.json()["results"]) == [201, 201, 201, 200]
-    assert second.content == first.content
-    assert second.headers["idempotency-replayed"] == "true"
-    assert other.json()["code"] == "idempotency_key_reused"
-    assert await batches.all_rows() == after
+    assert statuses(first_answer.json()["results"]) == [201, 201, 201, 200]
+    assert second_answer.content == first_answer.content
+    assert second_answer.headers["idempotency-replayed"] == "true"
+    assert other_answer.json()["code"] == "idempotency_key_reused"
+    assert await batches.all_rows() == rows_after
 
 
 async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second_effect(batches: Batches) -> None:
@@ -235,34 +235,34 @@ async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second
         post("/products/one/releases", {"version": "1.0", "channel": "beta"}),
     ]
     headers = key()
-    first = await batches.results(operations, headers=headers)
-    after = await batches.all_rows()
+    first_results = await batches.results(operations, headers=headers)
+    rows_after = await batches.all_rows()
     async with batches.world.store.database.transaction() as transaction:
-        kept = await transaction.run(
+        deleted_count = await transaction.run(
             "DELETE FROM idempotency WHERE created_at = (SELECT max(created_at) FROM idempotency)"
         )
 
-    again = await batches.results(operations, headers=headers)
+    second_results = await batches.results(operations, headers=headers)
 
-    assert kept == 1
-    assert [result["body"] for result in again] == [result["body"] for result in first]
-    assert [result["headers"].get("Idempotency-Replayed") for result in again] == ["true"] * 3
-    assert await batches.all_rows() == after
+    assert deleted_count == 1
+    assert [result["body"] for result in second_results] == [result["body"] for result in first_results]
+    assert [result["headers"].get("Idempotency-Replayed") for result in second_results] == ["true"] * 3
+    assert await batches.all_rows() == rows_after
 
 
 @modes
 async def test_an_operation_may_have_a_key_of_its_own(batches: Batches, mode: str) -> None:
-    own = str(uuid.uuid4())
-    operation = post("/products", product("one"), Idempotency_Key=own)
-    (first,) = await batches.results([operation], mode=mode, headers=key())
+    own_key = str(uuid.uuid4())
+    operation = post("/products", product("one"), Idempotency_Key=own_key)
+    (first_result,) = await batches.results([operation], mode=mode, headers=key())
 
-    (again,) = await batches.results([operation], mode=mode, headers=key())
-    alone = await batches.world.call(
-        "POST", "/products", batches.owner, json=product("one"), headers={"Idempotency-Key": own}
+    (second_result,) = await batches.results([operation], mode=mode, headers=key())
+    lone_answer = await batches.world.call(
+        "POST", "/products", batches.owner, json=product("one"), headers={"Idempotency-Key": own_key}
     )
 
-    assert first["body"] == again["body"] == alone.json()
-    assert alone.headers["idempotency-replayed"] == again["headers"]["Idempotency-Replayed"] == "true"
+    assert first_result["body"] == second_result["body"] == lone_answer.json()
+    assert lone_answer.headers["idempotency-replayed"] == second_result["headers"]["Idempotency-Replayed"] == "true"
 
 
 @modes
@@ -280,18 +280,18 @@ async def test_an_answer_too_long_to_be_stored_is_made_again(
     issue = post("/codes", {"kind": "license", "products": ["game-1"], "count": count})
     operations = [issue, *[get("/catalog")] * reads]
     headers = key()
-    first = await batches.send(operations, batches.owner, mode=mode, headers=headers)
-    after = await batches.all_rows()
+    first_answer = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+    rows_after = await batches.all_rows()
 
-    again = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+    second_answer = await batches.send(operations, batches.owner, mode=mode, headers=headers)
 
-    assert len(first.content) > 1 << 20
-    assert statuses(first.json()["results"]) == [201] + [200] * reads
-    assert [result["body"] for result in again.json()["results"]] == [
-        result["body"] for result in first.json()["results"]
+    assert len(first_answer.content) > 1 << 20
+    assert statuses(first_answer.json()["results"]) == [201] + [200] * reads
+    assert [result["body"] for result in second_answer.json()["results"]] == [
+        result["body"] for result in first_answer.json()["results"]
     ]
-    assert again.headers["idempotency-replayed"] == "true"
-    assert await batches.all_rows() == after
+    assert second_answer.headers["idempotency-replayed"] == "true"
+    assert await batches.all_rows() == rows_after
 
 
 @modes
@@ -334,12 +334,12 @@ class TestLimits:
         operations = [post("/products", product(f"slug-{number}")) for number in range(11)]
         headers = key()
         await limited_batches.results([get("/info")], headers=key())
-        first = await limited_batches.results(operations, mode=mode, headers=headers)
-        made = await limited_batches.world.store.database.fetch("SELECT slug FROM product")
+        first_results = await limited_batches.results(operations, mode=mode, headers=headers)
+        created_rows = await limited_batches.world.store.database.fetch("SELECT slug FROM product")
         with clock.fixed(clock.later(clock.now(), seconds=61)):
-            again = await limited_batches.results(operations, mode=mode, headers=headers)
+            second_results = await limited_batches.results(operations, mode=mode, headers=headers)
 
-        assert 429 in statuses(first)
-        assert len(made) == (9 if mode == "parallel" else 0)
-        assert statuses(again) == [201] * 11
+        assert 429 in statuses(first_results)
+        assert len(created_rows) == (9 if mode == "parallel" else 0)
+        assert statuses(second_results) == [201] * 11
         assert len(await limited_batches.world.store.database.fetch("SELECT slug FROM product")) == 11

@@ -36,13 +36,13 @@ SPELLINGS = {
 
 @modes
 @pytest.mark.parametrize("path", SPELLINGS)
-async def test_a_batch_in_a_batch_is_refused_however_it_is_spelt(batches: Batches, mode: str, path: str) -> None:
-    before = await batches.all_rows()
+async def test_a_batch_in_a_batch_is_refused_in_any_spelling(batches: Batches, mode: str, path: str) -> None:
+    rows_before = await batches.all_rows()
 
     (result,) = await batches.results([post(path, INNER)], mode=mode)
 
     assert result["body"]["code"] == SPELLINGS[path]
-    assert await batches.all_rows() == before
+    assert await batches.all_rows() == rows_before
 
 
 REFUSED = sorted(
@@ -56,7 +56,7 @@ REFUSED = sorted(
 
 @modes
 async def test_sign_ins_batches_and_streams_cannot_be_in_a_batch(batches: Batches, mode: str) -> None:
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
     assert ("POST", "/auth/token") in REFUSED
     assert ("GET", "/jobs/{job_id}/events") in REFUSED
     assert ("PUT", "/artifacts/uploads/{token}") in REFUSED
@@ -66,7 +66,7 @@ async def test_sign_ins_batches_and_streams_cannot_be_in_a_batch(batches: Batche
         (result,) = await batches.results([post(address, body, method)], mode=mode)
         assert (result["status"], result["body"]["code"]) == (400, "not_batchable"), (method, path)
 
-    assert await batches.all_rows() == before
+    assert await batches.all_rows() == rows_before
 
 
 @modes
@@ -107,17 +107,17 @@ async def test_answers_may_not_be_longer_than_their_share(
         await world.product("north", f"game-{number}", description="x" * 300)
     monkeypatch.setattr(batch, "MAX_RESPONSES_BYTES", 100_000)
     many = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
-    before = await batches.all_rows()
+    rows_before = await batches.all_rows()
 
-    alone = await batches.results([get("/catalog")], mode=mode)
+    lone_results = await batches.results([get("/catalog")], mode=mode)
     catalogs = await batches.results([get("/catalog")] * 50, mode=mode)
-    issued = await batches.results([many] * 50, mode=mode)
+    issued_results = await batches.results([many] * 50, mode=mode)
 
-    assert statuses(alone) == [200]
-    refused = {("not_batchable" if mode == "parallel" else "batch_rolled_back"), "not_batchable"}
-    assert {*codes(catalogs)} == {*codes(issued)} == refused
+    assert statuses(lone_results) == [200]
+    refusal_codes = {("not_batchable" if mode == "parallel" else "batch_rolled_back"), "not_batchable"}
+    assert {*codes(catalogs)} == {*codes(issued_results)} == refusal_codes
     if mode == "atomic":
-        assert await batches.all_rows() == before
+        assert await batches.all_rows() == rows_before
     # Codes whose response could not be sent are not valid.
     assert (await world.call("GET", "/codes", batches.owner)).json() == []
 
@@ -125,28 +125,30 @@ async def test_answers_may_not_be_longer_than_their_share(
 async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches) -> None:
     await batches.world.product("north", "one")
     etag = (await batches.world.call("GET", "/products/one")).headers["etag"]
-    sent: dict[str, Any] = {
+    request_options: dict[str, Any] = {
         "headers": {"If-None-Match": etag, "If-Match": '"x"', "Prefer": "respond-async", "Accept": "*/*"}
     }
 
-    results = await batches.results([get("/products/one"), post("/products/one", product("one"), "PUT")], **sent)
+    results = await batches.results(
+        [get("/products/one"), post("/products/one", product("one"), "PUT")], **request_options
+    )
 
     assert statuses(results) == [200, 200]
 
 
 @modes
 async def test_texts_that_no_database_keeps_do_not_get_in(batches: Batches, mode: str) -> None:
-    before = await batches.all_rows()
-    made = '{"slug":"x","title":"%s","kind":"game","platforms":["linux"]}'
-    whole = '{"mode":"%s","operations":[{"method":"POST","path":"/products","body":%s}]}'
+    rows_before = await batches.all_rows()
+    product_json = '{"slug":"x","title":"%s","kind":"game","platforms":["linux"]}'
+    batch_json = '{"mode":"%s","operations":[{"method":"POST","path":"/products","body":%s}]}'
     for title in ("a\\u0000b", "a\\ud800b"):
-        content = whole % (mode, made % title)
+        content = batch_json % (mode, product_json % title)
         answer = await batches.world.call(
             "POST", "/batch", batches.owner, content=content.encode(), headers={"Content-Type": "application/json"}
         )
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
 
-    assert await batches.all_rows() == before
+    assert await batches.all_rows() == rows_before
 
 
 async def test_a_body_nested_beyond_reason_is_refused(batches: Batches) -> None:

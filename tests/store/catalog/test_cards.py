@@ -22,9 +22,9 @@ MEDIA = """
 
 async def item(world: World, slug: str = "one") -> dict[str, Any]:
     """Return the product as GET /products lists it."""
-    found: dict[str, Any]
-    (found,) = [item for item in (await world.call("GET", "/products")).json()["items"] if item["slug"] == slug]
-    return found
+    catalog_item: dict[str, Any]
+    (catalog_item,) = [item for item in (await world.call("GET", "/products")).json()["items"] if item["slug"] == slug]
+    return catalog_item
 
 
 async def release(world: World, owner: str, version: str, channel: str) -> None:
@@ -38,15 +38,15 @@ async def test_a_new_product_has_a_whole_card(world: World) -> None:
 
     card = await item(world)
 
-    described = placeholder.describe("one", "game", ["cozy"])
+    described_cover = placeholder.describe("one", "game", ["cozy"])
     assert set(card) == MEMBERS
     assert card["summary"] == "Play this."
     assert card["publisher"] == {"slug": "north", "name": "North", "verified": False}
     assert card["cover"] == {
-        "url": f"/api/v1/products/one/cover.svg?v={described.version}",
+        "url": f"/api/v1/products/one/cover.svg?v={described_cover.version}",
         "srcset": [],
-        "color": described.color,
-        "focus": described.focus,
+        "color": described_cover.color,
+        "focus": described_cover.focus,
         "placeholder": True,
         "alt": "",
     }
@@ -66,16 +66,16 @@ async def test_every_list_and_the_product_itself_have_the_same_members(world: Wo
     catalog = (await world.call("GET", "/catalog")).json()["products"]
     detail = (await world.call("GET", "/products/one")).json()
 
-    for other in (library[0], catalog[0], detail):
-        assert {name: other.get(name) for name in card} == card
+    for other_card in (library[0], catalog[0], detail):
+        assert {name: other_card.get(name) for name in card} == card
 
 
 async def test_latest_is_the_newest_stable_release_with_its_sizes(world: World) -> None:
     await world.product("north", "one", platforms=["windows", "linux"])
     owner = await world.person("owner@north.example", north="owner")
     await release(world, owner, "1.0.0-beta.1", "beta")
-    shown = await item(world)
-    first = shown["latest"]
+    card = await item(world)
+    latest_before = card["latest"]
     await release(world, owner, "1.0.0", "stable")
     await release(world, owner, "1.1.0-beta.1", "beta")
     async with world.store.database.transaction() as transaction:
@@ -83,14 +83,18 @@ async def test_latest_is_the_newest_stable_release_with_its_sizes(world: World) 
             (("b.zip", "windows", 30), ("a.zip", "windows", 20), ("c.zip", "linux", 10), ("d.txt", None, 5))
         ):
             await transaction.run(RELEASED, f"a{number}", name, size, "0" * 64, platform, "1.0.0")
-        await projection.refresh(transaction, shown["id"], reindex=False)
+        await projection.refresh(transaction, card["id"], reindex=False)
 
     latest = (await item(world))["latest"]
 
-    assert (first["version"], first["channel"], first["size_by_platform"]) == ("1.0.0-beta.1", "beta", {})
+    assert (latest_before["version"], latest_before["channel"], latest_before["size_by_platform"]) == (
+        "1.0.0-beta.1",
+        "beta",
+        {},
+    )
     assert (latest["version"], latest["channel"]) == ("1.0.0", "stable")
     assert latest["size_by_platform"] == {"windows": 20, "linux": 10}
-    assert latest["first_published_at"] == first["published_at"]
+    assert latest["first_published_at"] == latest_before["published_at"]
 
     await world.call("POST", "/products/one/releases/1.0.0/yank", owner, json={"reason": "broken"})
     assert (await item(world))["latest"]["version"] == "1.1.0-beta.1"
@@ -100,18 +104,18 @@ async def test_an_own_summary_is_shown_and_found_and_other_members_are_kept(worl
     await world.product("north", "one", description="A game.")
     owner = await world.person("owner@north.example", north="owner")
     body = {"slug": "one", "title": "One", "kind": "game", "platforms": ["web"], "description": "A game."}
-    more = {"summary": "Sail a zeppelin.", "buy_url": "https://buy.example/one", "languages": ["en", "pt-BR"]}
+    new_members = {"summary": "Sail a zeppelin.", "buy_url": "https://buy.example/one", "languages": ["en", "pt-BR"]}
 
-    changed_response = await world.call("PUT", "/products/one", owner, json={**body, **more})
+    changed_response = await world.call("PUT", "/products/one", owner, json={**body, **new_members})
     items = (await world.call("GET", "/products?q=zeppelin")).json()["items"]
 
     detail = (await world.call("GET", "/products/one")).json()
     assert changed_response.status_code == 200
     assert [item["summary"] for item in items] == ["Sail a zeppelin."]
-    assert {name: detail[name] for name in more} == more
+    assert {name: detail[name] for name in new_members} == new_members
     assert (await world.call("PUT", "/products/one", owner, json=body)).is_success
-    replaced = (await world.call("GET", "/products/one")).json()
-    assert (replaced["summary"], replaced["buy_url"], replaced["languages"]) == ("A game.", None, [])
+    product_after = (await world.call("GET", "/products/one")).json()
+    assert (product_after["summary"], product_after["buy_url"], product_after["languages"]) == ("A game.", None, [])
 
 
 async def test_wrong_members_are_refused(world: World) -> None:
@@ -151,27 +155,27 @@ async def test_a_new_name_of_the_publisher_is_on_every_card_at_once(world: World
         await world.product("north", slug)
     await world.product("south", "three")
     owner = await world.person("owner@north.example", north="owner")
-    before = (await world.call("GET", "/products")).headers["etag"]
+    tag_before = (await world.call("GET", "/products")).headers["etag"]
 
     assert (await world.call("PUT", "/org", owner, json={"name": "Northern Lights"})).is_success
 
     after_response = await world.call("GET", "/products")
     names = [item["publisher"]["name"] for item in after_response.json()["items"]]
     assert sorted(names) == ["Northern Lights", "Northern Lights", "South"]
-    assert after_response.headers["etag"] != before
+    assert after_response.headers["etag"] != tag_before
 
 
 async def test_rows_of_an_earlier_version_are_rewritten_at_the_start(world: World) -> None:
     for number in range(7):
         await world.product("north", f"p{number}", description="An old text.")
     expected = await world.store.database.fetch("SELECT product_id, card, detail, etag FROM catalog_entry ORDER BY 1")
-    before = (await world.store.versions())[0]
+    version_before = (await world.store.versions())[0]
     async with world.store.database.transaction() as transaction:
         await transaction.run("UPDATE catalog_entry SET encoding = 0, card = $1, detail = $1, etag = '\"old\"'", b"{}")
 
     await projection.reencode_outdated(world.store.database)
 
-    found = await world.store.database.fetch("SELECT product_id, card, detail, etag FROM catalog_entry ORDER BY 1")
-    assert found == expected
-    assert (await world.store.versions())[0] > before
+    entries = await world.store.database.fetch("SELECT product_id, card, detail, etag FROM catalog_entry ORDER BY 1")
+    assert entries == expected
+    assert (await world.store.versions())[0] > version_before
     assert await world.store.database.fetch(projection.OUTDATED, projection.ENCODING, 1) == []

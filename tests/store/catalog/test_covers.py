@@ -72,10 +72,10 @@ def test_every_motif_is_among_the_golden_covers() -> None:
 @example(slug="script", kind="game", tagged=[])
 @example(slug="zyzzyva-9", kind="tool", tagged=["lint"])
 def test_any_cover_is_small_well_formed_and_without_its_input(slug: str, kind: str, tagged: list[str]) -> None:
-    drawn = placeholder.draw(slug, kind, tagged)
+    svg = placeholder.draw(slug, kind, tagged)
 
-    assert len(drawn) <= 24 * 1024
-    root = ElementTree.fromstring(drawn)
+    assert len(svg) <= 24 * 1024
+    root = ElementTree.fromstring(svg)
     assert (root.get("width"), root.get("height")) == (str(WIDTH), str(HEIGHT))
     for element in root.iter():
         assert element.tag.removeprefix(SVG) in ELEMENTS
@@ -84,7 +84,7 @@ def test_any_cover_is_small_well_formed_and_without_its_input(slug: str, kind: s
         assert element.get("id") in (None, *"sgohbv")
         assert all(re.fullmatch(r"[-\d.a-zA-Z #(),]*", value) for value in element.attrib.values())
     longest = max(slug.split("-"), key=len)
-    assert len(longest) < 8 or longest.encode() not in drawn
+    assert len(longest) < 8 or longest.encode() not in svg
 
 
 @settings(max_examples=40, deadline=None)
@@ -95,27 +95,27 @@ def test_every_motif_is_small_enough_for_any_slug(slug: str, motif: str) -> None
     assert len(placeholder.draw(f"zz{slug}", "tool", tagged)) <= 24 * 1024
 
 
-def sun_of(drawn: bytes, palette: int) -> float | None:
+def sun_of(svg: bytes, palette: int) -> float | None:
     """Return the visible x coordinate of the first disc in the colour of the glow."""
-    match = re.search(rf'<circle cx="([\d.]+)"[^>]* fill="{PALETTES[palette].glow}" opacity="\.92"', drawn.decode())
+    match = re.search(rf'<circle cx="([\d.]+)"[^>]* fill="{PALETTES[palette].glow}" opacity="\.92"', svg.decode())
     if match is None:
         return None
     x = float(match[1])
-    return WIDTH - x if "matrix(-1 0 0 1 640 0)" in drawn.decode() else x
+    return WIDTH - x if "matrix(-1 0 0 1 640 0)" in svg.decode() else x
 
 
 def test_focus_is_where_the_disc_is() -> None:
-    seen: set[str] = set()
+    focuses: set[str] = set()
     for number in range(60):
         slug = f"game-{number}"
-        described = placeholder.describe(slug, "game", [])
+        described_cover = placeholder.describe(slug, "game", [])
         x = sun_of(placeholder.draw(slug, "game", []), (placeholder.hash_of(slug) >> 8) % 12)
         if x is not None:
-            seen.add(described.focus)
-            wanted = "left" if x < WIDTH * 0.4 else "right" if x > WIDTH * 0.6 else "center"
-            assert described.focus == wanted, slug
-        assert re.fullmatch("#[0-9a-f]{6}", described.color)
-    assert seen == {"left", "center", "right"}
+            focuses.add(described_cover.focus)
+            expected_focus = "left" if x < WIDTH * 0.4 else "right" if x > WIDTH * 0.6 else "center"
+            assert described_cover.focus == expected_focus, slug
+        assert re.fullmatch("#[0-9a-f]{6}", described_cover.color)
+    assert focuses == {"left", "center", "right"}
 
 
 def test_few_covers_are_kept_in_memory() -> None:
@@ -141,19 +141,21 @@ async def test_a_cover_is_served_immutable_under_its_version_only(world: World) 
         assert answer.headers["cache-control"] == caching
         assert answer.headers["content-security-policy"] == "default-src 'none'; style-src 'none'; sandbox"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        same = {"If-None-Match": answer.headers["etag"]}
-        assert (await world.call("GET", f"/products/one/cover.svg{query}", headers=same)).status_code == 304
+        conditional_headers = {"If-None-Match": answer.headers["etag"]}
+        assert (
+            await world.call("GET", f"/products/one/cover.svg{query}", headers=conditional_headers)
+        ).status_code == 304
 
 
 async def test_the_cover_of_a_draft_is_seen_by_members_alone(world: World) -> None:
     await world.product("north", "secret", status="draft")
     owner = await world.person("owner@north.example", north="owner")
 
-    hidden, missing = [await world.call("GET", f"/products/{slug}/cover.svg") for slug in ("secret", "missing")]
+    hidden_answer, missing = [await world.call("GET", f"/products/{slug}/cover.svg") for slug in ("secret", "missing")]
     shown_response = await world.call("GET", "/products/secret/cover.svg", owner)
 
-    assert (hidden.status_code, hidden.json()["code"]) == (missing.status_code, missing.json()["code"])
-    assert hidden.status_code == 404
+    assert (hidden_answer.status_code, hidden_answer.json()["code"]) == (missing.status_code, missing.json()["code"])
+    assert hidden_answer.status_code == 404
     assert (shown_response.status_code, shown_response.headers["cache-control"]) == (200, "private, no-cache")
 
 

@@ -11,8 +11,8 @@ from countersign.store import app as distribution
 from countersign.store.catalog import catalog_index
 from countersign.store.catalog.catalog_index import CatalogIndex
 from countersign.store.context import Store
-from tests.store.ask.shelf import stocked
-from tests.store.catalog.test_lists import KINDS, PLATFORMS, TAGS, shelf, walk
+from tests.store.ask.shelf import stock_store
+from tests.store.catalog.test_lists import KINDS, PLATFORMS, TAGS, create_products, walk_pages
 from tests.store.world import World, slugs
 
 ALL = "kind,platform,access,since,tag"
@@ -31,23 +31,25 @@ async def count_facets(world: World, query: str = "", token: str | None = None, 
     answer = await world.call("GET", f"/products?facets={facets}&{query}", token)
     assert answer.is_success, answer.text
     body = answer.json()
-    found = {name: {value["value"]: value["count"] for value in values} for name, values in body["facets"].items()}
-    return {"total": body["total"], **found}
+    counts_by_facet = {
+        name: {value["value"]: value["count"] for value in values} for name, values in body["facets"].items()
+    }
+    return {"total": body["total"], **counts_by_facet}
 
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
-    await stocked(store)
-    kept = await store.database.fetch(EVERY)
+    await stock_store(store)
+    published_rows = await store.database.fetch(EVERY)
     text = MIGRATION.read_text()
     async with store.database.transaction() as transaction:
         await transaction.run("DELETE FROM catalog_index")
         await transaction.run(text[text.index("INSERT INTO") :].rstrip().rstrip(";"))
 
-    made = await store.database.fetch(EVERY)
+    migrated_rows = await store.database.fetch(EVERY)
 
-    assert len(kept) > 15
-    normal = [(*row[:7], row[7].split(), *row[8:]) for row in kept]
-    assert [(*row[:7], row[7].split(), *row[8:]) for row in made] == normal
+    assert len(published_rows) > 15
+    normal = [(*row[:7], row[7].split(), *row[8:]) for row in published_rows]
+    assert [(*row[:7], row[7].split(), *row[8:]) for row in migrated_rows] == normal
 
 
 async def test_a_list_without_facets_has_no_counts(world: World) -> None:
@@ -62,22 +64,22 @@ async def test_a_list_without_facets_has_no_counts(world: World) -> None:
     ["", "kind=game", "platform=linux", "tag=cli", "org=north", "kind=app&tag=cozy&platform=web", "q=product"],
 )
 async def test_each_count_is_the_length_of_the_list_with_that_value(world: World, query: str) -> None:
-    await shelf(world, 60)
-    given = dict(part.split("=") for part in query.split("&") if part)
+    await create_products(world, 60)
+    filters = dict(parameter.split("=") for parameter in query.split("&") if parameter)
 
-    found = await count_facets(world, query)
+    counts = await count_facets(world, query)
 
-    assert found["total"] == len(await walk(world, **given))
+    assert counts["total"] == len(await walk_pages(world, **filters))
     for name, values in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS)):
         for value in values:
-            assert found[name].get(value, 0) == len(await walk(world, **{**given, name: value})), (name, value)
-    assert found["access"]["free"] == len(await walk(world, **given, access="free")) == 0
-    assert found["since"]["7d"] == found["total"]
+            assert counts[name].get(value, 0) == len(await walk_pages(world, **{**filters, name: value})), (name, value)
+    assert counts["access"]["free"] == len(await walk_pages(world, **filters, access="free")) == 0
+    assert counts["since"]["7d"] == counts["total"]
 
 
-@pytest.mark.parametrize("bad", ["", "kinds", "kind,", "kind tag", "kind," * 11 + "tag", "org"])
-async def test_only_known_facets_are_counted(world: World, bad: str) -> None:
-    answer = await world.call("GET", f"/products?facets={bad}")
+@pytest.mark.parametrize("facet_name", ["", "kinds", "kind,", "kind tag", "kind," * 11 + "tag", "org"])
+async def test_only_known_facets_are_counted(world: World, facet_name: str) -> None:
+    answer = await world.call("GET", f"/products?facets={facet_name}")
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["parameter"] == "facets"
@@ -92,16 +94,16 @@ async def test_counts_follow_every_change(world: World) -> None:
     two = await count_facets(world)
     change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "access": "free", "tags": ["c"]}
     assert (await world.call("PUT", "/products/two", token, json=change)).is_success
-    moved = await count_facets(world)
+    counts_after = await count_facets(world)
     assert (await world.call("PUT", "/products/two", token, json={**change, "status": "draft"})).is_success
 
     assert (two["total"], two["kind"], two["tag"]) == (2, {"game": 1, "app": 0, "tool": 1}, {"a": 2, "b": 1})
-    assert (moved["kind"], moved["tag"]) == ({"game": 1, "app": 1, "tool": 0}, {"a": 1, "c": 1})
-    assert moved["access"] == {"free": 1, "entitled": 1}
-    assert moved["platform"]["web"] == 1
+    assert (counts_after["kind"], counts_after["tag"]) == ({"game": 1, "app": 1, "tool": 0}, {"a": 1, "c": 1})
+    assert counts_after["access"] == {"free": 1, "entitled": 1}
+    assert counts_after["platform"]["web"] == 1
     assert (await count_facets(world))["total"] == 1
-    mine = await count_facets(world, token=token)
-    assert (mine["total"], mine["tag"]) == (2, {"a": 1, "c": 1})
+    members_counts = await count_facets(world, token=token)
+    assert (members_counts["total"], members_counts["tag"]) == (2, {"a": 1, "c": 1})
     assert len((await world.call("GET", "/products", token)).json()["items"]) == 2
 
 
@@ -131,25 +133,25 @@ async def test_since_counts_days_and_the_filter_by_days_is_left_out_of_it(world:
             await world.product("north", f"days-{days}")
     day = (datetime.fromisoformat(clock.rfc3339(now)) - timedelta(days=25)).date()
 
-    found = await count_facets(world, f"published_since={day}")
+    counts = await count_facets(world, f"published_since={day}")
 
-    assert found["total"] == 2
-    assert found["since"] == {"7d": 1, "30d": 2, "90d": 3, "365d": 4}
-    assert found["kind"]["game"] == 2
+    assert counts["total"] == 2
+    assert counts["since"] == {"7d": 1, "30d": 2, "90d": 3, "365d": 4}
+    assert counts["kind"]["game"] == 2
 
 
-async def test_rare_tags_are_counted_where_they_are_asked_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rare_tags_are_counted_if_they_are_requested(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog_index, "MAX_WORDS", 1)
     monkeypatch.setattr(catalog_index, "MAX_STRAYS", 3)
     await world.product("north", "one", tags=["often"])
     await world.product("south", "two", tags=["often", "rare"])
 
-    before = await count_facets(world, "tag=rare")
+    counts_before = await count_facets(world, "tag=rare")
     of_south = await count_facets(world, "org=south")
     for number in range(4):
         await world.product("north", f"more-{number}", tags=["rare"])
 
-    assert (before["total"], before["tag"]) == (1, {"often": 2, "rare": 1})
+    assert (counts_before["total"], counts_before["tag"]) == (1, {"often": 2, "rare": 1})
     assert of_south["total"] == 1
     assert (await count_facets(world, "tag=rare"))["total"] == 5
     await world.product("north", "last", tags=["rare"])
@@ -181,13 +183,13 @@ async def test_the_newest_change_comes_first(world: World) -> None:
         change = {"slug": "p-1", "title": "P", "kind": "app", "platforms": ["web"], "status": "public"}
         assert (await world.call("PUT", "/products/p-1", token, json=change)).is_success
 
-    order = await walk(world, sort="-updated_at")
+    order = await walk_pages(world, sort="-updated_at")
     games = slugs((await world.call("GET", "/products?sort=-updated_at&kind=game&limit=2")).json()["items"])
-    found = slugs((await world.call("GET", "/products?sort=-updated_at&q=p&kind=game")).json()["items"])
+    found_slugs = slugs((await world.call("GET", "/products?sort=-updated_at&q=p&kind=game")).json()["items"])
 
     assert order == ["p-1", "p-4", "p-3", "p-2", "p-0"]
     assert games == ["p-4", "p-3"]
-    assert found == ["p-4", "p-3", "p-2", "p-0"]
+    assert found_slugs == ["p-4", "p-3", "p-2", "p-0"]
 
 
 async def test_the_most_downloaded_come_first(world: World) -> None:
@@ -196,9 +198,9 @@ async def test_the_most_downloaded_come_first(world: World) -> None:
         for downloads, product in zip((5, 9, 0, 9), product_ids, strict=True):
             await transaction.run(SET_DOWNLOADS, product, downloads)
 
-    first, second = sorted((product_ids[1], product_ids[3]), reverse=True)
+    first_id, second_id = sorted((product_ids[1], product_ids[3]), reverse=True)
     expected = {product_ids[number]: f"p-{number}" for number in range(4)}
 
-    order = await walk(world, sort="-downloads_7d")
+    order = await walk_pages(world, sort="-downloads_7d")
 
-    assert order == [expected[first], expected[second], "p-0", "p-2"]
+    assert order == [expected[first_id], expected[second_id], "p-0", "p-2"]

@@ -36,7 +36,7 @@ async def test_a_feed_has_published_releases_newest_first_for_every_caller(world
         assert feed.findtext("atom:updated", namespaces=NAMES) == newest
 
 
-async def test_a_feed_without_releases_is_whole_and_one_of_a_draft_is_nobody_elses(world: World) -> None:
+async def test_a_feed_without_releases_is_complete_and_the_feed_of_a_draft_is_private(world: World) -> None:
     await world.product("north", "one")
     await world.product("north", "secret", status="draft")
 
@@ -52,10 +52,10 @@ async def test_a_feed_is_asked_for_again_only_when_something_was_published(world
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
     first_response = await world.call("GET", "/products/one/feed")
-    same = {"If-None-Match": first_response.headers["etag"]}
+    conditional_headers = {"If-None-Match": first_response.headers["etag"]}
 
-    second_response = await world.call("GET", "/products/one/feed", headers=same)
+    second_response = await world.call("GET", "/products/one/feed", headers=conditional_headers)
     await release(world, owner, "1.0.0", "stable")
-    later_response = await world.call("GET", "/products/one/feed", headers=same)
+    later_response = await world.call("GET", "/products/one/feed", headers=conditional_headers)
 
     assert (second_response.status_code, later_response.status_code) == (304, 200)

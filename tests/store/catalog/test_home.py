@@ -4,7 +4,7 @@ caller."""
 from typing import Any
 
 from tests.store.catalog.test_facets import SET_DOWNLOADS
-from tests.store.catalog.test_lists import shelf
+from tests.store.catalog.test_lists import create_products
 from tests.store.world import World, slugs
 
 
@@ -16,28 +16,30 @@ async def home(world: World, token: str | None = None) -> dict[str, Any]:
 
 
 async def test_each_shelf_is_the_beginning_of_its_list(world: World) -> None:
-    made = await shelf(world, 60)
+    products = await create_products(world, 60)
     free = {"slug": "free", "title": "Free", "kind": "app", "platforms": ["web"], "access": "free"}
     await world.product("north", **free)
     async with world.store.database.transaction() as transaction:
-        for number, each in enumerate(made):
+        for number, each in enumerate(products):
             await transaction.run(SET_DOWNLOADS, each["id"], number * 7 % 13)
 
-    found = await home(world)
+    home_page = await home(world)
 
-    assert [row["id"] for row in found["shelves"]] == [
+    assert [row["id"] for row in home_page["shelves"]] == [
         "new", "free", "updated", "downloaded", "games", "apps", "tools"
     ]  # fmt: skip
-    for each in found["shelves"]:
+    for each in home_page["shelves"]:
         listed_response = await world.call("GET", f"/products?{each['query']}&limit=12")
         assert each["items"] == listed_response.json()["items"]
         assert 1 <= len(each["items"]) <= 12
-    downloads = {each["id"]: number * 7 % 13 for number, each in enumerate(made)}
-    for each in found["shelves"]:
-        counted = [downloads.get(item["id"], 0) for item in each["items"]] if "downloads" in each["query"] else None
-        assert each.get("downloads_7d") == counted, each["id"]
+    downloads = {each["id"]: number * 7 % 13 for number, each in enumerate(products)}
+    for each in home_page["shelves"]:
+        expected_downloads = (
+            [downloads.get(item["id"], 0) for item in each["items"]] if "downloads" in each["query"] else None
+        )
+        assert each.get("downloads_7d") == expected_downloads, each["id"]
     most = await world.call("GET", "/products?sort=-downloads_7d&limit=5")
-    assert found["hero"] == most.json()["items"]
+    assert home_page["hero"] == most.json()["items"]
 
 
 async def test_the_front_page_of_an_empty_store_is_empty(world: World) -> None:

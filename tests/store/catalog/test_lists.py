@@ -21,7 +21,7 @@ TAGS = ("cozy", "cli", "music")
 LETTERS = "aäbßzZ0 -éЖ日🙂"
 
 
-async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
+async def create_products(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
     """Create products of all kinds, platforms, tags and both organisations, and return them for the oracle."""
     rng = random.Random(seed)
     products: list[dict[str, Any]] = []
@@ -42,55 +42,55 @@ async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]
     return products
 
 
-def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
+def expected_slugs(products: list[dict[str, Any]], **filters: str) -> list[str]:
     """Return the slugs that a list must contain: the products that meet the filter, by the code points of the title and
     then by id."""
-    kept = [
+    matching = [
         product
         for product in products
         if product["status"] == "public"
-        and wanted.get("kind") in (None, product["kind"])
-        and wanted.get("org") in (None, product["org"])
-        and (wanted.get("platform") is None or wanted["platform"] in product["platforms"])
-        and (wanted.get("tag") is None or wanted["tag"] in product["tags"])
+        and filters.get("kind") in (None, product["kind"])
+        and filters.get("org") in (None, product["org"])
+        and (filters.get("platform") is None or filters["platform"] in product["platforms"])
+        and (filters.get("tag") is None or filters["tag"] in product["tags"])
     ]
-    return [each["slug"] for each in sorted(kept, key=lambda each: (each["title"], each["id"]))]
+    return [each["slug"] for each in sorted(matching, key=lambda each: (each["title"], each["id"]))]
 
 
-async def walk(world: World, token: str | None = None, **parameters: str) -> list[str]:
+async def walk_pages(world: World, token: str | None = None, **parameters: str) -> list[str]:
     """Return the slugs of all pages."""
-    found: list[str] = []
+    found_slugs: list[str] = []
     cursor = None
     while True:
         page = await world.call(
             "GET", "/products", token, params={**parameters, **({"cursor": cursor} if cursor else {})}
         )
         assert page.is_success, page.text
-        found += [str(slug) for slug in slugs(page.json()["items"])]
-        assert len(found) < 1_000, "a page repeats the one before"
+        found_slugs += [str(slug) for slug in slugs(page.json()["items"])]
+        assert len(found_slugs) < 1_000, "a page repeats the one before"
         cursor = page.json()["next_cursor"]
         if cursor is None:
-            return found
+            return found_slugs
 
 
 async def test_every_filter_and_combination_gives_what_it_means(world: World) -> None:
-    products = await shelf(world, 40)
+    products = await create_products(world, 40)
     rng = random.Random(1)
     for _ in range(40):
-        wanted: dict[str, str] = {}
+        filters: dict[str, str] = {}
         for name, choices in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS), ("org", ("north", "south"))):
             if rng.random() < 0.4:
-                wanted[name] = rng.choice(choices)
+                filters[name] = rng.choice(choices)
         limit = str(rng.choice((1, 3, 7, 100)))
 
-        assert await walk(world, limit=limit, **wanted) == expected(products, **wanted), wanted
+        assert await walk_pages(world, limit=limit, **filters) == expected_slugs(products, **filters), filters
 
 
 async def test_newest_first_is_the_other_order(world: World) -> None:
-    products = await shelf(world, 12)
+    products = await create_products(world, 12)
     public = [product["slug"] for product in reversed(products) if product["status"] == "public"]
 
-    assert await walk(world, limit="5", sort="-published_at") == public
+    assert await walk_pages(world, limit="5", sort="-published_at") == public
 
 
 async def publish_release(world: World, token: str, slug: str, version: str, channel: str) -> None:
@@ -100,7 +100,7 @@ async def publish_release(world: World, token: str, slug: str, version: str, cha
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
 
 
-async def test_a_channel_is_a_filter_as_long_as_something_is_published_in_it(world: World) -> None:
+async def test_a_channel_is_a_filter_while_a_release_is_published_in_it(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for slug in ("a", "b", "c"):
         await world.product("north", slug)
@@ -109,28 +109,34 @@ async def test_a_channel_is_a_filter_as_long_as_something_is_published_in_it(wor
     await publish_release(world, owner, "b", "1.1.0", "beta")
     drafted = {"version": "1.0.0", "channel": "stable"}
     assert (await world.call("POST", "/products/c/releases", owner, json=drafted)).is_success
-    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a"], ["b"])
+    assert (await walk_pages(world, channel="stable"), await walk_pages(world, channel="beta")) == (["a"], ["b"])
 
     await world.call("POST", "/products/b/releases/1.1.0/promote", owner, json={"channel": "stable"})
-    assert (await walk(world, channel="stable", limit="1"), await walk(world, channel="beta")) == (["a", "b"], ["b"])
+    assert (await walk_pages(world, channel="stable", limit="1"), await walk_pages(world, channel="beta")) == (
+        ["a", "b"],
+        ["b"],
+    )
     await world.call("POST", "/products/b/releases/1.0.0/yank", owner, json={"reason": "broken"})
-    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a", "b"], [])
+    assert (await walk_pages(world, channel="stable"), await walk_pages(world, channel="beta")) == (["a", "b"], [])
     body = {"slug": "b", "title": "Renamed", "kind": "game", "platforms": ["web"], "status": "public"}
     assert (await world.call("PUT", "/products/b", owner, json=body)).is_success
-    assert await walk(world, channel="stable", platform="web") == ["b"]
+    assert await walk_pages(world, channel="stable", platform="web") == ["b"]
 
 
 async def test_free_products_can_be_filtered(world: World) -> None:
     await world.product("north", "a", access="free")
     await world.product("south", "b", access="entitled")
 
-    found = [await walk(world, access="free"), await walk(world, access="entitled", sort="-published_at")]
+    slugs_by_access = [
+        await walk_pages(world, access="free"),
+        await walk_pages(world, access="entitled", sort="-published_at"),
+    ]
 
-    assert found == [["a"], ["b"]]
+    assert slugs_by_access == [["a"], ["b"]]
 
 
 @pytest.mark.parametrize("sort", ["title", "-published_at"])
-async def test_a_day_since_which_something_was_released_is_a_filter(world: World, sort: str) -> None:
+async def test_products_are_filtered_by_the_day_of_their_last_publication(world: World, sort: str) -> None:
     owner = await world.person("owner@north.example", north="owner")
     midnight = clock.from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
     for slug, seconds in (("a", -1), ("b", 0), ("c", 90_000), ("old", -9_000_000)):
@@ -139,7 +145,7 @@ async def test_a_day_since_which_something_was_released_is_a_filter(world: World
     await publish_release(world, owner, "old", "1.0.0", "stable")
 
     async def since(day: str) -> list[str]:
-        return sorted(await walk(world, published_since=day, sort=sort, limit="1"))
+        return sorted(await walk_pages(world, published_since=day, sort=sort, limit="1"))
 
     assert await since("2026-02-28") == ["a", "b", "c", "old"]
     assert await since("2026-03-01") == ["b", "c", "old"]
@@ -159,21 +165,23 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         "twice": [("beta", -9), ("stable", -7), ("beta", 3)],
         "none": [],
     }
-    moved = "UPDATE release SET published_at = $2 WHERE version = $1"
+    move_release = "UPDATE release SET published_at = $2 WHERE version = $1"
     for slug, releases in published.items():
         await world.product("north", slug)
         for channel, days in releases:
             version = f"1.0.{next(numbers)}"
             await publish_release(world, owner, slug, version, channel)
             async with world.store.database.transaction() as transaction:
-                await transaction.run(moved, version, clock.later(midnight, seconds=days * 86_400))
+                await transaction.run(move_release, version, clock.later(midnight, seconds=days * 86_400))
 
     for day in (-9, -8, -5, -4, 1, 2, 3, 4, 5, 6, 7):
         since = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
-        for wanted in ("stable", "beta", "nightly"):
-            expected = [slug for slug, each in published.items() if any(c == wanted and at >= day for c, at in each)]
-            found = await walk(world, channel=wanted, published_since=since, sort=sort, limit="1")
-            assert sorted(found) == sorted(expected), (day, wanted)
+        for wanted_channel in ("stable", "beta", "nightly"):
+            expected = [
+                slug for slug, each in published.items() if any(c == wanted_channel and at >= day for c, at in each)
+            ]
+            found_slugs = await walk_pages(world, channel=wanted_channel, published_since=since, sort=sort, limit="1")
+            assert sorted(found_slugs) == sorted(expected), (day, wanted_channel)
 
 
 @pytest.mark.parametrize(
@@ -195,11 +203,11 @@ async def test_a_filter_that_means_nothing_is_refused_by_its_name(world: World, 
     assert answer.json()["errors"][0]["parameter"] == name
 
 
-async def test_a_cursor_keeps_its_filters_and_goes_with_no_others(world: World) -> None:
+async def test_a_cursor_keeps_its_filters_and_is_refused_with_other_filters(world: World) -> None:
     for slug in ("a", "b", "c"):
         await world.product("north", slug, access="free")
-    asked = {"access": "free", "published_since": "2020-01-01", "limit": "1"}
-    cursor = (await world.call("GET", "/products", params=asked)).json()["next_cursor"]
+    filters = {"access": "free", "published_since": "2020-01-01", "limit": "1"}
+    cursor = (await world.call("GET", "/products", params=filters)).json()["next_cursor"]
 
     remaining_response = await world.call("GET", "/products", params={"cursor": cursor})
     other_response = await world.call("GET", "/products", params={"cursor": cursor, "access": "entitled"})
@@ -224,47 +232,53 @@ async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step:
     if step % 3 == 0:
         await world.product("north", f"late-{step}", title=title)
     elif step % 3 == 1 and touched:
-        gone = touched.pop()
-        assert (await world.call("DELETE", f"/products/{gone['id']}", owner)).status_code == 204
+        deleted_product = touched.pop()
+        assert (await world.call("DELETE", f"/products/{deleted_product['id']}", owner)).status_code == 204
     elif touched:
-        renamed = touched[0]
-        body = {"slug": renamed["slug"], "title": title, "kind": "app", "platforms": ["web"], "status": "public"}
-        assert (await world.call("PUT", f"/products/{renamed['id']}", owner, json=body)).is_success
+        renamed_product = touched[0]
+        body = {
+            "slug": renamed_product["slug"],
+            "title": title,
+            "kind": "app",
+            "platforms": ["web"],
+            "status": "public",
+        }
+        assert (await world.call("PUT", f"/products/{renamed_product['id']}", owner, json=body)).is_success
 
 
 async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
     """Return a page of three products after the cursor."""
-    after = {"cursor": cursor} if cursor else {}
-    return (await world.call("GET", "/products", params={"limit": "3", **after})).json()
+    cursor_parameter = {"cursor": cursor} if cursor else {}
+    return (await world.call("GET", "/products", params={"limit": "3", **cursor_parameter})).json()
 
 
 async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_and_change_names(world: World) -> None:
-    products = await shelf(world, 40, seed=3)
+    products = await create_products(world, 40, seed=3)
     owner = await world.person("owner@north.example", north="owner", south="owner")
     rng = random.Random(5)
     untouched = [product for product in products if product["status"] == "public"][::2]
     touched = [product for product in products if product not in untouched]
-    found: list[str] = []
+    found_slugs: list[str] = []
     cursor = None
     for step in range(200):
         page = await one_page(world, cursor)
-        found += [str(slug) for slug in slugs(page["items"])]
+        found_slugs += [str(slug) for slug in slugs(page["items"])]
         cursor = page["next_cursor"]
         if cursor is None:
             break
         await disturb(world, owner, touched, step, "".join(rng.choices("abyzé日", k=4)))
 
-    assert [found.count(product["slug"]) for product in untouched] == [1] * len(untouched)
+    assert [found_slugs.count(product["slug"]) for product in untouched] == [1] * len(untouched)
 
 
 async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
-    products = await shelf(world, 30)
+    products = await create_products(world, 30)
     viewer = await world.person("viewer@north.example", north="viewer")
 
-    seen = set(await walk(world, viewer, limit="10"))
+    seen_slugs = set(await walk_pages(world, viewer, limit="10"))
 
     drafts = {product["slug"] for product in products if product["status"] == "draft" and product["org"] == "north"}
-    assert seen == set(expected(products)) | drafts
+    assert seen_slugs == set(expected_slugs(products)) | drafts
     assert drafts
 
 
@@ -313,9 +327,9 @@ async def test_relevance_puts_titles_before_descriptions_and_pages_through(world
         await world.product("north", f"about-{number}", title=f"Other {number}", description="All about whales.")
     await world.product("north", "whales", title="Whales")
 
-    found = await walk(world, q="whales", sort="relevance", limit="2")
+    found_slugs = await walk_pages(world, q="whales", sort="relevance", limit="2")
 
-    assert found == ["whales", *(f"about-{number}" for number in range(5))]
+    assert found_slugs == ["whales", *(f"about-{number}" for number in range(5))]
 
 
 @pytest.mark.parametrize("sort", ["relevance", "title"])
@@ -332,28 +346,28 @@ async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
 
     for token in (None, member):
         monkeypatch.setattr(search, "COMMON", 5_000)
-        whole = await walk(world, token, q="whale", sort=sort, limit="100")
+        whole_walk = await walk_pages(world, token, q="whale", sort=sort, limit="100")
         monkeypatch.setattr(search, "COMMON", 3)
         for limit, window in (("1", 2_000), ("2", 2_000), ("2", 4), ("7", 2_000), ("7", 9), ("11", 2_000)):
             monkeypatch.setattr(search, "WINDOW", window)
-            assert await walk(world, token, q="whale", sort=sort, limit=limit) == whole
-        assert len(whole) == (30 if token else 26)
+            assert await walk_pages(world, token, q="whale", sort=sort, limit=limit) == whole_walk
+        assert len(whole_walk) == (30 if token else 26)
 
 
 @pytest.mark.parametrize("sort", ["-updated_at", "-downloads_7d"])
 async def test_a_rare_tag_has_the_same_pages_as_a_common_one(
     world: World, sort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await shelf(world, 30)
+    await create_products(world, 30)
     filters = ({"tag": "cli"}, {"org": "north", "kind": "app"}, {"tag": "music", "platform": "linux"})
     filters += ({"tag": "cozy", "published_since": "2020-01-01"}, {"tag": "cli", "q": "product"})
 
     for filter_ in filters:
         monkeypatch.setattr(search, "COMMON", 0)
-        as_common = await walk(world, sort=sort, limit="100", **filter_)
+        as_common = await walk_pages(world, sort=sort, limit="100", **filter_)
         monkeypatch.setattr(search, "COMMON", 1_000)
         for limit in ("2", "100"):
-            assert await walk(world, sort=sort, limit=limit, **filter_) == as_common
+            assert await walk_pages(world, sort=sort, limit=limit, **filter_) == as_common
         assert as_common or "q" in filter_
 
 
@@ -365,9 +379,13 @@ async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None
     await publish_release(world, owner, "p0", "1.0.0", "beta")
 
     for limit in ("1", "4"):
-        newest = await walk(world, tag="quiet", sort="-published_at", limit=limit)
+        newest = await walk_pages(world, tag="quiet", sort="-published_at", limit=limit)
         assert newest == ["p0", "p1", "p5", "p4", "p3", "p2"]
-        assert await walk(world, tag="quiet", kind="tool", sort="-published_at", limit=limit) == ["p1", "p5", "p3"]
+        assert await walk_pages(world, tag="quiet", kind="tool", sort="-published_at", limit=limit) == [
+            "p1",
+            "p5",
+            "p3",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -375,10 +393,10 @@ async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None
 )
 async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world: World, path: str) -> None:
     await world.product("north", "one")
-    first = await world.call("GET", path)
-    tag = first.headers["etag"]
+    first_response = await world.call("GET", path)
+    tag = first_response.headers["etag"]
     assert tag.startswith('"')
-    assert first.headers["cache-control"].startswith("public")
+    assert first_response.headers["cache-control"].startswith("public")
 
     for header in (tag, f"W/{tag}", f'"other", {tag}', "*"):
         second_response = await world.call("GET", path, headers={"If-None-Match": header})
@@ -393,8 +411,8 @@ async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world
     owner = await world.person("owner@north.example", north="owner")
     body = {"slug": "one", "title": "Another", "kind": "game", "platforms": ["web"], "status": "public"}
     await world.call("PUT", "/products/one", owner, json=body)
-    first = {"version": "1.0.0", "channel": "beta", "notes_only": True}
-    await world.call("POST", "/products/one/releases", owner, json=first)
+    first_response = {"version": "1.0.0", "channel": "beta", "notes_only": True}
+    await world.call("POST", "/products/one/releases", owner, json=first_response)
     await world.call("POST", "/products/one/releases/1.0.0/publish", owner)
     changed_response = await world.call("GET", path, headers={"If-None-Match": tag})
     assert changed_response.status_code == 200
@@ -415,8 +433,8 @@ async def test_no_worker_gives_out_a_page_that_is_older_than_an_acknowledged_wri
 
 
 async def test_the_catalog_comes_as_a_document_in_pages_and_as_lines(world: World) -> None:
-    products = await shelf(world, 20)
-    titles = expected(products)
+    products = await create_products(world, 20)
+    titles = expected_slugs(products)
 
     whole_body = (await world.call("GET", "/catalog")).json()
     lines = await world.call("GET", "/catalog", headers={"Accept": "application/x-ndjson"})

@@ -5,7 +5,7 @@ from pathlib import Path
 from countersign.store import app as distribution
 from countersign.store.catalog import projection
 from countersign.store.context import Store
-from tests.store.ask.shelf import PUBLIC, stocked
+from tests.store.ask.shelf import PUBLIC, stock_store
 
 EVERY = """
     SELECT product_id, slug, title, name_key, org_slug, kind, platforms, channels, is_free, license, license_key,
@@ -24,14 +24,14 @@ def backfill() -> str:
 
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
-    await stocked(store)
-    kept = await store.database.fetch(EVERY)
+    await stock_store(store)
+    published_rows = await store.database.fetch(EVERY)
     async with store.database.transaction() as transaction:
         await transaction.run("DELETE FROM catalog_public")
         await transaction.run(backfill())
 
     await projection.complete_public(store.database)
 
-    assert [row[1] for row in kept] == [item.slug for item in PUBLIC]
-    normal = [(*row[:13], row[13].split()) for row in kept]
+    assert [row[1] for row in published_rows] == [item.slug for item in PUBLIC]
+    normal = [(*row[:13], row[13].split()) for row in published_rows]
     assert [(*row[:13], row[13].split()) for row in await store.database.fetch(EVERY)] == normal

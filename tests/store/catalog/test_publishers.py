@@ -9,7 +9,7 @@ import pytest
 
 from countersign.store import app as distribution
 from countersign.store.context import Store
-from tests.store.ask.shelf import stocked
+from tests.store.ask.shelf import stock_store
 from tests.store.world import World
 
 COUNTS = """
@@ -27,8 +27,8 @@ KEPT = "SELECT slug, product_count, release_count, last_release_at FROM catalog_
 
 
 async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
-    await stocked(store)
-    kept = await store.database.fetch(KEPT)
+    await stock_store(store)
+    published_rows = await store.database.fetch(KEPT)
     (file,) = (Path(distribution.__file__).parent / "migrations").glob("*_publishers.sql")
     text = file.read_text()
     insert = text[text.index("INSERT INTO catalog_publisher") : text.index("-- Words of titles")]
@@ -39,8 +39,8 @@ async def test_the_migration_writes_what_publishing_writes(store: Store) -> None
         await transaction.run(update.rstrip().rstrip(";"))
         await transaction.run(insert.rstrip().rstrip(";"))
 
-    assert [tuple(row) for row in await store.database.fetch(KEPT)] == [tuple(row) for row in kept]
-    assert [tuple(row) for row in kept] == [tuple(row) for row in await store.database.fetch(COUNTS)]
+    assert [tuple(row) for row in await store.database.fetch(KEPT)] == [tuple(row) for row in published_rows]
+    assert [tuple(row) for row in published_rows] == [tuple(row) for row in await store.database.fetch(COUNTS)]
 
 
 async def change(world: World, token: str, slug: str, rng: random.Random) -> None:
@@ -50,7 +50,7 @@ async def change(world: World, token: str, slug: str, rng: random.Random) -> Non
     body = {"slug": slug, "title": slug, "kind": "app", "platforms": ["web"], "status": status}
     drafted = {"version": version, "channel": "stable", "notes_only": True}
     await world.call("POST", f"/products/{slug}/releases", token, json=drafted)
-    method, path, sent = rng.choice(
+    method, path, change_body = rng.choice(
         (
             ("POST", f"/releases/{version}/publish", None),
             ("POST", f"/releases/{version}/publish", None),
@@ -59,7 +59,7 @@ async def change(world: World, token: str, slug: str, rng: random.Random) -> Non
             ("DELETE", "", None),
         )
     )
-    await world.call(method, f"/products/{slug}{path}", token, json=sent)
+    await world.call(method, f"/products/{slug}{path}", token, json=change_body)
 
 
 async def test_the_counts_are_true_after_any_changes(world: World) -> None:
@@ -70,25 +70,25 @@ async def test_the_counts_are_true_after_any_changes(world: World) -> None:
     for _ in range(80):
         await change(world, token, f"p-{rng.randrange(20)}", rng)
 
-    counted = [tuple(row) for row in await world.store.database.fetch(COUNTS)]
-    assert [tuple(row) for row in await world.store.database.fetch(KEPT)] == counted
-    assert all(row[2] > 2 for row in counted)
+    counted_rows = [tuple(row) for row in await world.store.database.fetch(COUNTS)]
+    assert [tuple(row) for row in await world.store.database.fetch(KEPT)] == counted_rows
+    assert all(row[2] > 2 for row in counted_rows)
     items = (await world.call("GET", "/publishers")).json()["items"]
-    shown = [(item["slug"], item["product_count"], item["release_count"]) for item in items]
-    assert shown == [tuple(row[:3]) for row in counted if row[1]]
+    shown_counts = [(item["slug"], item["product_count"], item["release_count"]) for item in items]
+    assert shown_counts == [tuple(row[:3]) for row in counted_rows if row[1]]
 
 
 async def all_pages(world: World, limit: int) -> list[dict[str, Any]]:
     """Return all pages."""
-    found: list[dict[str, Any]] = []
-    after = ""
+    all_items: list[dict[str, Any]] = []
+    cursor_parameter = ""
     while True:
-        page = await world.call("GET", f"/publishers?limit={limit}{after}")
+        page = await world.call("GET", f"/publishers?limit={limit}{cursor_parameter}")
         assert page.is_success, page.text
-        found += page.json()["items"]
+        all_items += page.json()["items"]
         if page.json()["next_cursor"] is None:
-            return found
-        after = f"&cursor={page.json()['next_cursor']}"
+            return all_items
+        cursor_parameter = f"&cursor={page.json()['next_cursor']}"
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
@@ -116,18 +116,23 @@ async def test_an_organisation_without_public_products_is_not_listed(world: Worl
 async def test_a_publisher_says_what_its_organisation_wrote(world: World) -> None:
     token = await world.person("o@north.example", north="owner")
     await world.product("north", "one")
-    before = (await world.call("GET", "/publishers/north")).json()
+    publisher_before = (await world.call("GET", "/publishers/north")).json()
     profile = {"name": "North & Sons", "text": "We make small games.", "website": "https://north.example"}
 
-    written = await world.call("PUT", "/org", token, json=profile)
+    profile_answer = await world.call("PUT", "/org", token, json=profile)
     shown_body = (await world.call("GET", "/publishers/north")).json()
     renamed_response = await world.call("PUT", "/org", token, json={"name": "North"})
     cleared = await world.call("PUT", "/org", token, json={"name": "North", "text": None, "website": None})
 
-    assert written.is_success, written.text
-    assert (before["name"], before["text"], before["website"], before["verified"]) == ("North", None, None, False)
-    assert shown_body == {**before, **profile}
-    assert {name: written.json()[name] for name in profile} == profile
+    assert profile_answer.is_success, profile_answer.text
+    assert (
+        publisher_before["name"],
+        publisher_before["text"],
+        publisher_before["website"],
+        publisher_before["verified"],
+    ) == ("North", None, None, False)
+    assert shown_body == {**publisher_before, **profile}
+    assert {name: profile_answer.json()[name] for name in profile} == profile
     assert (renamed_response.json()["text"], renamed_response.json()["website"]) == (
         profile["text"],
         profile["website"],

@@ -53,18 +53,16 @@ async def add(world: World, product: str, versions: list[str], status: str = "pu
     await world.refresh_entry(product)
 
 
-async def listed_versions(
-    world: World, token: str | None = None, kind: str = "releases", **parameters: str
-) -> list[str]:
+async def list_versions(world: World, token: str | None = None, kind: str = "releases", **parameters: str) -> list[str]:
     """Return the versions of all pages, or of the whole array."""
-    found: list[str] = []
+    versions: list[str] = []
     path = f"/products/one/{kind}"
     page = await world.call("GET", path, token, params=parameters)
     while True:
         assert page.is_success, page.text
-        found += [release["version"] for release in page.json()]
+        versions += [release["version"] for release in page.json()]
         if "next" not in page.links:
-            return found
+            return versions
         page = await world.call("GET", page.links["next"]["url"], token)
 
 
@@ -73,20 +71,20 @@ async def test_releases_published_at_one_moment_are_ordered_by_version(world: Wo
     shuffled = random.Random(3).sample(ASCENDING, len(ASCENDING))
     await add(world, product, shuffled)
 
-    whole = await listed_versions(world)
+    whole_list = await list_versions(world)
 
-    assert whole == list(reversed(ASCENDING))
+    assert whole_list == list(reversed(ASCENDING))
     for limit in ("1", "3", "7", "100"):
-        assert await listed_versions(world, limit=limit) == whole
-        assert await listed_versions(world, limit=limit, channel="stable") == whole
-    assert await listed_versions(world, channel="beta") == []
+        assert await list_versions(world, limit=limit) == whole_list
+        assert await list_versions(world, limit=limit, channel="stable") == whole_list
+    assert await list_versions(world, channel="beta") == []
 
 
 async def test_the_moment_goes_before_the_version(world: World) -> None:
     product = await world.product("north", "one")
     await add(world, product, list(reversed(ASCENDING)), step_us=1)
 
-    assert await listed_versions(world) == list(ASCENDING)
+    assert await list_versions(world) == list(ASCENDING)
 
 
 async def test_a_long_array_is_whole_and_has_a_tag_like_any_other(world: World) -> None:
@@ -109,17 +107,17 @@ async def test_a_walk_meets_every_release_once_while_others_are_published(world:
     product = await world.product("north", "one")
     versions = [f"1.{number}.0" for number in range(20)]
     await add(world, product, versions, step_us=1)
-    found: list[str] = []
+    versions_found: list[str] = []
     path = "/products/one/releases?limit=3"
     for number in itertools.count():
         page = await world.call("GET", path)
-        found += [release["version"] for release in page.json()]
+        versions_found += [release["version"] for release in page.json()]
         if "next" not in page.links:
             break
         path = page.links["next"]["url"]
         await add(world, product, [f"2.{number}.0"])
 
-    assert [version for version in found if version in versions] == list(reversed(versions))
+    assert [version for version in versions_found if version in versions] == list(reversed(versions))
 
 
 async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_entitled(world: World) -> None:
@@ -133,23 +131,23 @@ async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_en
     foreign_token = await world.person("owner@south.example", south="owner")
 
     assert (
-        await listed_versions(world)
-        == await listed_versions(world, stranger)
-        == await listed_versions(world, foreign_token)
+        await list_versions(world)
+        == await list_versions(world, stranger)
+        == await list_versions(world, foreign_token)
         == ["1.0.0"]
     )
-    assert await listed_versions(world, entitled) == ["3.0.0", "1.0.0"]
-    assert await listed_versions(world, viewer) == ["3.0.0", "1.0.0"]
+    assert await list_versions(world, entitled) == ["3.0.0", "1.0.0"]
+    assert await list_versions(world, viewer) == ["3.0.0", "1.0.0"]
     for limit in ({}, {"limit": "1"}, {"limit": "2", "channel": "stable"}):
-        assert await listed_versions(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
-    assert await listed_versions(world, viewer, "drafts", channel="beta") == []
+        assert await list_versions(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
+    assert await list_versions(world, viewer, "drafts", channel="beta") == []
     for caller in (entitled, stranger, foreign_token):
         assert (await world.call("GET", "/products/one/drafts", caller)).json()["code"] == "insufficient_scope"
     page = (await world.call("GET", "/products/one/drafts?limit=1", viewer)).links["next"]["url"]
     foreign_response = await world.call("GET", page.replace("/drafts?", "/releases?"), viewer)
     assert foreign_response.json()["code"] == "invalid_cursor"
-    shown = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
-    assert shown["status"] == "yanked"
+    shown_release = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
+    assert shown_release["status"] == "yanked"
     assert [channel["version"] for channel in (await world.call("GET", "/products/one")).json()["channels"]] == [
         "1.0.0"
     ]
@@ -196,10 +194,10 @@ async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: 
             body = response.json()
             items = body if isinstance(body, list) else body.get("items", body.get("products"))
             rows = {json.dumps(item) for item in items}
-            seen = {row for row in rows if '"draft"' not in row and '"yanked"' not in row}
-            public = public or seen
+            public_rows = {row for row in rows if '"draft"' not in row and '"yanked"' not in row}
+            public = public or public_rows
             assert rows
-            assert seen <= public, (path, caller)
+            assert public_rows <= public, (path, caller)
             is_shared = response.headers["cache-control"].startswith("public")
             assert is_shared == (caller is None), (path, caller)
             assert "Authorization" in response.headers["vary"]
@@ -210,11 +208,11 @@ async def test_lines_and_document_of_the_catalog_are_two_representations(world: 
     lines = {"Accept": "application/x-ndjson"}
 
     document, stream = await world.call("GET", "/catalog"), await world.call("GET", "/catalog", headers=lines)
-    both = await world.call("GET", "/catalog", headers={**lines, "If-None-Match": document.headers["etag"]})
+    combined_answer = await world.call("GET", "/catalog", headers={**lines, "If-None-Match": document.headers["etag"]})
     limited = [await world.call("GET", "/catalog?limit=1", headers=lines) for _ in range(2)]
 
     assert document.headers["etag"] != stream.headers["etag"]
-    assert both.status_code == 200
+    assert combined_answer.status_code == 200
     assert "Accept" in stream.headers["vary"]
     assert len(limited[0].text.splitlines()) == 1
     assert document.headers["content-type"] == "application/json"

@@ -54,8 +54,8 @@ async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
 
 def routes_with(types: Sequence[AnyJobType]) -> tuple[Route[Store], ...]:
     """Return the routes of the store, with which jobs of these types can be requested."""
-    others = (route for route in distribution.ROUTES if not route.path.startswith("/jobs"))
-    return (*others, *routes.routes(types))
+    other_routes = (route for route in distribution.ROUTES if not route.path.startswith("/jobs"))
+    return (*other_routes, *routes.routes(types))
 
 
 @pytest.fixture

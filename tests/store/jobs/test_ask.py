@@ -48,7 +48,7 @@ async def test_a_caller_who_prefers_no_wait_gets_a_response_at_once(world: World
 
 
 @pytest.mark.parametrize(
-    ("prefer", "size", "wanted"),
+    ("prefer", "size", "expected_wait"),
     [
         (None, 1 << 20, WaitPreference(0.25)),
         (None, (1 << 20) + 1, WaitPreference(0)),
@@ -66,9 +66,9 @@ async def test_a_caller_who_prefers_no_wait_gets_a_response_at_once(world: World
     ],
 )
 def test_the_wait_is_what_was_preferred_within_its_bounds(
-    prefer: str | None, size: int, wanted: WaitPreference
+    prefer: str | None, size: int, expected_wait: WaitPreference
 ) -> None:
-    assert routes.wait_preference(prefer, size) == wanted
+    assert routes.wait_preference(prefer, size) == expected_wait
 
 
 async def test_a_repeated_call_gets_the_answer_of_the_first_in_the_end(
@@ -103,11 +103,11 @@ async def test_an_answer_given_before_the_end_stays_the_answer(world: World, own
 async def test_a_waiting_call_reserves_its_idempotency_key(world: World, owner: str) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "wait=1"}
 
-    first, second = await asyncio.gather(
+    first_response, second_response = await asyncio.gather(
         *(world.call("POST", "/jobs", owner, json=errand(), headers=key) for _ in range(2))
     )
 
-    assert {first.status_code, second.status_code} == {202, 409}
+    assert {first_response.status_code, second_response.status_code} == {202, 409}
     assert len((await world.call("GET", "/jobs", owner)).json()["items"]) == 1
 
 
@@ -140,7 +140,7 @@ async def test_a_wrong_payload_is_refused_where_it_is_wrong(
     assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
 
 
-async def test_a_job_is_for_those_who_may_publish(world: World, owner: str) -> None:
+async def test_a_job_requires_the_right_to_publish_in_its_organisation(world: World, owner: str) -> None:
     viewer = await world.person("viewer@north.example", north="viewer")
 
     assert (await world.call("POST", "/jobs", json=errand())).status_code == 401
@@ -157,8 +157,8 @@ async def test_no_more_jobs_wait_than_may(world: World, owner: str) -> None:
     )
     other_response = await world.call("POST", "/jobs", south, json=errand(org="south"), headers={"Prefer": "wait=0"})
 
-    refused = [answer for answer in answers if answer.status_code == 429]
+    refusals = [answer for answer in answers if answer.status_code == 429]
     assert sorted(answer.status_code for answer in answers) == [202] * 3 + [429] * 5
-    assert {answer.json()["code"] for answer in refused} == {"too_many_jobs"}
-    assert all(answer.headers["retry-after"] == "10" and answer.json()["resolution"] for answer in refused)
+    assert {answer.json()["code"] for answer in refusals} == {"too_many_jobs"}
+    assert all(answer.headers["retry-after"] == "10" and answer.json()["resolution"] for answer in refusals)
     assert other_response.status_code == 202

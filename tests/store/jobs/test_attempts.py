@@ -64,9 +64,9 @@ async def test_a_job_that_breaks_once_is_done_the_second_time_in_an_empty_folder
 def test_the_pause_before_another_attempt_doubles_and_differs() -> None:
     pauses = [[runner.back_off_s(attempt) for _ in range(20)] for attempt in (1, 2, 3, 30)]
 
-    for least, found in zip((1, 2, 4, 300), pauses, strict=True):
-        assert least <= min(found) <= max(found) <= least * 1.5
-        assert len(set(found)) > 1
+    for least, pauses_of_attempt in zip((1, 2, 4, 300), pauses, strict=True):
+        assert least <= min(pauses_of_attempt) <= max(pauses_of_attempt) <= least * 1.5
+        assert len(set(pauses_of_attempt)) > 1
 
 
 async def test_an_attempt_that_takes_too_long_is_ended(world: World, owner: str, working: Working) -> None:
@@ -79,16 +79,16 @@ async def test_an_attempt_that_takes_too_long_is_ended(world: World, owner: str,
     assert "took too long" in body["error"]["detail"]
 
 
-async def test_a_worker_that_stops_lets_a_job_end_or_gives_it_back(world: World, owner: str) -> None:
+async def test_a_worker_that_stops_waits_for_its_job_or_returns_it_to_the_queue(world: World, owner: str) -> None:
     async with working_on(world.store):
         short, long = await ask(world, owner, seconds=0.3), await ask(world, owner, seconds=60)
         await running(world.store, short)
     async with working_on(world.store):
         await running(world.store, long)
-    after = (await world.call("GET", f"/jobs/{long}", owner)).json()
+    job_after = (await world.call("GET", f"/jobs/{long}", owner)).json()
 
     assert (await wait_for_job(world, owner, short))["status"] == "completed"
-    assert (after["status"], after["attempts"]) == ("queued", 0)
+    assert (job_after["status"], job_after["attempts"]) == ("queued", 0)
     assert await effects(world.store.database) == [short]
 
 
@@ -117,17 +117,19 @@ async def test_lost_workers_are_no_attempts(world: World, owner: str, working: W
     assert (body["status"], body["attempts"]) == ("completed", 3)
 
 
-async def test_files_of_dead_attempts_are_removed_and_files_of_running_ones_are_kept(world: World, owner: str) -> None:
+async def test_files_of_dead_attempts_are_removed_and_files_of_running_attempts_are_kept(
+    world: World, owner: str
+) -> None:
     job_id = await ask(world, owner)
-    claimed = await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested")
+    claimed_job = await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested")
     data = Path(world.store.settings.data)
     for name in (f"{job_id}-1", f"{job_id}-0", f"{job_id[:-4]}0000-1"):
         (data / "work" / name / "inner").mkdir(parents=True)
 
-    removed = await runner.sweep(data, world.store.database)
+    removed_count = await runner.sweep(data, world.store.database)
 
-    assert claimed
-    assert removed == 2
+    assert claimed_job
+    assert removed_count == 2
     assert [folder.name for folder in (data / "work").iterdir()] == [f"{job_id}-1"]
 
 

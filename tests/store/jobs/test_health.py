@@ -10,14 +10,14 @@ from tests.store.world import World
 
 async def test_work_that_no_worker_takes_is_reported(world: World, owner: str, working: Working) -> None:
     job_id = await ask(world, owner)
-    fresh = await world.call("GET", "/health")
+    fresh_answer = await world.call("GET", "/health")
     await delay(world, 70)
     late_response = await world.call("GET", "/health")
     async with working():
         await wait_for_job(world, owner, job_id)
         attended = await world.call("GET", "/health")
 
-    assert (fresh.status_code, late_response.status_code, attended.status_code) == (200, 503, 200)
+    assert (fresh_answer.status_code, late_response.status_code, attended.status_code) == (200, 503, 200)
     assert "no worker has been seen" in late_response.json()["detail"]
     assert "countersign worker" in late_response.json()["resolution"]
 
@@ -27,8 +27,8 @@ async def test_work_that_waits_behind_other_work_is_no_fault(world: World, owner
     await ask(world, owner)
     await delay(world, 3600)
     async with world.store.database.transaction() as transaction:
-        seen = clock.later(clock.now(), seconds=-seconds)
-        await transaction.run("INSERT INTO job_worker (id, seen_at) VALUES ('w', $1)", seen)
+        seen_at = clock.later(clock.now(), seconds=-seconds)
+        await transaction.run("INSERT INTO job_worker (id, seen_at) VALUES ('w', $1)", seen_at)
 
     assert (await world.call("GET", "/health")).status_code == (200 if seconds == 50 else 503)
 

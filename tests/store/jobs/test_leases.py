@@ -20,19 +20,19 @@ KNOWN = {kind.name: kind for kind in TYPES}
 
 async def claim(store: Store, lease_s: float = 60, running: int = 4) -> LeasedJob:
     """Claim the next job."""
-    claimed = await leases.claim_next(store.database, max_running=running, lease_s=lease_s, lane="requested")
-    assert claimed is not None
-    return claimed
+    claimed_job = await leases.claim_next(store.database, max_running=running, lease_s=lease_s, lane="requested")
+    assert claimed_job is not None
+    return claimed_job
 
 
 async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
     job_ids = {await ask(world, owner) for _ in range(4)}
 
-    claimed = await asyncio.gather(
+    claims = await asyncio.gather(
         *(leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") for _ in range(12))
     )
 
-    jobs = [job for job in claimed if job is not None]
+    jobs = [job for job in claims if job is not None]
     while len(jobs) < 4:
         jobs.append(await claim(world.store, running=10))
     assert {job.id for job in jobs} == job_ids
@@ -43,18 +43,18 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
 async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
     stale = await claim(world.store, lease_s=-1)
-    fresh = await claim(world.store)
+    fresh_job = await claim(world.store)
 
-    async def refused(change: Callable[[Transaction], Awaitable[None]]) -> None:
+    async def assert_refused(change: Callable[[Transaction], Awaitable[None]]) -> None:
         async with world.store.database.transaction() as transaction:
             with pytest.raises(LeaseLost):
                 await change(transaction)
 
-    assert (stale.id, fresh.id, fresh.attempts, fresh.losses) == (job_id, job_id, 2, 1)
-    await refused(lambda transaction: leases.complete(transaction, stale, "{}"))
-    await refused(lambda transaction: leases.fail(transaction, stale, "{}"))
-    await refused(lambda transaction: leases.try_again(transaction, stale, clock.now()))
-    await refused(lambda transaction: leases.give_back(transaction, stale))
+    assert (stale.id, fresh_job.id, fresh_job.attempts, fresh_job.losses) == (job_id, job_id, 2, 1)
+    await assert_refused(lambda transaction: leases.complete(transaction, stale, "{}"))
+    await assert_refused(lambda transaction: leases.fail(transaction, stale, "{}"))
+    await assert_refused(lambda transaction: leases.try_again(transaction, stale, clock.now()))
+    await assert_refused(lambda transaction: leases.give_back(transaction, stale))
     with pytest.raises(LeaseLost):
         await leases.beat(world.store.database, stale, 0.9, 60)
     shown_body = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
@@ -64,10 +64,10 @@ async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World,
 async def test_the_effect_of_a_stale_attempt_is_not_kept(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
     stale = await claim(world.store, lease_s=-1)
-    fresh = await claim(world.store)
+    fresh_job = await claim(world.store)
 
-    for claimed in (stale, fresh, stale):
-        await runner.perform(world.store, KNOWN, claimed, asyncio.Event())
+    for claimed_job in (stale, fresh_job, stale):
+        await runner.perform(world.store, KNOWN, claimed_job, asyncio.Event())
 
     assert await effects(world.store.database) == [job_id]
     rows = await world.store.database.fetch("SELECT attempt FROM effect")
@@ -76,10 +76,10 @@ async def test_the_effect_of_a_stale_attempt_is_not_kept(world: World, owner: st
 
 async def test_a_job_that_was_cancelled_is_not_completed(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
-    claimed = await claim(world.store)
+    claimed_job = await claim(world.store)
     await world.call("DELETE", f"/jobs/{job_id}", owner)
 
-    await runner.perform(world.store, KNOWN, claimed, asyncio.Event())
+    await runner.perform(world.store, KNOWN, claimed_job, asyncio.Event())
 
     body = await wait_for_job(world, owner, job_id)
     assert body["error"]["code"] == "job_cancelled"
@@ -114,38 +114,38 @@ async def keep_to_time(store: Store, lease_s: float = 60) -> None:
 
 @pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
 async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: World, owner: str, back_s: int) -> None:
-    running, waiting = await ask(world, owner), await ask(world, owner)
-    lost = await claim(world.store)
+    running, waiting_job = await ask(world, owner), await ask(world, owner)
+    lost_job = await claim(world.store)
     now = clock.later(clock.now(), seconds=-back_s)
 
     with clock.fixed(now):
         assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
         await keep_to_time(world.store)
-        assert (await claim(world.store, lease_s=600)).id == waiting
+        assert (await claim(world.store, lease_s=600)).id == waiting_job
     with clock.fixed(clock.later(now, seconds=61)):
-        again = await claim(world.store)
-    assert (again.id, again.losses, lost.id) == (running, 1, running)
+        reclaimed = await claim(world.store)
+    assert (reclaimed.id, reclaimed.losses, lost_job.id) == (running, 1, running)
 
 
 async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world: World, owner: str) -> None:
     await ask(world, owner)
-    kept = await claim(world.store)
+    kept_job = await claim(world.store)
     now = clock.later(clock.now(), seconds=-7200)
 
     with clock.fixed(now):
         await keep_to_time(world.store)
         assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(now, seconds=50)):
-        assert await leases.beat(world.store.database, kept, 0.5, 60) is False
+        assert await leases.beat(world.store.database, kept_job, 0.5, 60) is False
     with clock.fixed(clock.later(now, seconds=70)):
         assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
 
 
 async def test_a_job_at_its_latest_start_is_not_postponed(world: World, owner: str) -> None:
     await ask(world, owner)
-    claimed = await claim(world.store)
+    claimed_job = await claim(world.store)
     async with world.store.database.transaction() as transaction:
-        await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
+        await leases.try_again(transaction, claimed_job, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
 
     await keep_to_time(world.store)
     assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
@@ -157,17 +157,17 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
         await ask(world, owner)
     of_south = await ask(world, south, org="south")
 
-    claimed = await asyncio.gather(
+    claims = await asyncio.gather(
         *(leases.claim_next(world.store.database, max_running=2, lease_s=60, lane="requested") for _ in range(20))
     )
     while (
         another := await leases.claim_next(world.store.database, max_running=2, lease_s=60, lane="requested")
     ) is not None:
-        claimed.append(another)
+        claims.append(another)
 
-    running = Counter(job.org_id for job in claimed if job is not None)
+    running = Counter(job.org_id for job in claims if job is not None)
     assert sorted(running.values()) == [1, 2]
-    assert of_south in {job.id for job in claimed if job is not None}
+    assert of_south in {job.id for job in claims if job is not None}
 
 
 async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> None:
@@ -178,26 +178,26 @@ async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> 
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(leases.LOCK_CLAIMS)
-        second = asyncio.create_task(claim(world.store))
-        done, _ = await asyncio.wait({second}, timeout=0.3)
+        second_claim = asyncio.create_task(claim(world.store))
+        finished, _ = await asyncio.wait({second_claim}, timeout=0.3)
 
-    assert not done
-    assert (await second).id == job_id
+    assert not finished
+    assert (await second_claim).id == job_id
 
 
 async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World, owner: str) -> None:
     if world.store.database.dialect == "sqlite":
         pytest.skip("SQLite has one writer, so commits are short")
     slow = await ask(world, owner)
-    late = await claim(world.store, lease_s=-1)
-    other = await ask(world, owner)
+    late_job = await claim(world.store, lease_s=-1)
+    other_job = await ask(world, owner)
 
     async with world.store.database.transaction() as transaction:
-        await leases.complete(transaction, late, "{}")
+        await leases.complete(transaction, late_job, "{}")
         async with asyncio.timeout(60):
-            claimed = await claim(world.store)
+            claimed_job = await claim(world.store)
 
-    assert (late.id, claimed.id) == (slow, other)
+    assert (late_job.id, claimed_job.id) == (slow, other_job)
     assert (await world.call("GET", f"/jobs/{slow}", owner)).json()["status"] == "completed"
 
 
@@ -215,13 +215,13 @@ async def test_many_jobs_of_one_organisation_do_not_delay_another(world: World, 
 
 async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
     await ask(world, owner)
-    claimed = await claim(world.store)
+    claimed_job = await claim(world.store)
 
-    async def again(transaction: Transaction) -> None:
-        await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=5))
+    async def requeue(transaction: Transaction) -> None:
+        await leases.try_again(transaction, claimed_job, clock.later(clock.now(), seconds=5))
 
     async with world.store.database.transaction() as transaction:
-        await again(transaction)
+        await requeue(transaction)
 
     assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(clock.now(), seconds=6)):
@@ -230,15 +230,15 @@ async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
 
 async def test_progress_never_falls_within_an_attempt(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
-    claimed = await claim(world.store)
+    claimed_job = await claim(world.store)
 
-    async def told() -> float:
+    async def stored_progress() -> float:
         progress = (await world.call("GET", f"/jobs/{job_id}", owner)).json()["progress"]
         assert isinstance(progress, float | int)
         return progress
 
-    await leases.beat(world.store.database, claimed, 0.5, 60)
-    await leases.beat(world.store.database, claimed, 0.3, -1)
-    assert await told() == 0.5
+    await leases.beat(world.store.database, claimed_job, 0.5, 60)
+    await leases.beat(world.store.database, claimed_job, 0.3, -1)
+    assert await stored_progress() == 0.5
     await claim(world.store)
-    assert await told() == 0
+    assert await stored_progress() == 0

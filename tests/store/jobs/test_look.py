@@ -13,7 +13,9 @@ from tests.store.jobs.kinds import ask, effects, wait_for_job
 from tests.store.world import World
 
 
-async def test_a_job_of_others_is_as_missing_as_one_that_never_was(world: World, owner: str) -> None:
+async def test_a_job_of_another_organisation_cannot_be_distinguished_from_a_missing_job(
+    world: World, owner: str
+) -> None:
     south = await world.person("owner@south.example", south="owner")
     reader = await world.person_token("owner@north.example", "read:library")
     job_id = await ask(world, owner)
@@ -54,42 +56,42 @@ async def test_a_publisher_of_another_organisation_may_only_read_the_job(world: 
 
 
 async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: str) -> None:
-    both = await world.person("both@example.com", north="owner", south="owner")
+    owner_of_both = await world.person("both@example.com", north="owner", south="owner")
     south = await world.person("owner@south.example", south="owner")
     now = clock.now()
     job_ids: list[str] = []
     for number in range(7):
         with clock.fixed(clock.later(now, seconds=number // 2 - 10)):
-            job_ids.append(await ask(world, both, org="north" if number % 3 else "south"))
+            job_ids.append(await ask(world, owner_of_both, org="north" if number % 3 else "south"))
 
-    seen: list[str] = []
+    seen_ids: list[str] = []
     cursor = ""
     while True:
-        page = (await world.call("GET", f"/jobs?limit=3{cursor}", both)).json()
-        seen += [job["job_id"] for job in page["items"]]
+        page = (await world.call("GET", f"/jobs?limit=3{cursor}", owner_of_both)).json()
+        seen_ids += [job["job_id"] for job in page["items"]]
         if page["next_cursor"] is None:
             break
         cursor = f"&cursor={page['next_cursor']}"
     foreign_response = await world.call("GET", f"/jobs?limit=3{cursor}", south)
     of_south = (await world.call("GET", "/jobs", south)).json()["items"]
 
-    assert seen == sorted(job_ids, reverse=True)
+    assert seen_ids == sorted(job_ids, reverse=True)
     assert [job["job_id"] for job in of_south] == [job_ids[6], job_ids[3], job_ids[0]]
     assert (foreign_response.status_code, foreign_response.json()["code"]) == (400, "invalid_cursor")
 
 
 async def test_jobs_are_filtered_by_state_and_type(world: World, owner: str, working: Working) -> None:
     async with working():
-        done = await ask(world, owner)
-        await wait_for_job(world, owner, done)
+        finished_job = await ask(world, owner)
+        await wait_for_job(world, owner, finished_job)
     waits = await ask(world, owner)
 
-    async def listed(query: str) -> list[str]:
+    async def listed_ids(query: str) -> list[str]:
         return [job["job_id"] for job in (await world.call("GET", f"/jobs?{query}", owner)).json()["items"]]
 
-    assert await listed("status=completed") == [done]
-    assert await listed("status=queued&type=errand") == [waits]
-    assert await listed("type=other") == []
+    assert await listed_ids("status=completed") == [finished_job]
+    assert await listed_ids("status=queued&type=errand") == [waits]
+    assert await listed_ids("type=other") == []
     assert (await world.call("GET", "/jobs?status=lost", owner)).status_code == 400
     assert (await world.call("GET", "/jobs?limit=0", owner)).status_code == 400
 
@@ -100,15 +102,15 @@ async def test_a_waiting_job_is_cancelled_at_once(world: World, owner: str, work
     answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
     second_response = await world.call("DELETE", f"/jobs/{job_id}", owner)
     async with working():
-        other = await ask(world, owner)
-        await wait_for_job(world, owner, other)
+        other_job = await ask(world, owner)
+        await wait_for_job(world, owner, other_job)
 
     body = answer.json()
     assert (answer.status_code, body["status"], body["error"]["code"]) == (200, "failed", "job_cancelled")
     assert body["error"]["instance"] == f"http://127.0.0.1:8480/api/v1/jobs/{job_id}"
     assert (await world.call("GET", f"/problems/{body['error']['type'].rpartition('/')[2]}")).status_code == 200
     assert (second_response.status_code, second_response.json()["code"]) == (409, "job_ended")
-    assert await effects(world.store.database) == [other]
+    assert await effects(world.store.database) == [other_job]
 
 
 async def test_a_running_job_is_cancelled_when_it_shows_its_progress(
@@ -120,12 +122,12 @@ async def test_a_running_job_is_cancelled_when_it_shows_its_progress(
         answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
         body = await wait_for_job(world, owner, job_id)
         # The worker can take other jobs.
-        after = await wait_for_job(world, owner, await ask(world, owner))
+        job_after = await wait_for_job(world, owner, await ask(world, owner))
 
     assert (answer.status_code, answer.json()["status"]) == (202, "running")
     assert (body["status"], body["error"]["code"], body["result"]) == ("failed", "job_cancelled", None)
-    assert after["status"] == "completed"
-    assert await effects(world.store.database) == [after["job_id"]]
+    assert job_after["status"] == "completed"
+    assert await effects(world.store.database) == [job_after["job_id"]]
 
 
 async def test_a_job_that_does_not_listen_is_left_behind(
@@ -149,7 +151,9 @@ async def test_the_events_of_a_job_end_with_it(world: World, owner: str, working
 
     events = [event.split("\n") for event in answer.text.strip().split("\n\n")]
     names = [lines[0] for lines in events]
-    parts = [float(part) for part in (line.split('"progress":')[1].split(",")[0] for _, line in events)]
+    parts = [
+        float(progress_text) for progress_text in (line.split('"progress":')[1].split(",")[0] for _, line in events)
+    ]
     assert answer.headers["content-type"] == "text/event-stream"
     assert names[-1] == "event: done"
     assert set(names[:-1]) == {"event: status"}
@@ -160,19 +164,19 @@ async def test_the_events_of_a_job_end_with_it(world: World, owner: str, working
 
 async def test_events_and_waits_end_when_the_server_stops(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
-    found = await queries.job(world.store.database, job_id)
-    assert found is not None
+    found_job = await queries.job(world.store.database, job_id)
+    assert found_job is not None
     stopping = asyncio.Event()
     received_chunks: list[bytes] = []
 
     async with asyncio.timeout(25):
-        async for event in status_events(world.store.database, found, stopping):
+        async for event in status_events(world.store.database, found_job, stopping):
             received_chunks.append(event)
             stopping.set()
         waited = await routes.wait_until_ended(world.store.database, job_id, 30, stopping)
 
     assert [event.split(b"\n")[0] for event in received_chunks] == [b"event: status"]
-    assert waited == found
+    assert waited == found_job
 
 
 async def test_the_events_of_an_ended_job_are_its_end(world: World, owner: str) -> None:
@@ -200,5 +204,5 @@ async def test_an_ended_job_is_kept_for_a_month(world: World, owner: str, days: 
     with clock.fixed(clock.later(clock.now(), seconds=days * 86_400)):
         await app.run_maintenance(world.store)
 
-    left = [job["job_id"] for job in (await world.call("GET", "/jobs", owner)).json()["items"]]
-    assert left == ([waits, job_id] if days == 29 else [waits])
+    remaining_ids = [job["job_id"] for job in (await world.call("GET", "/jobs", owner)).json()["items"]]
+    assert remaining_ids == ([waits, job_id] if days == 29 else [waits])

@@ -19,23 +19,23 @@ NAMES = {BUILD: "build", REQUESTED: "request", BACKGROUND: "delta"}
 
 async def put(world: World, priority: int, count: int = 1, org: str = "north") -> None:
     """Create jobs of an organisation."""
-    found = await organisation_with_slug(world.store.database, org)
-    assert found is not None
+    organisation = await organisation_with_slug(world.store.database, org)
+    assert organisation is not None
     async with world.store.database.transaction() as transaction:
         for _ in range(count):
             body, name = ErrandInput(org), NAMES[priority]
             await queries.enqueue(
-                transaction, world.store, name, body, org_id=found.id, created_by="x", priority=priority
+                transaction, world.store, name, body, org_id=organisation.id, created_by="x", priority=priority
             )
 
 
 async def claim_types(world: World, count: int, max_running: int = 4, lane: leases.Lane = "requested") -> list[str]:
     """Claim this number of jobs one after the other, and return their types. Without a job to claim, the type is ""."""
-    found: list[str] = []
+    claimed_types: list[str] = []
     for _ in range(count):
-        claimed = await leases.claim_next(world.store.database, max_running=max_running, lease_s=60, lane=lane)
-        found.append("" if claimed is None else claimed.type)
-    return found
+        claimed_job = await leases.claim_next(world.store.database, max_running=max_running, lease_s=60, lane=lane)
+        claimed_types.append("" if claimed_job is None else claimed_job.type)
+    return claimed_types
 
 
 async def test_a_build_goes_before_a_thousand_deltas(world: World) -> None:
@@ -77,26 +77,26 @@ async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> No
 
 async def test_waiting_deltas_do_not_use_the_queue_space_of_pushes(world: World) -> None:
     store = with_changes(world.store, jobs_queued=3)
-    found = await organisation_with_slug(store.database, "north")
-    assert found is not None
+    organisation = await organisation_with_slug(store.database, "north")
+    assert organisation is not None
     await put(world, BACKGROUND, 10)
 
     async with store.database.transaction() as transaction:
-        await queries.require_queue_space(transaction, store, found.id)
+        await queries.require_queue_space(transaction, store, organisation.id)
 
 
 async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
     """One worker makes a delta that does not end while another delta waits. Builds must end nevertheless."""
-    begun: list[str] = []
+    begun_types: list[str] = []
     may_end, stopping = asyncio.Event(), asyncio.Event()
 
     async def delta(_: object, work: JobContext[ErrandInput]) -> Outcome:
-        begun.append("delta")
+        begun_types.append("delta")
         await may_end.wait()
         return Outcome(ErrandResult(work.attempt, []))
 
     async def build(_: object, work: JobContext[ErrandInput]) -> Outcome:
-        begun.append("build")
+        begun_types.append("build")
         return Outcome(ErrandResult(work.attempt, []))
 
     types: tuple[AnyJobType, ...] = (
@@ -104,20 +104,20 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
         JobType("build", ErrandInput, build, priority=BUILD),
     )
     await put(world, BACKGROUND, 2)
-    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    worker_task = asyncio.create_task(worker_process.work(world.store, types, stopping))
     async with asyncio.timeout(60):
-        while begun != ["delta"]:
+        while begun_types != ["delta"]:
             await asyncio.sleep(0.01)
         await put(world, BUILD, 3)
-        while await succeeded_count(world) < 3:
+        while await count_succeeded(world) < 3:
             await asyncio.sleep(0.01)
-        assert begun == ["delta", "build", "build", "build"]
+        assert begun_types == ["delta", "build", "build", "build"]
 
         may_end.set()
-        while await succeeded_count(world) < 5:
+        while await count_succeeded(world) < 5:
             await asyncio.sleep(0.01)
         stopping.set()
-        assert await working, "the worker abandoned a job"
+        assert await worker_task, "the worker abandoned a job"
 
 
 async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:
@@ -139,14 +139,14 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
     )
     await put(world, BUILD)
     await put(world, BACKGROUND)
-    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    worker_task = asyncio.create_task(worker_process.work(world.store, types, stopping))
     async with asyncio.timeout(60):
         await is_made.wait()
         stopping.set()
-        assert await working
+        assert await worker_task
 
 
-async def succeeded_count(world: World) -> int:
+async def count_succeeded(world: World) -> int:
     """Return the number of jobs that have succeeded."""
     rows = await world.store.database.fetch("SELECT count(*) FROM job WHERE status = 'completed'")
     return int(rows[0][0])

@@ -32,10 +32,10 @@ async def test_a_worker_that_is_killed_is_replaced_and_its_job_done_once(world: 
         job_id = await ask(world, owner, seconds=3)
         killed = await doing(world, job_id)
         os.kill(killed, signal.SIGKILL)
-        again = await doing(world, job_id, 2)
+        second_worker = await doing(world, job_id, 2)
         body = await wait_for_job(world, owner, job_id)
 
-    assert killed != again
+    assert killed != second_worker
     assert (body["status"], body["attempts"]) == ("completed", 2)
     assert await effects(world.store.database) == [job_id]
 
@@ -68,7 +68,7 @@ async def test_a_stopped_worker_gives_its_job_back_and_leaves_nothing(world: Wor
     assert await world.store.database.fetch("SELECT id FROM job_worker") == []
 
 
-async def test_a_worker_dies_with_its_parent_whatever_it_does(world: World, owner: str) -> None:
+async def test_a_worker_dies_with_its_parent_during_any_work(world: World, owner: str) -> None:
     orders = jobs_worker_process.worker_config(world.store)
     parent = subprocess.Popen(
         [sys.executable, "-c", KEEPER, json.dumps(worker_process.COMMAND), orders.decode()], stdin=subprocess.PIPE
@@ -111,23 +111,23 @@ def test_serve_keeps_workers_and_ends_them(tmp_path: Path, workers: int) -> None
 
 def worker_pids(data: Path) -> list[int]:
     """Return the worker processes of the data directory, which have its database open."""
-    found: list[int] = []
+    pids: list[int] = []
     for _ in range(500):
-        found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_worker(pid, data)]
-        if len(found) == 2:
+        pids = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_worker(pid, data)]
+        if len(pids) == 2:
             break
         signal.sigtimedwait([], 0.05)
-    return found
+    return pids
 
 
 def is_worker(pid: int, data: Path) -> bool:
     """Return whether the process works on jobs of the data directory."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
-        opened = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
+        open_paths = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:
         return False
-    return b"countersign.cli.server.worker" in arguments and any(name.startswith(str(data)) for name in opened)
+    return b"countersign.cli.server.worker" in arguments and any(name.startswith(str(data)) for name in open_paths)
 
 
 def test_the_command_works_beside_a_server_and_stops_when_asked(tmp_path: Path) -> None:

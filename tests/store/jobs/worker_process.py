@@ -23,10 +23,10 @@ COMMAND = (
 def main() -> None:
     """Run errands until a signal."""
 
-    def opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
+    def open_store(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
         return app.open_store(settings, root_url, is_loopback=is_loopback)
 
-    worker_process.run_worker_process(opened, TYPES)
+    worker_process.run_worker_process(open_store, TYPES)
 
 
 if __name__ == "__main__":

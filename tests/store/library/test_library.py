@@ -8,18 +8,18 @@ from countersign.kernel import clock
 from tests.store.world import World, slugs
 
 
-async def walk(world: World, token: str, limit: int) -> list[object]:
+async def walk_pages(world: World, token: str, limit: int) -> list[object]:
     """Return the slugs of all pages by following their links."""
-    found: list[object] = []
+    walked_slugs: list[object] = []
     path = f"/library?limit={limit}"
     while path:
         page = await world.call("GET", path, token)
         assert page.is_success, page.text
         assert isinstance(page.json(), list)
         assert len(page.json()) <= limit
-        found += slugs(page.json())
+        walked_slugs += slugs(page.json())
         path = page.links["next"]["url"] if "next" in page.links else ""
-    return found
+    return walked_slugs
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ async def owned_slugs(world: World) -> list[str]:
     """Return the slugs of ann's products, the newest entitlement first. Two were granted at the same time."""
     await world.person("ann@example.com")
     now = clock.now()
-    made: list[str] = []
+    product_slugs: list[str] = []
     for number in range(7):
         # Ids contain the time. Of two that were granted together, the later one comes first.
         with clock.fixed(clock.later(now, seconds=number - 200)):
             org, status = ("north", "draft") if number < 3 else ("south", "public")
-            made.append(await world.product(org, f"p-{number}", status=status))
-    for number, product in enumerate(made):
+            product_slugs.append(await world.product(org, f"p-{number}", status=status))
+    for number, product in enumerate(product_slugs):
         with clock.fixed(clock.later(now, seconds=number // 2 - 60)):
             await world.grant("ann@example.com", product)
     return [f"p-{number}" for number in (6, 5, 4, 3, 2, 1, 0)]
@@ -55,8 +55,8 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
     token = await world.person("ann@example.com")
     owner = await world.person("owner@north.example", north="owner")
     product = await world.product("north", "one")
-    granted = clock.later(clock.now(), seconds=-60)
-    with clock.fixed(granted):
+    granted_at = clock.later(clock.now(), seconds=-60)
+    with clock.fixed(granted_at):
         await world.grant("ann@example.com", product)
     for version, channel in (("1.0.0", "stable"), ("1.1.0", "stable"), ("2.0.0", "beta"), ("3.0.0", "alpha")):
         drafted = {"version": version, "channel": channel, "notes": "What is new", "notes_only": True}
@@ -66,7 +66,7 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
 
     (item,) = (await world.call("GET", "/library", token)).json()
 
-    assert item["granted_at"] == clock.rfc3339(granted)
+    assert item["granted_at"] == clock.rfc3339(granted_at)
     assert [(channel["channel"], channel["version"]) for channel in item["channels"]] == [
         ("beta", "2.0.0"),
         ("stable", "1.1.0"),
@@ -78,10 +78,10 @@ async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> 
 async def test_pages_hold_everything_once_in_order(world: World, owned_slugs: list[str], limit: int) -> None:
     token = await world.person_token("ann@example.com", "read:library")
 
-    assert await walk(world, token, limit) == owned_slugs
+    assert await walk_pages(world, token, limit) == owned_slugs
 
 
-async def test_fifty_are_shown_unless_a_limit_is_asked_for(world: World) -> None:
+async def test_fifty_products_are_shown_unless_a_limit_is_requested(world: World) -> None:
     token = await world.person("ann@example.com")
     products = [await world.product("north", f"p-{number}") for number in range(52)]
     await world.grant("ann@example.com", *products)
@@ -100,19 +100,21 @@ async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
     first_response = await world.call("GET", "/library?limit=2", token)
     await world.grant("ann@example.com", await world.product("south", "late"))
     async with world.store.database.transaction() as transaction:
-        gone = "UPDATE entitlement SET revoked_at = 1 WHERE product_id = (SELECT id FROM product WHERE slug = $1)"
-        assert await transaction.run(gone, "p-5") == 1
-        assert await transaction.run(gone, "p-3") == 1
+        revoke_entitlement = (
+            "UPDATE entitlement SET revoked_at = 1 WHERE product_id = (SELECT id FROM product WHERE slug = $1)"
+        )
+        assert await transaction.run(revoke_entitlement, "p-5") == 1
+        assert await transaction.run(revoke_entitlement, "p-3") == 1
 
-    rest = [slug for slug in slugs(first_response.json()) if slug]
+    walked_slugs = [slug for slug in slugs(first_response.json()) if slug]
     path = first_response.links["next"]["url"]
     while path:
         page = await world.call("GET", path, token)
-        rest += slugs(page.json())
+        walked_slugs += slugs(page.json())
         path = page.links["next"]["url"] if "next" in page.links else ""
 
-    assert [slug for slug in rest if slug not in ("p-5", "p-3")] == ["p-6", "p-4", "p-2", "p-1", "p-0"]
-    assert "p-5" not in await walk(world, token, 100)
+    assert [slug for slug in walked_slugs if slug not in ("p-5", "p-3")] == ["p-6", "p-4", "p-2", "p-1", "p-0"]
+    assert "p-5" not in await walk_pages(world, token, 100)
 
 
 async def test_a_library_is_its_owners_alone(world: World, owned_slugs: list[str]) -> None:
@@ -139,7 +141,7 @@ async def test_an_organisation_and_its_owner_have_libraries_of_their_own(world: 
     assert (await world.call("GET", "/library", person)).json() == []
 
 
-async def test_owned_products_keep_their_place_when_they_are_renamed_or_taken_off(
+async def test_owned_products_keep_their_position_when_they_are_renamed_or_archived(
     world: World, owned_slugs: list[str]
 ) -> None:
     token = await world.person_token("ann@example.com", "read:library")
@@ -148,4 +150,4 @@ async def test_owned_products_keep_their_place_when_they_are_renamed_or_taken_of
 
     assert (await world.call("PUT", "/products/p-4", owner, json=body)).is_success
 
-    assert await walk(world, token, 3) == ["renamed" if slug == "p-4" else slug for slug in owned_slugs]
+    assert await walk_pages(world, token, 3) == ["renamed" if slug == "p-4" else slug for slug in owned_slugs]

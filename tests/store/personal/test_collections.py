@@ -6,7 +6,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.store.personal import collections
-from tests.store.library.test_library import walk
+from tests.store.library.test_library import walk_pages
 from tests.store.personal.test_follows import publish
 from tests.store.world import World, slugs
 
@@ -40,9 +40,9 @@ async def library(world: World, token: str, query: str = "") -> list[dict[str, A
 async def test_a_collection_is_made_renamed_filled_and_deleted(world: World, ann: str) -> None:
     collection_id = await create(world, ann, "Later")
     taken_response = await world.call("POST", "/me/collections", ann, json={"name": "Later"})
-    other = await create(world, ann, "Best")
-    clash = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Later"})
-    same_response = await world.call("PATCH", f"/me/collections/{other}", ann, json={"name": "Best"})
+    other_collection = await create(world, ann, "Best")
+    clash = await world.call("PATCH", f"/me/collections/{other_collection}", ann, json={"name": "Later"})
+    same_response = await world.call("PATCH", f"/me/collections/{other_collection}", ann, json={"name": "Best"})
     for slug in ("p-1", "p-2", "p-1"):
         assert (await world.call("PUT", f"/me/collections/{collection_id}/items/{slug}", ann)).status_code == 204
     renamed_response = await world.call("PATCH", f"/me/collections/{collection_id}", ann, json={"name": "Soon"})
@@ -98,9 +98,9 @@ async def test_collections_are_bounded(world: World, ann: str, monkeypatch: pyte
     assert [response.json()["code"] for response in (further_response, item)] == ["limit_reached"] * 2
 
 
-@pytest.mark.parametrize("bad", ["", " ", "x" * 101, "a\u202eb", "a\nb", 5, None])
-async def test_a_name_that_cannot_be_shown_is_refused(world: World, ann: str, bad: object) -> None:
-    answer = await world.call("POST", "/me/collections", ann, json={"name": bad})
+@pytest.mark.parametrize("bad_name", ["", " ", "x" * 101, "a\u202eb", "a\nb", 5, None])
+async def test_a_name_that_cannot_be_shown_is_refused(world: World, ann: str, bad_name: object) -> None:
+    answer = await world.call("POST", "/me/collections", ann, json={"name": bad_name})
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["pointer"] == "/name"
@@ -137,9 +137,9 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
     await publish(world, owner, "p-1", "1.0")
     at = clock.rfc3339(clock.now())
     for slug in ("p-0", "p-1"):
-        sent = {"downloaded": {"version": "1.0", "platform": "linux", "at": at}}
-        answer = await world.call("PATCH", f"/library/{slug}", ann, json=sent)
-        assert answer.json()["downloaded"] == sent["downloaded"]
+        download = {"downloaded": {"version": "1.0", "platform": "linux", "at": at}}
+        answer = await world.call("PATCH", f"/library/{slug}", ann, json=download)
+        assert answer.json()["downloaded"] == download["downloaded"]
     assert await library(world, ann, "update=1") == []
     await publish(world, owner, "p-0", "1.1")
     await publish(world, owner, "p-0", "1.2")
@@ -159,7 +159,7 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
 
 
 @pytest.mark.parametrize(
-    ("sent", "pointer"),
+    ("members", "pointer"),
     [
         ({"hidden": 1}, "/hidden"),
         ({"note": "x" * 2_001}, "/note"),
@@ -171,11 +171,11 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
         ({"other": 1}, "/other"),
     ],
 )
-async def test_an_invalid_collection_is_refused(world: World, ann: str, sent: dict[str, Any], pointer: str) -> None:
+async def test_an_invalid_collection_is_refused(world: World, ann: str, members: dict[str, Any], pointer: str) -> None:
     owner = await world.person("owner@north.example", north="owner")
     await publish(world, owner, "p-0", "1.0")
 
-    answer = await world.call("PATCH", "/library/p-0", ann, json=sent)
+    answer = await world.call("PATCH", "/library/p-0", ann, json=members)
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["pointer"] == pointer
@@ -195,17 +195,17 @@ async def test_the_library_is_filtered_and_ordered(world: World, ann: str) -> No
 
 @pytest.mark.parametrize("query", ["", "sort=title&", "sort=-updated_at&", "kind=game&hidden=0&"])
 async def test_pages_of_a_filtered_library_hold_everything_once(world: World, ann: str, query: str) -> None:
-    whole = slugs(await library(world, ann, query))
-    found: list[object] = []
+    whole_library = slugs(await library(world, ann, query))
+    walked_slugs: list[object] = []
     path = f"/library?{query}limit=1"
     while path:
         page = await world.call("GET", path, ann)
         assert page.is_success, page.text
-        found += slugs(page.json())
+        walked_slugs += slugs(page.json())
         path = page.links["next"]["url"] if "next" in page.links else ""
 
-    assert found == whole
-    assert await walk(world, ann, 3) == slugs(await library(world, ann))
+    assert walked_slugs == whole_library
+    assert await walk_pages(world, ann, 3) == slugs(await library(world, ann))
 
 
 async def test_a_cursor_belongs_to_its_filter_and_owner(world: World, ann: str) -> None:

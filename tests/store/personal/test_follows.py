@@ -26,10 +26,10 @@ async def test_products_and_organisations_are_followed_and_unfollowed(world: Wor
     assert first_response.json()["target"] == {"type": "product", "slug": "one", "name": "One"}
     assert org_response.json()["target"] == {"type": "org", "slug": "north", "name": "North"}
     assert listed_response.headers["cache-control"] == "private, no-store"
-    listed = [
+    listed_follows = [
         (item["target"]["type"], item["unseen"], item["product"] is None) for item in listed_response.json()["items"]
     ]
-    assert listed == [("org", 0, True), ("product", 0, False)]
+    assert listed_follows == [("org", 0, True), ("product", 0, False)]
     assert listed_response.json()["items"][1]["product"]["slug"] == "one"
     assert (await world.call("GET", "/me/follows", bob)).json() == {"items": []}
     for path in ("product/one", "org/north", "product/one"):

@@ -7,18 +7,18 @@ from tests.store.personal.test_follows import publish
 from tests.store.world import World
 
 
-async def notified(world: World, token: str, query: str = "") -> dict[str, Any]:
+async def notifications_of(world: World, token: str, query: str = "") -> dict[str, Any]:
     """Return the notifications of a caller."""
     answer = await world.call("GET", f"/me/notifications?{query}", token)
     assert answer.is_success, answer.text
     return answer.json()
 
 
-def notification_keys(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
+def notification_keys(page: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     """Return the type, the product and the version of each notification."""
     return [
         (item["type"], item["product"]["slug"], item["release"] and item["release"]["version"])
-        for item in found["items"]
+        for item in page["items"]
     ]
 
 
@@ -43,17 +43,17 @@ async def test_releases_updates_and_codes_are_reported_newest_first(world: World
     await publish(world, owner, "owned", "1.0")
     await publish(world, owner, "other", "1.0")
 
-    found = await notified(world, ann)
+    notifications = await notifications_of(world, ann)
 
-    assert notification_keys(found) == [
+    assert notification_keys(notifications) == [
         ("update", "owned", "1.0"),
         ("release", "followed", "1.0"),
         ("redeemed", "owned", None),
     ]
-    assert found["items"][1]["release"] == {"version": "1.0", "channel": "stable", "notes": "x" * 300}
-    assert (found["unseen"], found["next_cursor"]) == (3, None)
-    assert not any(item["seen"] for item in found["items"])
-    assert await notified(world, bob) == {"items": [], "unseen": 0, "next_cursor": None}
+    assert notifications["items"][1]["release"] == {"version": "1.0", "channel": "stable", "notes": "x" * 300}
+    assert (notifications["unseen"], notifications["next_cursor"]) == (3, None)
+    assert not any(item["seen"] for item in notifications["items"])
+    assert await notifications_of(world, bob) == {"items": [], "unseen": 0, "next_cursor": None}
 
 
 async def test_anyone_who_follows_an_organisation_hears_of_all_its_public_products(world: World) -> None:
@@ -67,14 +67,14 @@ async def test_anyone_who_follows_an_organisation_hears_of_all_its_public_produc
     await publish(world, owner, "two", "1.0")
     change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "status": "draft"}
 
-    before = notification_keys(await notified(world, ann))
+    keys_before = notification_keys(await notifications_of(world, ann))
     assert (await world.call("PUT", "/products/two", owner, json=change)).is_success
 
-    assert before == [("release", "two", "1.0"), ("release", "one", "1.0")]
-    found = await notified(world, ann)
-    assert (notification_keys(found), found["unseen"]) == ([("release", "one", "1.0")], 1)
+    assert keys_before == [("release", "two", "1.0"), ("release", "one", "1.0")]
+    notifications = await notifications_of(world, ann)
+    assert (notification_keys(notifications), notifications["unseen"]) == ([("release", "one", "1.0")], 1)
     assert (await world.call("POST", "/products/one/releases/1.0/yank", owner, json={"reason": "bad"})).is_success
-    assert await notified(world, ann) == {"items": [], "unseen": 0, "next_cursor": None}
+    assert await notifications_of(world, ann) == {"items": [], "unseen": 0, "next_cursor": None}
 
 
 async def test_pages_hold_everything_once_and_belong_to_their_caller(world: World) -> None:
@@ -88,14 +88,14 @@ async def test_pages_hold_everything_once_and_belong_to_their_caller(world: Worl
     versions: list[str | None] = []
     query = "limit=2"
     while query:
-        page = await notified(world, ann, query)
+        page = await notifications_of(world, ann, query)
         versions += [version for _, _, version in notification_keys(page)]
         assert page["unseen"] == 5
         query = f"limit=2&cursor={page['next_cursor']}" if page["next_cursor"] else ""
 
     assert versions == ["1.4", "1.3", "1.2", "1.1", "1.0"]
-    first = await notified(world, ann, "limit=2")
-    foreign_response = await world.call("GET", f"/me/notifications?cursor={first['next_cursor']}", bob)
+    first_page = await notifications_of(world, ann, "limit=2")
+    foreign_response = await world.call("GET", f"/me/notifications?cursor={first_page['next_cursor']}", bob)
     assert (foreign_response.status_code, foreign_response.json()["code"]) == (400, "invalid_cursor")
 
 
@@ -115,14 +115,14 @@ async def test_a_seen_notification_stays_seen(world: World) -> None:
         return (await world.call("POST", "/me/notifications/seen", ann, json=body)).status_code
 
     assert await mark(until=clock.rfc3339(clock.later(now, seconds=-15))) == 204
-    assert [item["seen"] for item in (await notified(world, ann))["items"]] == [False, True, True]
+    assert [item["seen"] for item in (await notifications_of(world, ann))["items"]] == [False, True, True]
     assert await mark(until=clock.rfc3339(clock.later(now, seconds=-50))) == 204
-    assert (await notified(world, ann))["unseen"] == 1
+    assert (await notifications_of(world, ann))["unseen"] == 1
     assert await mark() == 204
-    assert (await notified(world, ann))["unseen"] == 0
+    assert (await notifications_of(world, ann))["unseen"] == 0
     assert await mark(until="2999-01-01T00:00:00Z") == 204
     await publish(world, owner, "one", "2.0")
-    assert (await notified(world, ann))["unseen"] == 1
+    assert (await notifications_of(world, ann))["unseen"] == 1
     assert await mark(until="2026-02-31T00:00:00Z") == 400
     assert await mark(until="yesterday") == 400
     assert await mark(since="2026-02-01T00:00:00Z") == 400
@@ -138,4 +138,4 @@ async def test_notifications_older_than_ninety_days_are_not_listed(world: World)
     await set_publication_time(world, "1.0", clock.later(clock.now(), seconds=-91 * 86_400))
     await publish(world, owner, "two", "1.1")
 
-    assert notification_keys(await notified(world, ann)) == [("update", "two", "1.1")]
+    assert notification_keys(await notifications_of(world, ann)) == [("update", "two", "1.1")]

@@ -29,9 +29,9 @@ async def code(world: World) -> str:
     return (await world.call("POST", "/codes", owner, json=body)).json()["codes"][0]
 
 
-async def redeem(world: World, token: str, typed: str, **headers: str) -> Any:
+async def redeem(world: World, token: str, typed_code: str, **headers: str) -> Any:
     """Redeem a code in this spelling, and return the response."""
-    return await world.call("POST", "/redeem", token, json={"code": typed}, headers=headers)
+    return await world.call("POST", "/redeem", token, json={"code": typed_code}, headers=headers)
 
 
 async def test_simultaneous_guesses_do_not_exceed_the_limit(world: World, code: str) -> None:
@@ -49,7 +49,7 @@ async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World
     token = await world.person("a@example.com")
     for number in range(10):
         await redeem(world, token, f"WRONG-{number}")
-    before = await all_rows(world.store)
+    rows_before = await all_rows(world.store)
 
     limited = await redeem(world, token, "ONE-MORE-GUESS")
 
@@ -57,11 +57,11 @@ async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World
     assert 1 <= int(limited.headers["retry-after"]) <= 600
     assert (limited.headers["ratelimit-limit"], limited.headers["ratelimit-remaining"]) == ("10", "0")
     assert limited.headers["ratelimit-reset"] == limited.headers["retry-after"]
-    assert await all_rows(world.store) == before
+    assert await all_rows(world.store) == rows_before
     with clock.fixed(clock.later(clock.now(), seconds=int(limited.headers["retry-after"]) + 1)):
-        later = await world.person_token("a@example.com", "read:library")
-        assert (await redeem(world, later, "ONE-MORE-GUESS")).status_code == 404
-        assert (await redeem(world, later, code)).is_success
+        later_token = await world.person_token("a@example.com", "read:library")
+        assert (await redeem(world, later_token, "ONE-MORE-GUESS")).status_code == 404
+        assert (await redeem(world, later_token, code)).is_success
 
 
 async def test_a_new_token_is_no_new_chance(world: World, code: str) -> None:
@@ -88,20 +88,20 @@ def over_mcp(code: str) -> tuple[str, dict[str, Any]]:
 WAYS = {"rest": lambda code: ("/redeem", {"code": code}), "batch": over_batch, "mcp": over_mcp}
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_correct_code_is_redeemed_while_guesses_are_limited(world: World, code: str, way: str) -> None:
+@pytest.mark.parametrize("redeem_way", WAYS)
+async def test_a_correct_code_is_redeemed_while_guesses_are_limited(world: World, code: str, redeem_way: str) -> None:
     token = await world.person("a@example.com")
     for number in range(11):
         last = await redeem(world, token, f"WRONG-{number}")
     assert last.status_code == 429
 
-    path, body = WAYS[way](f" {code.lower().replace('-', ' ')} ")
+    path, body = WAYS[redeem_way](f" {code.lower().replace('-', ' ')} ")
     answers = await asyncio.gather(*(world.call("POST", path, token, json=body) for _ in range(3)))
 
     assert all(answer.is_success and '"success' in answer.text for answer in answers), answers[0].text
     assert [product["slug"] for product in (await world.call("GET", "/library", token)).json()] == ["one"]
-    used = "SELECT uses FROM code WHERE uses > 0"
-    assert await world.store.database.fetch(used) == [(1,)]
+    count_uses = "SELECT uses FROM code WHERE uses > 0"
+    assert await world.store.database.fetch(count_uses) == [(1,)]
     assert (await redeem(world, token, "WRONG-AGAIN")).status_code == 429
 
 
@@ -128,37 +128,41 @@ async def test_a_repeated_call_is_no_further_guess(world: World, code: str) -> N
     assert (await redeem(world, token, code)).is_success
 
 
-@pytest.mark.parametrize("typed", ["x", "-", " ", "DEMO0-LICEN-SE000-00001", "é" * 128, "0" * 128, "\u212a", "\u0130"])
-async def test_any_text_of_up_to_128_characters_that_is_no_code_is_unknown(world: World, code: str, typed: str) -> None:
-    answer = await redeem(world, await world.person("a@example.com"), typed)
+@pytest.mark.parametrize(
+    "typed_text", ["x", "-", " ", "DEMO0-LICEN-SE000-00001", "é" * 128, "0" * 128, "\u212a", "\u0130"]
+)
+async def test_any_text_of_up_to_128_characters_that_is_no_code_is_unknown(
+    world: World, code: str, typed_text: str
+) -> None:
+    answer = await redeem(world, await world.person("a@example.com"), typed_text)
 
     assert (answer.status_code, answer.json()["code"]) == (404, "code_not_found")
-    assert typed not in answer.json()["detail"] or len(typed) == 1
+    assert typed_text not in answer.json()["detail"] or len(typed_text) == 1
 
 
 async def test_a_used_up_code_is_no_guess(world: World) -> None:
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
     body = {"kind": "license", "products": ["one"], "count": 1}
-    used = (await world.call("POST", "/codes", owner, json=body)).json()["codes"][0]
-    await redeem(world, await world.person("a@example.com"), used)
+    used_code = (await world.call("POST", "/codes", owner, json=body)).json()["codes"][0]
+    await redeem(world, await world.person("a@example.com"), used_code)
     token = await world.person("b@example.com")
 
-    statuses = {(await redeem(world, token, used)).status_code for _ in range(15)}
+    statuses = {(await redeem(world, token, used_code)).status_code for _ in range(15)}
 
     assert statuses == {409}
 
 
-async def test_the_same_person_gets_the_same_answer_whatever_became_of_the_code(world: World) -> None:
+async def test_the_same_person_gets_the_same_answer_after_any_change_of_the_code(world: World) -> None:
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
     body = {"kind": "license", "products": ["one"], "count": 1, "expires_at": "2999-01-01T00:00:00Z"}
     issued_body = (await world.call("POST", "/codes", owner, json=body)).json()
     token = await world.person("a@example.com")
-    first = await redeem(world, token, issued_body["codes"][0])
+    first_answer = await redeem(world, token, issued_body["codes"][0])
 
     await world.call("POST", f"/codes/{issued_body['batch_id']}/revoke", owner, json={})
-    again = await redeem(world, token, issued_body["codes"][0])
+    second_answer = await redeem(world, token, issued_body["codes"][0])
 
-    assert (again.status_code, again.json()) == (200, first.json())
+    assert (second_answer.status_code, second_answer.json()) == (200, first_answer.json())
     assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == 1

@@ -37,19 +37,23 @@ async def redeem(world: World, token: str, code: str, **headers: str) -> Any:
 
 async def test_a_licence_is_redeemed_by_one_person_alone(world: World, owner: str) -> None:
     (code,) = await issue(world, owner)
-    first, second = await world.person("a@example.com"), await world.person("b@example.com")
+    first_person, second_person = await world.person("a@example.com"), await world.person("b@example.com")
 
-    answer = await redeem(world, first, code)
-    again = await redeem(world, first, code)
-    other = await redeem(world, second, code)
+    answer = await redeem(world, first_person, code)
+    repeated_answer = await redeem(world, first_person, code)
+    other_answer = await redeem(world, second_person, code)
 
     assert answer.status_code == 200
-    assert answer.json() == again.json()
-    assert [response.headers.get("already-redeemed") for response in (answer, again, other)] == [None, "true", None]
+    assert answer.json() == repeated_answer.json()
+    assert [response.headers.get("already-redeemed") for response in (answer, repeated_answer, other_answer)] == [
+        None,
+        "true",
+        None,
+    ]
     assert answer.json()["success"] is True
-    assert (other.status_code, other.json()["code"]) == (409, "code_already_redeemed")
-    assert [item["slug"] for item in (await world.call("GET", "/library", first)).json()] == ["one"]
-    assert (await world.call("GET", "/library", second)).json() == []
+    assert (other_answer.status_code, other_answer.json()["code"]) == (409, "code_already_redeemed")
+    assert [item["slug"] for item in (await world.call("GET", "/library", first_person)).json()] == ["one"]
+    assert (await world.call("GET", "/library", second_person)).json() == []
 
 
 async def test_a_code_is_accepted_in_every_spelling(world: World, owner: str) -> None:
@@ -63,36 +67,36 @@ async def test_a_code_is_accepted_in_every_spelling(world: World, owner: str) ->
 
 async def test_a_window_that_is_not_open_is_410(world: World, owner: str) -> None:
     now = datetime.now(UTC)
-    (early,) = await issue(world, owner, valid_from=(now + timedelta(days=1)).isoformat())
-    (late,) = await issue(world, owner, expires_at=(now + timedelta(days=1)).isoformat())
+    (early_code,) = await issue(world, owner, valid_from=(now + timedelta(days=1)).isoformat())
+    (late_code,) = await issue(world, owner, expires_at=(now + timedelta(days=1)).isoformat())
     person = await world.person("a@example.com")
 
-    before = await redeem(world, person, early)
+    early_answer = await redeem(world, person, early_code)
     with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
         token = await world.person_token("a@example.com", "read:library")
-        after = await redeem(world, token, late)
+        late_answer = await redeem(world, token, late_code)
 
-    assert (before.status_code, before.json()["code"]) == (410, "code_expired")
-    assert (after.status_code, after.json()["code"]) == (410, "code_expired")
-    assert before.json()["resolution"].startswith("Redeem the code again from ")
-    assert after.json()["resolution"] == "Ask the person who gave you the code for another code."
+    assert (early_answer.status_code, early_answer.json()["code"]) == (410, "code_expired")
+    assert (late_answer.status_code, late_answer.json()["code"]) == (410, "code_expired")
+    assert early_answer.json()["resolution"].startswith("Redeem the code again from ")
+    assert late_answer.json()["resolution"] == "Ask the person who gave you the code for another code."
 
 
 async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(world: World, owner: str) -> None:
-    used, unused = await issue(world, owner, count=2)
-    person, other = await world.person("a@example.com"), await world.person("b@example.com")
-    await redeem(world, person, used)
+    used_code, unused = await issue(world, owner, count=2)
+    person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
+    await redeem(world, person, used_code)
     batch = (await world.call("GET", "/codes", owner)).json()[0]
     assert (batch["count"], batch["uses"], batch["status"]) == (2, 1, "active")
 
     kept_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner)
-    refused = await redeem(world, other, unused)
-    still = (await world.call("GET", "/library", person)).json()
+    refused_answer = await redeem(world, other_person, unused)
+    library_after = (await world.call("GET", "/library", person)).json()
     taken_response = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner, json={"entitlements": True})
 
     assert kept_response.json()["revoked_entitlements"] == 0
-    assert (refused.status_code, refused.json()["code"]) == (410, "code_revoked")
-    assert len(still) == 1
+    assert (refused_answer.status_code, refused_answer.json()["code"]) == (410, "code_revoked")
+    assert len(library_after) == 1
     assert taken_response.json()["revoked_entitlements"] == 1
     assert (await world.call("GET", "/library", person)).json() == []
 
@@ -102,59 +106,59 @@ async def test_a_code_that_changes_after_it_was_found_gives_nothing(
     world: World, owner: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (code,) = await issue(world, owner)
-    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+    person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
     batch = (await world.call("GET", "/codes", owner)).json()[0]["batch_id"]
 
     async def find_and_change(*arguments: Any) -> Any:
-        found = await find_code(*arguments)
+        found_code = await find_code(*arguments)
         monkeypatch.setattr(routes, "find_code", find_code)
         if change == "code_revoked":
             assert (await world.call("POST", f"/codes/{batch}/revoke", owner)).is_success
         else:
-            assert (await redeem(world, other, code)).is_success
-        return found
+            assert (await redeem(world, other_person, code)).is_success
+        return found_code
 
     monkeypatch.setattr(routes, "find_code", find_and_change)
-    late = await redeem(world, person, code)
+    late_answer = await redeem(world, person, code)
 
-    assert late.json()["code"] == change
+    assert late_answer.json()["code"] == change
     assert (await world.call("GET", "/library", person)).json() == []
     assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == (change == "code_already_redeemed")
 
 
-async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones_is_not_used(
+async def test_a_code_for_several_products_gives_all_of_them_and_a_code_for_owned_products_is_not_used(
     world: World, owner: str
 ) -> None:
-    (both,) = await issue(world, owner, products=["two", "one"])
+    (code_of_both,) = await issue(world, owner, products=["two", "one"])
     (spare,) = await issue(world, owner)
-    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+    person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
 
-    answer = (await redeem(world, person, both)).json()
+    answer = (await redeem(world, person, code_of_both)).json()
     owned_body = (await redeem(world, person, spare)).json()
 
     assert len(answer["products"]) == 2
     assert answer["product_id"] == answer["products"][0]
     assert (answer["already_owned"], owned_body["already_owned"]) == (False, True)
-    assert (await redeem(world, other, spare)).is_success
+    assert (await redeem(world, other_person, spare)).is_success
 
 
 async def test_a_client_redeems_for_its_organisation(world: World, owner: str) -> None:
     (code,) = await issue(world, owner)
-    first, second = await world.client_token("south"), await world.client_token("south")
+    first_token, second_token = await world.client_token("south"), await world.client_token("south")
 
-    assert (await redeem(world, first, code)).is_success
+    assert (await redeem(world, first_token, code)).is_success
 
-    assert [item["slug"] for item in (await world.call("GET", "/library", second)).json()] == ["one"]
+    assert [item["slug"] for item in (await world.call("GET", "/library", second_token)).json()] == ["one"]
 
 
 async def test_guessing_is_limited_for_each_person_and_counts_wrong_codes_alone(world: World, owner: str) -> None:
     (code,) = await issue(world, owner)
     guesser, honest = await world.person("a@example.com"), await world.person("b@example.com")
 
-    wrong = [await redeem(world, guesser, f"WRONG-{number}") for number in range(10)]
+    wrong_answers = [await redeem(world, guesser, f"WRONG-{number}") for number in range(10)]
     limited = await redeem(world, guesser, "WRONG-AGAIN")
 
-    assert {(answer.status_code, answer.json()["code"]) for answer in wrong} == {(404, "code_not_found")}
+    assert {(answer.status_code, answer.json()["code"]) for answer in wrong_answers} == {(404, "code_not_found")}
     assert (limited.status_code, limited.json()["code"]) == (429, "rate_limit_exceeded")
     assert int(limited.headers["retry-after"]) > 0
     assert (await redeem(world, honest, code)).is_success
@@ -173,7 +177,9 @@ async def test_guessing_is_limited_for_each_address(world: World, owner: str) ->
     assert (await redeem(world, late_token, code)).is_success
 
 
-async def test_codes_are_kept_as_hashes_and_told_again_to_their_own_key_alone(world: World, owner: str) -> None:
+async def test_codes_are_stored_as_hashes_and_shown_again_only_for_their_idempotency_key(
+    world: World, owner: str
+) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4())}
     body = {"kind": "promo", "products": ["one"], "count": 3, "max_uses": 2}
 
@@ -221,11 +227,11 @@ async def test_sixty_four_clients_on_one_code_of_a_hundred_uses_give_exactly_a_h
     too_many = 200 if is_full else 64
     (code,) = await issue(world, owner, kind="promo", max_uses=100)
     tokens = [await world.person(f"p{number}@example.com") for number in range(100 + too_many)]
-    waiting = iter(tokens)
+    waiting_tokens = iter(tokens)
     statuses: list[int] = []
 
     async def client() -> None:
-        for token in waiting:
+        for token in waiting_tokens:
             answers = await asyncio.gather(redeem(world, token, code), redeem(world, token, code))
             statuses.extend({answer.status_code for answer in answers})
 

@@ -55,23 +55,25 @@ async def test_put_replaces_every_writable_member(world: World, owner: str) -> N
     full = {**PRODUCT, "description": "d", "tags": ["a"], "homepage": "https://x.example", "license": "MIT"}
     await world.call("PUT", "/products/made", owner, json={**full, "access": "free"})
 
-    replaced = (await world.call("PUT", "/products/made", owner, json=PRODUCT)).json()
+    product_after = (await world.call("PUT", "/products/made", owner, json=PRODUCT)).json()
 
-    assert "description" not in replaced
-    assert (replaced["tags"], replaced["homepage"], replaced["license"]) == ([], None, None)
-    assert (replaced["access"], replaced["status"]) == ("entitled", "draft")
+    assert "description" not in product_after
+    assert (product_after["tags"], product_after["homepage"], product_after["license"]) == ([], None, None)
+    assert (product_after["access"], product_after["status"]) == ("entitled", "draft")
 
 
 async def test_a_change_on_an_old_state_is_412_and_changes_nothing(world: World, owner: str) -> None:
     old = (await world.call("GET", "/products/made", owner)).headers["etag"]
-    fresh = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "title": "B"}, headers={"If-Match": old})
+    fresh_answer = await world.call(
+        "PUT", "/products/made", owner, json={**PRODUCT, "title": "B"}, headers={"If-Match": old}
+    )
 
     late_response = await world.call(
         "PUT", "/products/made", owner, json={**PRODUCT, "title": "C"}, headers={"If-Match": old}
     )
 
-    assert fresh.status_code == 200
-    assert fresh.headers["etag"] != old
+    assert fresh_answer.status_code == 200
+    assert fresh_answer.headers["etag"] != old
     assert (late_response.status_code, late_response.json()["code"]) == (412, "precondition_failed")
     assert (await world.call("GET", "/products/made", owner)).json()["title"] == "B"
 
@@ -115,11 +117,11 @@ async def test_an_owned_product_is_not_archived(world: World, owner: str) -> Non
     await world.person("a@example.com")
     await world.grant("a@example.com", product)
 
-    deleted = await world.call("DELETE", "/products/made", owner)
+    deletion = await world.call("DELETE", "/products/made", owner)
     put = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "status": "archived"})
 
-    assert {deleted.json()["code"], put.json()["code"]} == {"product_entitled"}
-    assert deleted.status_code == put.status_code == 409
+    assert {deletion.json()["code"], put.json()["code"]} == {"product_entitled"}
+    assert deletion.status_code == put.status_code == 409
 
 
 async def test_yanked_releases_stay_for_the_entitled_with_their_reason(world: World, owner: str) -> None:
@@ -151,12 +153,14 @@ async def test_a_release_is_promoted_without_another_upload(world: World, owner:
     assert (draft.status_code, draft.json()["code"]) == (409, "release_not_published")
 
 
-async def test_a_version_is_taken_once_and_notes_change_alone(world: World, owner: str) -> None:
+async def test_a_version_is_used_once_and_only_its_notes_change(world: World, owner: str) -> None:
     await release(world, owner, "1.0.0")
-    twice = await world.call("POST", "/products/made/releases", owner, json={"version": "1.0.0", "channel": "beta"})
+    repeated_release = await world.call(
+        "POST", "/products/made/releases", owner, json={"version": "1.0.0", "channel": "beta"}
+    )
     changed_response = await world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes": None})
 
-    assert (twice.status_code, twice.json()["code"]) == (409, "release_exists")
+    assert (repeated_release.status_code, repeated_release.json()["code"]) == (409, "release_exists")
     assert changed_response.json().get("notes") is None
     assert changed_response.json()["channel"] == "stable"
 
@@ -189,32 +193,32 @@ async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
     changes: list[asyncio.Task[Any]] = []
 
     async def checked(reader: Reader, release_id: str) -> bool:
-        found = await is_notes_only(reader, release_id)
+        notes_only = await is_notes_only(reader, release_id)
         change = world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes_only": False})
         changes.append(asyncio.ensure_future(change))
         await asyncio.wait(changes, timeout=0.3)
-        return found
+        return notes_only
 
     is_notes_only = lifecycle.is_notes_only
     monkeypatch.setattr(lifecycle, "is_notes_only", checked)
     published_response = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
-    changed = await changes[0]
+    changed_answer = await changes[0]
 
     assert (published_response.status_code, published_response.json()["notes_only"]) == (200, True)
-    assert (changed.status_code, changed.json()["code"]) == (409, "release_published")
+    assert (changed_answer.status_code, changed_answer.json()["code"]) == (409, "release_published")
 
 
 async def test_releases_come_newest_first_in_pages_linked_to_each_other(world: World, owner: str) -> None:
     for number in range(7):
         await release(world, owner, f"1.{number}.0")
-    found: list[str] = []
+    listed_versions: list[str] = []
     path = "/products/made/releases?limit=3"
     while path:
         page = await world.call("GET", path)
-        found += [each["version"] for each in page.json()]
+        listed_versions += [each["version"] for each in page.json()]
         path = page.headers["link"].split(">")[0].removeprefix("<") if "link" in page.headers else ""
 
-    assert found == [f"1.{number}.0" for number in reversed(range(7))] == await versions(world)
+    assert listed_versions == [f"1.{number}.0" for number in reversed(range(7))] == await versions(world)
 
 
 async def test_an_incomplete_upload_prevents_publishing(world: World, owner: str) -> None:
@@ -315,23 +319,27 @@ PACKAGED = st.builds(
 def precedence(version: str) -> Any:
     """Compare versions by SemVer 2.0.0 §11, implemented simply."""
     core, _, pre = version.partition("-")
-    numbers = tuple(int(part) for part in core.split("."))
-    steps = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")] if pre else []
+    numbers = tuple(int(number) for number in core.split("."))
+    steps = (
+        [(0, int(identifier), "") if identifier.isdigit() else (1, 0, identifier) for identifier in pre.split(".")]
+        if pre
+        else []
+    )
     return numbers, not pre, steps
 
 
 @given(SEMVERS, SEMVERS)
-def test_semantic_versions_sort_by_their_precedence(one: str, other: str) -> None:
-    assert (sort_key(one) < sort_key(other)) == (precedence(one) < precedence(other))
-    assert (sort_key(one) == sort_key(other)) == (precedence(one) == precedence(other))
+def test_semantic_versions_sort_by_their_precedence(left: str, right: str) -> None:
+    assert (sort_key(left) < sort_key(right)) == (precedence(left) < precedence(right))
+    assert (sort_key(left) == sort_key(right)) == (precedence(left) == precedence(right))
 
 
 @given(PACKAGED, PACKAGED)
-def test_other_versions_sort_as_packages_do(one: str, other: str) -> None:
-    assert (sort_key(one) < sort_key(other)) == (Version(one) < Version(other))
-    assert (sort_key(one) == sort_key(other)) == (Version(one) == Version(other))
+def test_other_versions_sort_as_packages_do(left: str, right: str) -> None:
+    assert (sort_key(left) < sort_key(right)) == (Version(left) < Version(right))
+    assert (sort_key(left) == sort_key(right)) == (Version(left) == Version(right))
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_any_text_has_a_place(one: str, other: str) -> None:
-    assert isinstance(sort_key(one) < sort_key(other), bool)
+def test_any_text_has_a_place(left: str, right: str) -> None:
+    assert isinstance(sort_key(left) < sort_key(right), bool)

@@ -28,12 +28,12 @@ def original_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def given_original(data: Path, made: Path) -> None:
+def given_original(data: Path, original: Path) -> None:
     """Let a store start with an existing template."""
     target = folders.template_folder(data, folders.template_of(lifespan.MIGRATIONS))
     target.mkdir(parents=True)
-    for path in made.rglob("*"):
-        copy = target / path.relative_to(made)
+    for path in original.rglob("*"):
+        copy = target / path.relative_to(original)
         if path.is_dir():
             copy.mkdir(parents=True, exist_ok=True)
         else:

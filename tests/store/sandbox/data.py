@@ -47,24 +47,24 @@ class SandboxCaller:
 
     async def all_content(self) -> dict[str, Any]:
         """Return everything that the data set contains: rows and files."""
-        async with self.front.data_sets.used(self.name) as found:
-            return {"rows": await all_rows(found.store), "files": files(self.folder / "blobs")}
+        async with self.front.data_sets.used(self.name) as data_set:
+            return {"rows": await all_rows(data_set.store), "files": files(self.folder / "blobs")}
 
     async def slugs(self) -> set[str]:
         """Return the products that the owner of the key sees, by slug."""
-        listed = await self.call("GET", "/products", params={"limit": "100"})
-        return {item["slug"] for item in listed.json()["items"]}
+        listed_answer = await self.call("GET", "/products", params={"limit": "100"})
+        return {item["slug"] for item in listed_answer.json()["items"]}
 
 
 def files(folder: Path, *, but: str = "") -> list[str]:
     """Return every file in the folder, without those in its subfolder `but`."""
-    found: list[str] = []
+    paths: list[str] = []
     for place, inner, names in os.walk(folder):
-        here = os.path.relpath(place, folder)
-        if here == "." and but in inner:
+        relative_folder = os.path.relpath(place, folder)
+        if relative_folder == "." and but in inner:
             inner.remove(but)
-        found += [os.path.normpath(os.path.join(here, name)) for name in names]
-    return sorted(found)
+        paths += [os.path.normpath(os.path.join(relative_folder, name)) for name in names]
+    return sorted(paths)
 
 
 async def all_of(world: World) -> dict[str, Any]:

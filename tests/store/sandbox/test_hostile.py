@@ -40,17 +40,17 @@ ESCAPES = (
 )
 
 
-async def raw(
+async def send_unnormalized(
     front: SandboxRouter, path: str, headers: list[tuple[bytes, bytes]], method: str = "POST"
 ) -> tuple[int, bytes]:
     """Send a request with an unnormalized path."""
-    sent: list[dict[str, Any]] = []
+    sent_messages: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b'{"slug":"escaped","title":"E","kind":"tool","platforms":["web"]}'}
 
     async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
+        sent_messages.append(message)
 
     scope = {
         "type": "http",
@@ -62,21 +62,21 @@ async def raw(
         "headers": [(b"host", b"127.0.0.1:8480"), (b"content-type", b"application/json"), *headers],
     }
     await front(scope, receive, send)
-    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+    return sent_messages[0]["status"], b"".join(message.get("body", b"") for message in sent_messages[1:])
 
 
 @pytest.mark.parametrize("path", ESCAPES)
 async def test_no_spelling_of_a_path_leads_out_of_the_sandbox_or_around_it(sandbox: SandboxCaller, path: str) -> None:
     await sandbox.world.person("owner@north.example", north="owner")
     await sandbox.call("GET", "/products")
-    before = await all_of(sandbox.world)
+    rows_before = await all_of(sandbox.world)
     key = [(b"x-api-key", sandbox.key.encode())]
 
     for method in ("GET", "POST", "PUT", "DELETE"):
-        status, body = await raw(sandbox.front, path, key, method)
+        status, body = await send_unnormalized(sandbox.front, path, key, method)
         assert status in (400, 403, 404, 405), (method, body)
 
-    assert await all_of(sandbox.world) == before
+    assert await all_of(sandbox.world) == rows_before
 
 
 async def test_cookies_do_not_pass_in_either_direction(world: World, front: SandboxRouter) -> None:
@@ -113,13 +113,13 @@ async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: SandboxCa
 
 
 async def test_guesses_of_keys_find_nothing_and_count(world: World, front: SandboxRouter) -> None:
-    taken = await SandboxCaller.create(world, front)
-    await taken.call("GET", "/products")
+    known_caller = await SandboxCaller.create(world, front)
+    await known_caller.call("GET", "/products")
     guesses = [
-        taken.key[:-1] + ("x" if taken.key[-1] != "x" else "y"),
-        taken.key.replace("csk_sandbox", "csk_agent"),
-        taken.name,
-        "../" + taken.name,
+        known_caller.key[:-1] + ("x" if known_caller.key[-1] != "x" else "y"),
+        known_caller.key.replace("csk_sandbox", "csk_agent"),
+        known_caller.name,
+        "../" + known_caller.name,
         *(secrets.new_secret("csk_sandbox") for _ in range(3)),
     ]
 
@@ -127,7 +127,7 @@ async def test_guesses_of_keys_find_nothing_and_count(world: World, front: Sandb
         for headers in ({"X-API-Key": guess}, {"Authorization": f"Bearer {guess}"}):
             answer = await world.http.get("/sandbox/api/v1/products", headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token"), guess
-    assert len([path for path in taken.folder.parent.iterdir() if path.name.startswith("k")]) == 1
+    assert len([path for path in known_caller.folder.parent.iterdir() if path.name.startswith("k")]) == 1
 
 
 async def test_guessing_ends_with_the_quota_of_the_address(world: World, front: SandboxRouter) -> None:
@@ -145,32 +145,32 @@ async def test_guessing_ends_with_the_quota_of_the_address(world: World, front: 
 
 async def test_calls_and_guesses_inside_do_not_count_outside(sandbox: SandboxCaller) -> None:
     world = sandbox.world
-    before = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
+    remaining_before = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
 
     for _ in range(12):
         await world.http.get("/sandbox/api/v1/products")
         await sandbox.call("POST", "/redeem", json={"code": "AAAA-BBBB-CCCC-DDDD"})
     limited = await sandbox.call("POST", "/redeem", json={"code": "AAAA-BBBB-CCCC-DDDD"})
-    after = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
+    remaining_after = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
     customer = await world.person("customer@example.com")
 
     assert limited.status_code == 429
-    assert before - after == 1
+    assert remaining_before - remaining_after == 1
     assert (await world.call("POST", "/redeem", customer, json={"code": "AAAA-BBBB-CCCC-DDDD"})).status_code == 404
 
 
 async def test_the_owners_pass_never_leaves_the_server(sandbox: SandboxCaller) -> None:
-    async with sandbox.front.data_sets.used(sandbox.name) as found:
-        held = await found.owner.token()
+    async with sandbox.front.data_sets.used(sandbox.name) as data_set:
+        owner_token = await data_set.owner.token()
 
     for path in ("/auth/me", "/org", "/org/members", "/org/clients", "/products", "/nowhere", "/jobs", "/library"):
         answer = await sandbox.call("GET", path)
-        assert held not in answer.text
-        assert held not in str(answer.headers)
-    outside = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": held})
-    other = await SandboxCaller.create(sandbox.world, sandbox.front)
-    elsewhere = await other.call("GET", "/products", headers={"Authorization": f"Bearer {held}"})
-    assert [outside.status_code, elsewhere.status_code] == [401, 401]
+        assert owner_token not in answer.text
+        assert owner_token not in str(answer.headers)
+    outside = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": owner_token})
+    other_caller = await SandboxCaller.create(sandbox.world, sandbox.front)
+    foreign_answer = await other_caller.call("GET", "/products", headers={"Authorization": f"Bearer {owner_token}"})
+    assert [outside.status_code, foreign_answer.status_code] == [401, 401]
 
 
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])

@@ -110,8 +110,8 @@ def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
         path = path.replace(parameter, "0" * 64)
     options: dict[str, Any] = {"params": QUERIES.get(name)}
     if route.body is not None:
-        about = {("POST", "/codes"): {"products": [slug]}, ("PUT", "/products/{id}"): {"slug": slug}}
-        options["json"] = {**BODIES.get(name, {}), **about.get(name, {})}
+        slug_bodies = {("POST", "/codes"): {"products": [slug]}, ("PUT", "/products/{id}"): {"slug": slug}}
+        options["json"] = {**BODIES.get(name, {}), **slug_bodies.get(name, {})}
     return path if route.at_root else f"/api/v1{path}", options
 
 
@@ -141,14 +141,16 @@ class DataSide:
         for slug in ("written-to", "sold"):
             await self.call("POST", "/api/v1/products", json={**PRODUCT, "slug": slug})
             release = {"version": "1.0.0", "channel": "beta", "notes_only": True}
-            made = await self.call("POST", f"/api/v1/products/{slug}/releases", json=release)
-            assert made.status_code == 201, made.text
+            created_response = await self.call("POST", f"/api/v1/products/{slug}/releases", json=release)
+            assert created_response.status_code == 201, created_response.text
             await self.call("POST", f"/api/v1/products/{slug}/releases/1.0.0/publish")
 
 
-def inside_of(taken: SandboxCaller) -> DataSide:
+def inside_of(sandbox_caller: SandboxCaller) -> DataSide:
     """Return the side of the data set of a key."""
-    return DataSide(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.all_content)
+    return DataSide(
+        sandbox_caller.world.http, "/sandbox", {"X-API-Key": sandbox_caller.key}, sandbox_caller.all_content
+    )
 
 
 async def outside_of(world: World) -> DataSide:
@@ -163,41 +165,44 @@ async def run_every_write(acting: DataSide, watched: DataSide) -> dict[tuple[str
     """Run every write on one side, compare the other side before and after, and return the responses."""
     await acting.stock()
     await watched.call("GET", "/api/v1/products")
-    before, mine = await watched.everything(), await acting.everything()
-    answered: dict[tuple[str, str], int | str] = {}
+    content_before, own_content = await watched.everything(), await acting.everything()
+    statuses_by_route: dict[tuple[str, str], int | str] = {}
     effects = 0
     for name in WRITES:
-        answered[name] = await acting.write(name)
-        assert await watched.everything() == before, name
+        statuses_by_route[name] = await acting.write(name)
+        assert await watched.everything() == content_before, name
         now = await acting.everything()
-        effects += now != mine
-        mine = now
+        effects += now != own_content
+        own_content = now
     assert effects >= 12
-    return answered
+    return statuses_by_route
 
 
 async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, front: SandboxRouter) -> None:
     inside, outside = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
 
-    answered = await run_every_write(inside, outside)
+    statuses_by_route = await run_every_write(inside, outside)
 
-    assert not {name: status for name, status in answered.items() if status != WRITES[name]}
+    assert not {name: status for name, status in statuses_by_route.items() if status != WRITES[name]}
 
 
 async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, front: SandboxRouter) -> None:
     inside, outside = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
 
-    answered = await run_every_write(outside, inside)
+    statuses_by_route = await run_every_write(outside, inside)
 
-    assert sum(status in (200, 201, 204) for status in answered.values()) > 10
+    assert sum(status in (200, 201, 204) for status in statuses_by_route.values()) > 10
 
 
 async def test_one_key_does_not_see_the_changes_of_another_key(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front, "agent")
+    first_caller, second_caller = (
+        await SandboxCaller.create(world, front),
+        await SandboxCaller.create(world, front, "agent"),
+    )
 
-    answered = await run_every_write(inside_of(first), inside_of(second))
+    statuses_by_route = await run_every_write(inside_of(first_caller), inside_of(second_caller))
 
-    assert not {name: status for name, status in answered.items() if status != WRITES[name]}
+    assert not {name: status for name, status in statuses_by_route.items() if status != WRITES[name]}
 
 
 def test_the_tables_name_routes_as_the_contract_does() -> None:

@@ -30,18 +30,18 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRou
     await application.close()
 
 
-async def uploaded(sandbox: SandboxCaller) -> str:
+async def upload_artifact(sandbox: SandboxCaller) -> str:
     """Upload an artifact of a draft release, and return its id."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
-    announced = await sandbox.call(
+    announced_file = await sandbox.call(
         "POST",
         "/products/made/releases/1.0.0/artifacts",
         json={"filename": "made.tar.gz", "size": len(BUILD), "platform": "linux"},
     )
-    put = await sandbox.world.http.put(announced.json()["upload_url"], content=BUILD)
+    put = await sandbox.world.http.put(announced_file.json()["upload_url"], content=BUILD)
     assert put.status_code == 201, put.text
-    artifact_id: str = announced.json()["artifact_id"]
+    artifact_id: str = announced_file.json()["artifact_id"]
     assert put.headers["location"] == f"/sandbox/api/v1/artifacts/{artifact_id}"
     return artifact_id
 
@@ -49,9 +49,9 @@ async def uploaded(sandbox: SandboxCaller) -> str:
 async def wait_for_job(sandbox: SandboxCaller, kind: str, artifact_id: str) -> dict[str, Any]:
     """Return the job of this type after it has ended."""
     payload = {"type": kind, "payload": {"artifact_id": artifact_id}}
-    asked = await sandbox.call("POST", "/jobs", json=payload, headers={"Prefer": "wait=30"})
-    assert asked.status_code in (200, 202), asked.text
-    job: dict[str, Any] = asked.json()
+    job_response = await sandbox.call("POST", "/jobs", json=payload, headers={"Prefer": "wait=30"})
+    assert job_response.status_code in (200, 202), job_response.text
+    job: dict[str, Any] = job_response.json()
     async with asyncio.timeout(PATIENCE_S):
         while job["status"] in ("queued", "running"):
             job = (await sandbox.call("GET", f"/jobs/{job['job_id']}")).json()
@@ -60,28 +60,28 @@ async def wait_for_job(sandbox: SandboxCaller, kind: str, artifact_id: str) -> d
 
 
 async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: SandboxCaller) -> None:
-    before = await all_of(sandbox.world)
-    artifact_id = await uploaded(sandbox)
+    rows_before = await all_of(sandbox.world)
+    artifact_id = await upload_artifact(sandbox)
 
     processed = await wait_for_job(sandbox, "build.process", artifact_id)
     verified = await wait_for_job(sandbox, "artifact.verify", artifact_id)
     published = await sandbox.call("POST", "/products/made/releases/1.0.0/publish")
     manifest = await sandbox.call("GET", "/products/made/releases/1.0.0/manifest", params={"platform": "linux"})
-    got = await sandbox.call("GET", f"/artifacts/{artifact_id}")
+    downloaded = await sandbox.call("GET", f"/artifacts/{artifact_id}")
     seeded = await sandbox.call("GET", "/products/aurora-freight")
 
     assert processed["status"] == "completed", processed
     assert verified["result"]["ok"] is True
     assert published.status_code == 200
     assert manifest.status_code == 200
-    assert hashlib.sha256(got.content).digest() == hashlib.sha256(BUILD).digest()
+    assert hashlib.sha256(downloaded.content).digest() == hashlib.sha256(BUILD).digest()
     assert seeded.status_code == 200
-    assert await all_of(sandbox.world) == before
+    assert await all_of(sandbox.world) == rows_before
 
 
 async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: SandboxRouter) -> None:
     owners = [await SandboxCaller.create(world, front) for _ in range(3)]
-    artifacts = [await uploaded(owner) for owner in owners]
+    artifacts = [await upload_artifact(owner) for owner in owners]
 
     jobs = await asyncio.gather(
         *(wait_for_job(each, "archive.extract", of) for each, of in zip(owners, artifacts, strict=True))
@@ -92,18 +92,18 @@ async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, 
 
 
 async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: SandboxCaller) -> None:
-    listed = await sandbox.call("GET", "/products", params={"limit": "100"})
-    async with sandbox.front.data_sets.used(sandbox.name) as found:
-        row = await found.store.database.fetch_one("SELECT sha256, size FROM artifact ORDER BY id LIMIT 1")
+    listed_answer = await sandbox.call("GET", "/products", params={"limit": "100"})
+    async with sandbox.front.data_sets.used(sandbox.name) as data_set:
+        row = await data_set.store.database.fetch_one("SELECT sha256, size FROM artifact ORDER BY id LIMIT 1")
         assert row is not None
-        pieces = [piece async for piece in found.store.blobs.read(row[0], 0, row[1])]
-        await found.store.blobs.delete(row[0])
-        left = await found.store.blobs.size(row[0])
-    other = await SandboxCaller.create(sandbox.world, sandbox.front)
-    await other.call("GET", "/products")
-    async with other.front.data_sets.used(other.name) as found:
-        seen = await found.store.blobs.size(row[0])
+        pieces = [piece async for piece in data_set.store.blobs.read(row[0], 0, row[1])]
+        await data_set.store.blobs.delete(row[0])
+        remaining_size = await data_set.store.blobs.size(row[0])
+    other_caller = await SandboxCaller.create(sandbox.world, sandbox.front)
+    await other_caller.call("GET", "/products")
+    async with other_caller.front.data_sets.used(other_caller.name) as data_set:
+        size_seen = await data_set.store.blobs.size(row[0])
 
-    assert len(listed.json()["items"]) == 60
+    assert len(listed_answer.json()["items"]) == 60
     assert hashlib.sha256(b"".join(pieces)).hexdigest() == row[0]
-    assert left == seen == row[1]
+    assert remaining_size == size_seen == row[1]

@@ -40,12 +40,12 @@ async def other_worker(world: World, front: SandboxRouter) -> AsyncIterator[Sand
 
 
 async def send_through(
-    front: SandboxRouter, taken: SandboxCaller, method: str, path: str, **options: object
+    front: SandboxRouter, caller: SandboxCaller, method: str, path: str, **options: object
 ) -> httpx.Response:
     """Send a request with the key through another worker."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-        headers = {"X-API-Key": taken.key}
+        headers = {"X-API-Key": caller.key}
         return await client.request(method, f"/sandbox/api/v1{path}", headers=headers, **options)
 
 
@@ -72,10 +72,10 @@ async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: SandboxCaller, wo
         assert (await sandbox.call("GET", "/products/made")).status_code == 200
         await sandbox.front.data_sets.close_unused(0)
         with clock.fixed(clock.later(clock.now(), seconds=HOUR_S + 1)):
-            after = await sandbox.call("GET", "/products/made")
+            answer_after = await sandbox.call("GET", "/products/made")
             seeded = await sandbox.call("GET", "/products/aurora-freight")
 
-    assert [after.status_code, seeded.status_code] == [404, 200]
+    assert [answer_after.status_code, seeded.status_code] == [404, 200]
 
 
 async def test_tending_removes_what_is_idle(sandbox: SandboxCaller, world: World) -> None:
@@ -106,12 +106,12 @@ async def test_a_data_set_that_is_open_anywhere_is_never_removed(
 async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
-    held = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)
-    assert held is not None
+    held_lock = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)
+    assert held_lock is not None
     os.rename(sandbox.folder, sandbox.folder.with_name("gone-x"))
 
     assert folders.lock_existing(data_of(world), sandbox.name, HOUR_S) is None
-    held.close()
+    held_lock.close()
     assert (await sandbox.call("GET", "/products")).status_code == 200
 
 
@@ -121,19 +121,21 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
     stopping = threading.Event()
 
     def sweep() -> int:
-        removed = 0
+        removed_count = 0
         while not stopping.is_set():
-            removed += folders.sweep(data_of(world), 0)
-        return removed
+            removed_count += folders.sweep(data_of(world), 0)
+        return removed_count
 
     sweeping = asyncio.create_task(asyncio.to_thread(sweep))
     try:
         for number in range(30):
             for front in (sandbox.front, other_worker):
-                made = await send_through(front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"})
-                assert made.status_code in (201, 409), made.text
-                seen = await send_through(front, sandbox, "GET", f"/products/s{number}")
-                assert seen.status_code == 200
+                created_response = await send_through(
+                    front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"}
+                )
+                assert created_response.status_code in (201, 409), created_response.text
+                read_answer = await send_through(front, sandbox, "GET", f"/products/s{number}")
+                assert read_answer.status_code == 200
             await sandbox.front.data_sets.close_unused(0)
             await other_worker.data_sets.close_unused(0)
     finally:
@@ -146,32 +148,32 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
     world: World, front: SandboxRouter, original_folder: Path
 ) -> None:
     few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
-    first, second, third = [await SandboxCaller.create(world, few) for _ in range(3)]
-    await send_through(few, first, "POST", "/products", json=PRODUCT)
-    await send_through(few, second, "GET", "/products")
+    first_caller, second_caller, third_caller = [await SandboxCaller.create(world, few) for _ in range(3)]
+    await send_through(few, first_caller, "POST", "/products", json=PRODUCT)
+    await send_through(few, second_caller, "GET", "/products")
 
-    refused = await send_through(few, third, "GET", "/products")
-    known = await send_through(few, first, "GET", "/products/made")
+    refused_answer = await send_through(few, third_caller, "GET", "/products")
+    known_answer = await send_through(few, first_caller, "GET", "/products/made")
     await few.data_sets.close_unused(0)
     with clock.fixed(clock.later(clock.now(), seconds=folders.SPARED_S + 1)):
-        await send_through(few, second, "GET", "/products")
-        admitted = await send_through(few, third, "GET", "/products")
+        await send_through(few, second_caller, "GET", "/products")
+        admitted = await send_through(few, third_caller, "GET", "/products")
         await few.close()
 
-    assert (refused.status_code, refused.json()["code"]) == (503, "sandboxes_full")
-    assert int(refused.headers["retry-after"]) > 0
-    assert known.status_code == 200
+    assert (refused_answer.status_code, refused_answer.json()["code"]) == (503, "sandboxes_full")
+    assert int(refused_answer.headers["retry-after"]) > 0
+    assert known_answer.status_code == 200
     assert admitted.status_code == 200
-    assert not first.folder.exists()
-    assert second.folder.exists()
+    assert not first_caller.folder.exists()
+    assert second_caller.folder.exists()
 
 
 async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: SandboxRouter) -> None:
     off = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=0)))
-    taken = await SandboxCaller.create(world, off)
+    caller = await SandboxCaller.create(world, off)
 
-    assert (await send_through(off, taken, "GET", "/products")).status_code == 503
-    assert (await send_through(off, taken, "GET", "/health")).status_code == 503
+    assert (await send_through(off, caller, "GET", "/products")).status_code == 503
+    assert (await send_through(off, caller, "GET", "/health")).status_code == 503
     await off.close()
 
 
@@ -192,30 +194,30 @@ async def test_a_start_removes_what_a_killed_server_left(sandbox: SandboxCaller,
 async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: SandboxRouter) -> None:
     small = replace(world.store.settings, sandbox_mib=20)
     bounded = distribution.create(replace(world.store, settings=small))
-    taken = await SandboxCaller.create(world, bounded)
-    await send_through(bounded, taken, "POST", "/products", json=PRODUCT)
-    await send_through(bounded, taken, "POST", "/products/made/releases", json={"version": "1.0.0", "channel": "beta"})
+    caller = await SandboxCaller.create(world, bounded)
+    await send_through(bounded, caller, "POST", "/products", json=PRODUCT)
+    await send_through(bounded, caller, "POST", "/products/made/releases", json={"version": "1.0.0", "channel": "beta"})
     answers = []
     for number in range(12):
         content = number.to_bytes(1) * (1 << 20)
         body = {"filename": f"{number}.bin", "size": len(content)}
-        response = await send_through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
+        response = await send_through(bounded, caller, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
         path = response.json()["upload_url"].removeprefix(ROOT_URL)
         answers.append(await upload_through(bounded, path, content))
     rows = [
         await send_through(
-            bounded, taken, "POST", "/products", json={**PRODUCT, "slug": f"s{n}", "description": "x" * 20_000}
+            bounded, caller, "POST", "/products", json={**PRODUCT, "slug": f"s{n}", "description": "x" * 20_000}
         )
         for n in range(200)
     ]
-    size = sum(path.stat().st_size for path in taken.folder.rglob("*") if path.is_file() and "wal" not in path.name)
-    read = await send_through(bounded, taken, "GET", "/products/made")
+    size = sum(path.stat().st_size for path in caller.folder.rglob("*") if path.is_file() and "wal" not in path.name)
+    read_answer = await send_through(bounded, caller, "GET", "/products/made")
     await bounded.close()
 
     assert {answer.status_code for answer in answers} == {201, 507}
     assert {answer.status_code for answer in rows} == {201, 507}
     assert size < 22 << 20
-    assert read.status_code == 200
+    assert read_answer.status_code == 200
 
 
 def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_folder: Path) -> None:
@@ -242,12 +244,12 @@ async def test_the_processes_of_a_server_make_one_data_set_of_one_key(tmp_path: 
         headers = {"X-API-Key": httpx.get(f"{running.url}/api/keys?tier=sandbox").json()["api_key"]}
         address = f"{running.url}/sandbox/api/v1/products"
 
-        async def made(number: int) -> int:
+        async def create_product(number: int) -> int:
             # Open a new connection for each request, so that both processes get some.
             async with httpx.AsyncClient(headers=headers, timeout=30) as client:
                 return (await client.post(address, json={**PRODUCT, "slug": f"s{number}"})).status_code
 
-        statuses = await asyncio.gather(*(made(number) for number in range(24)))
+        statuses = await asyncio.gather(*(create_product(number) for number in range(24)))
         seen_statuses = {httpx.get(f"{address}/s{number}", headers=headers).status_code for number in range(24)}
         active = httpx.get(f"{running.url}/sandbox/api/v1/telemetry").json()["active_agents"]
 

@@ -113,7 +113,7 @@ async def owner_outside(world: World) -> str:
 async def test_random_calls_are_answered_alike_inside_and_outside(
     world: World, front: SandboxRouter, is_full: bool, figures: Figures
 ) -> None:
-    await clear(world)
+    await delete_organisations(world)
     assert await demo.seed(world.store)
     token = await owner_outside(world)
     sandbox = await SandboxCaller.create(world, front)
@@ -130,19 +130,19 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
         call = random_call(rng)
         headers = call.options.pop("headers")
         with clock.fixed(clock.later(now, seconds=number)):
-            real = await world.http.request(
+            real_response = await world.http.request(
                 call.method, f"/api/v1{call.path}", headers={**headers, **outside[call.caller]}, **call.options
             )
             tried_response = await world.http.request(
                 call.method, f"/sandbox/api/v1{call.path}", headers={**headers, **inside[call.caller]}, **call.options
             )
-        assert comparable_response(tried_response) == comparable_response(real), (
+        assert comparable_response(tried_response) == comparable_response(real_response), (
             number,
             call,
             tried_response.text,
-            real.text,
+            real_response.text,
         )
-        statuses[real.status_code] += 1
+        statuses[real_response.status_code] += 1
 
     assert not [status for status in statuses if status >= 500]
     assert sum(number for status, number in statuses.items() if status < 300) > 20
@@ -150,24 +150,24 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     figures |= {"calls": sum(statuses.values()), "statuses": dict(sorted(statuses.items()))}
 
 
-async def clear(world: World) -> None:
+async def delete_organisations(world: World) -> None:
     """Delete the organisations of the world, because the demonstration data is created only in an empty store."""
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM organisation")
 
 
 async def test_calls_without_a_key_are_answered_alike(world: World) -> None:
-    await clear(world)
+    await delete_organisations(world)
     assert await demo.seed(world.store)
     rng = random.Random(9)
 
     for number in range(CALLS // 4):
         call = random_call(rng)
-        real = await world.http.request(call.method, f"/api/v1{call.path}", **call.options)
+        real_response = await world.http.request(call.method, f"/api/v1{call.path}", **call.options)
         tried_response = await world.http.request(call.method, f"/sandbox/api/v1{call.path}", **call.options)
-        assert comparable_response(tried_response) == comparable_response(real), (
+        assert comparable_response(tried_response) == comparable_response(real_response), (
             number,
             call,
             tried_response.text,
-            real.text,
+            real_response.text,
         )

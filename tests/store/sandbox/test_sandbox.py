@@ -28,17 +28,17 @@ async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, place: 
     assert "<dt>environment</dt>" in (await world.http.get(f"{place}?format=html")).text
     assert "True" not in (await world.http.get(f"{place}?format=html")).text
     assert (await world.http.get(f"{place}?format=other")).json() == TOLD
-    for path, wanted in (("/health", {"environment": "sandbox"}), ("/telemetry", {"active_agents": 0})):
-        assert (await world.http.get(f"{place}/api/v1{path}")).json() == {"status": "ok", **wanted}
+    for path, extra_members in (("/health", {"environment": "sandbox"}), ("/telemetry", {"active_agents": 0})):
+        assert (await world.http.get(f"{place}/api/v1{path}")).json() == {"status": "ok", **extra_members}
 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
 async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: SandboxRouter, tier: str) -> None:
-    taken = await SandboxCaller.create(world, front, tier)
+    caller = await SandboxCaller.create(world, front, tier)
 
     for place in OWN:
         for path in ("", "/api/v1/health", "/api/v1/telemetry"):
-            answer = await world.http.get(f"{place}{path}", headers={"X-API-Key": taken.key})
+            answer = await world.http.get(f"{place}{path}", headers={"X-API-Key": caller.key})
             assert answer.status_code == 200, answer.text
 
 
@@ -46,10 +46,13 @@ async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(worl
     async def active() -> int:
         return (await world.http.get("/sandbox/api/v1/telemetry")).json()["active_agents"]
 
-    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front, "agent")
+    first_caller, second_caller = (
+        await SandboxCaller.create(world, front),
+        await SandboxCaller.create(world, front, "agent"),
+    )
     for _ in range(3):
-        await first.call("GET", "/products")
-    await second.call("GET", "/products")
+        await first_caller.call("GET", "/products")
+    await second_caller.call("GET", "/products")
     await world.http.get("/sandbox/api/v1/products")
 
     assert await active() == 3
@@ -61,17 +64,17 @@ async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(worl
 async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
     world: World, front: SandboxRouter, tier: str
 ) -> None:
-    taken = await SandboxCaller.create(world, front, tier)
+    caller = await SandboxCaller.create(world, front, tier)
 
-    made = await taken.call("POST", "/products", json=PRODUCT)
-    me = await taken.call("GET", "/auth/me", headers={})
+    created_response = await caller.call("POST", "/products", json=PRODUCT)
+    me = await caller.call("GET", "/auth/me", headers={})
 
-    assert made.status_code == 201, made.text
-    assert made.json()["org"] == "sandbox"
+    assert created_response.status_code == 201, created_response.text
+    assert created_response.json()["org"] == "sandbox"
     assert me.json()["email"] == "owner@sandbox.example"
     assert len(me.json()["scope"].split()) == 6
-    assert {"aurora-freight", "made"} <= await taken.slugs()
-    bearer = {"Authorization": f"Bearer {taken.key}"}
+    assert {"aurora-freight", "made"} <= await caller.slugs()
+    bearer = {"Authorization": f"Bearer {caller.key}"}
     assert (await world.http.get("/sandbox/api/v1/products/made", headers=bearer)).status_code == 200
 
 
@@ -85,14 +88,14 @@ async def test_without_a_key_a_write_is_shown_where_to_get_one(world: World) -> 
 
 
 async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: SandboxCaller) -> None:
-    made = await sandbox.call("POST", "/products", json=PRODUCT)
+    created_response = await sandbox.call("POST", "/products", json=PRODUCT)
     missing = await sandbox.call("GET", "/products/none?x=1")
-    listed = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
+    listed_answer = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
     for number in range(2):
         body = {"version": f"1.0.{number}", "channel": "beta", "notes_only": True}
         await sandbox.call("POST", "/products/made/releases", json=body)
         await sandbox.call("POST", f"/products/made/releases/1.0.{number}/publish")
-    listed = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
+    listed_answer = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
     image = await sandbox.call(
         "POST", "/products/made/media", json={"kind": "icon", "filename": "i.png", "size": 3, "alt": "x"}
     )
@@ -101,10 +104,10 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
     operations = [{"method": "POST", "path": "/api/v1/products", "body": body} for body in bodies]
     batch = await sandbox.call("POST", "/batch", json={"operations": operations, "mode": "atomic"})
 
-    assert made.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
+    assert created_response.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
     assert missing.json()["type"].startswith("http://127.0.0.1:8480/problems/")
     assert missing.json()["instance"] == "http://127.0.0.1:8480/sandbox/api/v1/products/none?x=1"
-    assert listed.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
+    assert listed_answer.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
     assert "/api/v1/media/uploads/" in image.json()["upload_url"].removeprefix("http://127.0.0.1:8480/sandbox/")
     assert unknown.json()["code"] == "route_not_found"
     types = [result["body"]["type"] for result in batch.json()["results"]]
@@ -123,15 +126,18 @@ async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: Sand
 
 
 async def test_two_keys_and_an_address_see_nothing_of_each_other(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front, "agent")
+    first_caller, second_caller = (
+        await SandboxCaller.create(world, front),
+        await SandboxCaller.create(world, front, "agent"),
+    )
 
-    await first.call("POST", "/products", json={**PRODUCT, "slug": "of-first", "status": "public"})
-    await second.call("POST", "/products", json={**PRODUCT, "slug": "of-second", "status": "public"})
+    await first_caller.call("POST", "/products", json={**PRODUCT, "slug": "of-first", "status": "public"})
+    await second_caller.call("POST", "/products", json={**PRODUCT, "slug": "of-second", "status": "public"})
 
-    assert "of-first" in await first.slugs()
-    assert "of-second" in await second.slugs()
-    assert "of-first" not in await second.slugs()
-    assert "of-second" not in await first.slugs()
+    assert "of-first" in await first_caller.slugs()
+    assert "of-second" in await second_caller.slugs()
+    assert "of-first" not in await second_caller.slugs()
+    assert "of-second" not in await first_caller.slugs()
     for slug in ("of-first", "of-second"):
         assert (await world.http.get(f"/sandbox/api/v1/products/{slug}")).status_code == 404
         assert (await world.http.get(f"/api/v1/products/{slug}")).status_code == 404
@@ -169,12 +175,12 @@ async def test_a_token_issued_inside_works_inside_alone(sandbox: SandboxCaller) 
     token = (await sandbox.call("POST", "/auth/token", data=form)).json()["access_token"]
     bearer = {"Authorization": f"Bearer {token}"}
 
-    made = await sandbox.call("POST", "/products", headers=bearer, json=PRODUCT)
+    created_response = await sandbox.call("POST", "/products", headers=bearer, json=PRODUCT)
     too_much = await sandbox.call("GET", "/library", headers=bearer)
     single_response = await http.get("/sandbox/api/v1/products", headers=bearer)
     outside = await http.get("/api/v1/products", headers=bearer)
 
-    assert made.status_code == 201
+    assert created_response.status_code == 201
     assert too_much.status_code == 403
     assert [single_response.status_code, outside.status_code] == [401, 401]
 
@@ -214,13 +220,13 @@ async def test_a_key_issued_inside_opens_nothing_outside(sandbox: SandboxCaller)
 
 async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: SandboxCaller) -> None:
     await sandbox.call("POST", "/org/members", json={"email": "somebody@example.com", "role": "viewer"})
-    registered = await sandbox.call(
+    registration = await sandbox.call(
         "POST", "/auth/register", json={"method": "service_auth", "email": "somebody@example.com"}
     )
-    async with sandbox.front.data_sets.used(sandbox.name) as found:
-        await found.store.mail.drain()
+    async with sandbox.front.data_sets.used(sandbox.name) as data_set:
+        await data_set.store.mail.drain()
 
-    assert registered.status_code < 300, registered.text
+    assert registration.status_code < 300, registration.text
     assert not [name for name in files(Path(sandbox.world.store.settings.data)) if name.endswith(".eml")]
 
 
@@ -234,8 +240,8 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Sandbox
     assert {answer.status_code for answer in answers} == {201}
     assert len(folders_of(world)) == 6
     for owner in owners:
-        mine = await owner.call("GET", "/products", params={"org": "sandbox"})
-        assert mine.status_code == 200
+        own_products = await owner.call("GET", "/products", params={"org": "sandbox"})
+        assert own_products.status_code == 200
         assert {f"s{n}" for n in range(10)} <= await owner.slugs()
 
 
@@ -244,9 +250,9 @@ async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: Wor
     for number, each in enumerate(owners):
         assert (await each.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201
 
-    seen = [f"s{number}" in await each.slugs() for number, each in enumerate(owners)]
+    sees_product = [f"s{number}" in await each.slugs() for number, each in enumerate(owners)]
 
-    assert all(seen)
+    assert all(sees_product)
 
 
 async def test_an_idempotent_call_is_replayed_inside(sandbox: SandboxCaller) -> None:
@@ -259,19 +265,19 @@ async def test_an_idempotent_call_is_replayed_inside(sandbox: SandboxCaller) -> 
     assert json.loads(answers[0].content)["slug"] == "made"
 
 
-async def announced(sandbox: SandboxCaller, size: int) -> str:
+async def announce_artifact(sandbox: SandboxCaller, size: int) -> str:
     """Announce an artifact of a draft release and return the upload address."""
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
-    wanted = {"filename": "made.zip", "size": size, "platform": "linux"}
-    answer = await sandbox.call("POST", "/products/made/releases/1.0.0/artifacts", json=wanted)
+    file_body = {"filename": "made.zip", "size": size, "platform": "linux"}
+    answer = await sandbox.call("POST", "/products/made/releases/1.0.0/artifacts", json=file_body)
     address: str = answer.json()["upload_url"]
     return address
 
 
 @pytest.mark.parametrize("has_key", [False, True], ids=["address-alone", "with-key"])
 async def test_an_upload_address_works_with_and_without_the_key(sandbox: SandboxCaller, has_key: bool) -> None:
-    address = await announced(sandbox, 6)
+    address = await announce_artifact(sandbox, 6)
     headers = {"X-API-Key": sandbox.key} if has_key else {}
 
     first_response = await sandbox.world.http.put(
@@ -289,19 +295,19 @@ async def test_an_upload_address_works_with_and_without_the_key(sandbox: Sandbox
 
 
 async def test_another_workers_upload_address_reaches_the_data_set(sandbox: SandboxCaller, world: World) -> None:
-    address = await announced(sandbox, 3)
-    other = distribution.create(world.store)
-    transport = httpx.ASGITransport(other, raise_app_exceptions=False)
+    address = await announce_artifact(sandbox, 3)
+    other_worker = distribution.create(world.store)
+    transport = httpx.ASGITransport(other_worker, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport) as client:
         response = await client.put(address, content=b"abc")
-    await other.close()
+    await other_worker.close()
 
     assert response.status_code == 201, response.text
 
 
 @pytest.mark.parametrize("path", ["/products", "/auth/me", "/artifacts/uploads", "/media/none", "/jobs"])
 async def test_an_upload_address_opens_nothing_but_uploads(sandbox: SandboxCaller, path: str) -> None:
-    address = await announced(sandbox, 3)
+    address = await announce_artifact(sandbox, 3)
     root = address.partition("/api/v1/")[0]
 
     for headers in ({}, {"X-API-Key": sandbox.key}):
@@ -312,12 +318,18 @@ async def test_an_upload_address_opens_nothing_but_uploads(sandbox: SandboxCalle
 async def test_an_altered_upload_address_reaches_no_data_set(
     sandbox: SandboxCaller, world: World, front: SandboxRouter
 ) -> None:
-    address = await announced(sandbox, 3)
-    root, _, rest = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
+    address = await announce_artifact(sandbox, 3)
+    root, _, upload_path = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
     name, _, signature = root.partition(".")
-    other = await SandboxCaller.create(world, front)
-    for altered in (f"{other.name}.{signature}", f"{name}.{'0' * 32}", f"{name}.", name, f"{name}.{signature[:-2]}"):
-        sent_response = await world.http.put(f"/sandbox/{altered}/{rest}", content=b"abc")
+    other_caller = await SandboxCaller.create(world, front)
+    for altered in (
+        f"{other_caller.name}.{signature}",
+        f"{name}.{'0' * 32}",
+        f"{name}.",
+        name,
+        f"{name}.{signature[:-2]}",
+    ):
+        sent_response = await world.http.put(f"/sandbox/{altered}/{upload_path}", content=b"abc")
         assert sent_response.status_code == 404, altered
 
-    assert not other.folder.exists()
+    assert not other_caller.folder.exists()

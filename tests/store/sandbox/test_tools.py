@@ -10,7 +10,7 @@ from tests.store.world import World
 PLACE = "/sandbox/mcp"
 
 
-async def spoken(sandbox: SandboxCaller, message: dict[str, Any], place: str = PLACE) -> dict[str, Any]:
+async def call_mcp(sandbox: SandboxCaller, message: dict[str, Any], place: str = PLACE) -> dict[str, Any]:
     """Send a message with the key and return the result."""
     headers = {"X-API-Key": sandbox.key, "MCP-Protocol-Version": "2025-11-25"}
     answer = await sandbox.world.http.post(place, json=message, headers=headers)
@@ -19,22 +19,24 @@ async def spoken(sandbox: SandboxCaller, message: dict[str, Any], place: str = P
     return result
 
 
-async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: SandboxRouter) -> None:
-    first, second = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front)
-    before = await all_of(world)
+async def test_tools_work_only_on_the_data_set_of_the_key(world: World, front: SandboxRouter) -> None:
+    first_caller, second_caller = await SandboxCaller.create(world, front), await SandboxCaller.create(world, front)
+    rows_before = await all_of(world)
 
-    made = await spoken(first, tool("run_batch", operations=[{"method": "POST", "path": "/products", "body": PRODUCT}]))
+    batch_result = await call_mcp(
+        first_caller, tool("run_batch", operations=[{"method": "POST", "path": "/products", "body": PRODUCT}])
+    )
 
-    assert made["structuredContent"]["results"][0]["status"] == 201
-    assert (await spoken(first, tool("get_product", id="made")))["structuredContent"]["org"] == "sandbox"
-    assert (await spoken(second, tool("get_product", id="made")))["isError"] is True
+    assert batch_result["structuredContent"]["results"][0]["status"] == 201
+    assert (await call_mcp(first_caller, tool("get_product", id="made")))["structuredContent"]["org"] == "sandbox"
+    assert (await call_mcp(second_caller, tool("get_product", id="made")))["isError"] is True
     assert (await world.call("GET", "/products/made")).status_code == 404
-    assert await all_of(world) == before
+    assert await all_of(world) == rows_before
 
 
-async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
-    outside = {listed["name"] for listed in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
-    inside_names = {listed["name"] for listed in (await spoken(sandbox, request("tools/list")))["tools"]}
+async def test_the_owner_sees_every_tool_except_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
+    outside = {listed_tool["name"] for listed_tool in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
+    inside_names = {listed_tool["name"] for listed_tool in (await call_mcp(sandbox, request("tools/list")))["tools"]}
 
     assert {"create_job", "redeem_code", "get_library"} <= inside_names
     assert {name for name in outside | inside_names if "sandbox" in name} == outside - inside_names
@@ -49,7 +51,7 @@ async def spoken_outside(sandbox: SandboxCaller, message: dict[str, Any]) -> dic
 
 
 async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(sandbox: SandboxCaller) -> None:
-    inside_instructions = (await spoken(sandbox, initialize("2025-11-25")))["instructions"]
+    inside_instructions = (await call_mcp(sandbox, initialize("2025-11-25")))["instructions"]
     outside = (await spoken_outside(sandbox, initialize("2025-11-25")))["instructions"]
 
     assert "separate test data set" in inside_instructions
@@ -57,7 +59,7 @@ async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(
     assert "sandbox" not in outside.lower()
 
 
-async def test_without_a_key_a_tool_that_needs_one_is_challenged_with_the_way_to_a_key(sandbox: SandboxCaller) -> None:
+async def test_a_tool_call_without_its_required_key_is_answered_with_how_to_get_a_key(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
     read_response = await http.post(PLACE, json=tool("list_products", limit=1))
     refused_response = await http.post(PLACE, json=tool("get_library"))

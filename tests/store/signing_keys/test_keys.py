@@ -28,11 +28,11 @@ async def test_a_private_key_is_always_encrypted_in_the_database(store: Store, w
 async def test_a_rotation_is_named_by_the_key_before_it(world: World) -> None:
     token = await world.person("olga@north.example", north="owner")
 
-    first = (await world.call("POST", "/org/signing-keys", token)).json()
-    second = (await world.call("POST", "/org/signing-keys", token)).json()
+    first_key = (await world.call("POST", "/org/signing-keys", token)).json()
+    second_key = (await world.call("POST", "/org/signing-keys", token)).json()
 
     listed_body = (await world.call("GET", "/org/signing-keys", token)).json()
-    assert listed_body == [first, second]
+    assert listed_body == [first_key, second_key]
     row = await world.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
     chain, rotations = await signing_keys.chain(world.store.database, row[0])
@@ -46,13 +46,13 @@ async def test_of_two_rotations_at_once_none_is_lost_and_the_chain_stays_whole(w
 
     answers = await asyncio.gather(*(world.call("POST", "/org/signing-keys", token) for _ in range(5)))
 
-    made = [answer.json() for answer in answers if answer.status_code == 201]
+    created_keys = [answer.json() for answer in answers if answer.status_code == 201]
     assert all(answer.status_code in (201, 409) for answer in answers)
     assert all(answer.json()["code"] == "key_just_rotated" for answer in answers if answer.status_code == 409)
     row = await world.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
     chain, rotations = await signing_keys.chain(world.store.database, row[0])
-    assert len(chain) == 1 + len(made) == 1 + len(rotations)
+    assert len(chain) == 1 + len(created_keys) == 1 + len(rotations)
     assert trust.follow_rotations("north", chain[0], chain[0], rotations) == chain[-1]
 
 

@@ -12,7 +12,7 @@ from countersign.kernel import clock
 from countersign.kernel.security import secrets
 from countersign.store.auth import queries, sessions, tokens
 from countersign.store.statistics import counts
-from tests.store.catalog.test_lists import walk
+from tests.store.catalog.test_lists import walk_pages
 from tests.store.personal.test_follows import publish
 from tests.store.world import World
 
@@ -31,11 +31,11 @@ async def stats(world: World, token: str, query: str = "") -> dict[str, Any]:
     return answer.json()
 
 
-async def put(world: World, slug: str, day: str, value: int, **other: str) -> None:
+async def put(world: World, slug: str, day: str, value: int, **dimensions: str) -> None:
     """Insert counted values of a day."""
     row = await world.store.database.fetch_one("SELECT org_id, id FROM product WHERE slug = $1", slug)
     assert row is not None
-    members = {"metric": "downloads", "version": "1.0", "platform": "linux", **other}
+    members = {"metric": "downloads", "version": "1.0", "platform": "linux", **dimensions}
     async with world.store.database.transaction() as transaction:
         await counts.put(
             transaction, [(row[0], members["metric"], day, row[1], members["version"], members["platform"], value)]
@@ -55,11 +55,11 @@ async def test_a_series_has_a_value_for_each_step_and_compares_with_before(world
         await put(world, "one", ago(days), value)
     await put(world, "two", ago(2), 1)
 
-    found = await stats(world, owner, f"from={ago(9)}&to={ago(1)}")
+    series = await stats(world, owner, f"from={ago(9)}&to={ago(1)}")
 
-    assert [point["at"] for point in found["points"]] == [ago(days) for days in range(9, 0, -1)]
-    assert [point["value"] for point in found["points"]] == [0] * 7 + [8, 5]
-    assert (found["total"], found["previous"]["total"], found["groups"]) == (13, 1100, [])
+    assert [point["at"] for point in series["points"]] == [ago(days) for days in range(9, 0, -1)]
+    assert [point["value"] for point in series["points"]] == [0] * 7 + [8, 5]
+    assert (series["total"], series["previous"]["total"], series["groups"]) == (13, 1100, [])
     month = await stats(world, owner)
     assert (len(month["points"]), month["total"], month["points"][-1]["at"]) == (30, 1113, ago(1))
     assert (await stats(world, owner, "product=two"))["total"] == 1
@@ -88,12 +88,12 @@ async def test_the_numbers_are_split_by_product_release_and_platform(world: Worl
     by_release = await stats(world, owner, "by=release&product=one")
     by_platform = await stats(world, owner, "by=platform")
 
-    def shown(found: dict[str, Any]) -> list[tuple[str, str, int]]:
-        return [(group["key"], group["label"], group["total"]) for group in found["groups"]]
+    def group_totals(series: dict[str, Any]) -> list[tuple[str, str, int]]:
+        return [(group["key"], group["label"], group["total"]) for group in series["groups"]]
 
-    assert shown(by_product) == [("two", "Two", 50), ("one", "One", 30)]
-    assert shown(by_release) == [("1.1", "1.1", 20), ("1.0", "1.0", 10)]
-    assert shown(by_platform) == [("", "", 50), ("linux", "linux", 30)]
+    assert group_totals(by_product) == [("two", "Two", 50), ("one", "One", 30)]
+    assert group_totals(by_release) == [("1.1", "1.1", 20), ("1.0", "1.0", 10)]
+    assert group_totals(by_platform) == [("", "", 50), ("linux", "linux", 30)]
     assert [point["value"] for point in by_product["groups"][1]["points"][-2:]] == [20, 10]
 
 
@@ -106,10 +106,10 @@ async def test_fewer_than_five_on_a_platform_are_not_reported(world: World, owne
             if metric == "bytes":
                 await put(world, "one", ago(days), value * factor, platform=platform, metric="bytes")
 
-    found = await stats(world, owner, f"by=platform&metric={metric}&from={ago(2)}&to={ago(1)}")
+    series = await stats(world, owner, f"by=platform&metric={metric}&from={ago(2)}&to={ago(1)}")
 
     groups = {
-        group["key"]: (group["total"], [point["value"] for point in group["points"]]) for group in found["groups"]
+        group["key"]: (group["total"], [point["value"] for point in group["points"]]) for group in series["groups"]
     }
     assert groups == {
         "linux": (9 * factor, [5 * factor, None]),
@@ -129,12 +129,12 @@ async def test_followers_are_how_many_there_are(world: World, owner: str) -> Non
     for _ in range(2):
         await world.call("DELETE", "/me/follows/product/one", bob)
 
-    found = await stats(world, owner, f"metric=followers&from={ago(3)}&to={ago(0)}&by=product")
+    series = await stats(world, owner, f"metric=followers&from={ago(3)}&to={ago(0)}&by=product")
 
-    assert [point["value"] for point in found["points"]] == [3, 5, 5, 7]
-    assert (found["total"], found["previous"]["total"]) == (7, 3)
+    assert [point["value"] for point in series["points"]] == [3, 5, 5, 7]
+    assert (series["total"], series["previous"]["total"]) == (7, 3)
     groups = {
-        group["key"]: (group["total"], [point["value"] for point in group["points"]]) for group in found["groups"]
+        group["key"]: (group["total"], [point["value"] for point in group["points"]]) for group in series["groups"]
     }
     assert groups == {"one": (6, [3, 5, 5, 6]), "": (1, [0, 0, 0, 1])}
 
@@ -148,14 +148,16 @@ async def test_redemptions_are_counted_from_their_rows_once(world: World, owner:
             assert (await world.call("POST", "/redeem", token, json={"code": code})).is_success
     async with world.store.database.transaction() as transaction:
         earlier = clock.later(clock.now(), seconds=-3 * 86_400)
-        one = "UPDATE redemption SET redeemed_at = $1 WHERE owner = (SELECT min(owner) FROM redemption)"
-        await transaction.run(one, earlier)
+        move_first_redemption = (
+            "UPDATE redemption SET redeemed_at = $1 WHERE owner = (SELECT min(owner) FROM redemption)"
+        )
+        await transaction.run(move_first_redemption, earlier)
 
     for _ in range(2):
         await counts.roll_up(world.store.database)
 
-    found = await stats(world, owner, f"metric=redemptions&from={ago(4)}&to={ago(0)}")
-    assert [point["value"] for point in found["points"]] == [0, 2, 0, 0, 2]
+    series = await stats(world, owner, f"metric=redemptions&from={ago(4)}&to={ago(0)}")
+    assert [point["value"] for point in series["points"]] == [0, 2, 0, 0, 2]
     assert (await stats(world, owner, f"metric=redemptions&to={ago(0)}&product=one"))["total"] == 2
 
 
@@ -165,24 +167,24 @@ async def test_products_are_ranked_by_the_last_seven_whole_days_once_a_day(world
     await put(world, "one", ago(7), 3)
     await put(world, "two", ago(1), 4)
     await counts.roll_up(world.store.database)
-    first = await walk(world, sort="-downloads_7d")
+    first_walk = await walk_pages(world, sort="-downloads_7d")
     await put(world, "one", ago(1), 50)
     await counts.roll_up(world.store.database)
-    same = await walk(world, sort="-downloads_7d")
+    second_walk = await walk_pages(world, sort="-downloads_7d")
     with clock.fixed(clock.later(clock.now(), seconds=86_400)):
         await counts.roll_up(world.store.database)
 
-    assert first == same == ["two", "one"]
-    assert await walk(world, sort="-downloads_7d") == ["one", "two"]
+    assert first_walk == second_walk == ["two", "one"]
+    assert await walk_pages(world, sort="-downloads_7d") == ["one", "two"]
 
 
 async def test_releases_of_the_time_are_marked(world: World, owner: str) -> None:
     await publish(world, owner, "one", "1.0")
     await publish(world, owner, "two", "1.1")
 
-    found = await stats(world, owner, f"to={ago(0)}")
+    series = await stats(world, owner, f"to={ago(0)}")
 
-    assert [(marker["product"], marker["version"]) for marker in found["markers"]] == [("two", "1.1"), ("one", "1.0")]
+    assert [(marker["product"], marker["version"]) for marker in series["markers"]] == [("two", "1.1"), ("one", "1.0")]
     assert [marker["version"] for marker in (await stats(world, owner, f"to={ago(0)}&product=one"))["markers"]] == [
         "1.0"
     ]
@@ -212,29 +214,29 @@ async def session_token(world: World, email: str) -> str:
     person = await queries.person_with_email(store.database, email)
     assert person is not None
     async with store.database.transaction() as transaction:
-        begun = secrets.digest(await sessions.start(transaction, person.id, 3600))
-    session = await queries.session(store.database, begun)
+        session_hash = secrets.digest(await sessions.start(transaction, person.id, 3600))
+    session = await queries.session(store.database, session_hash)
     assert session is not None
-    return tokens.issue_in_session(store, session, begun, frozenset())[0]
+    return tokens.issue_in_session(store, session, session_hash, frozenset())[0]
 
 
-async def test_statistics_are_for_those_who_run_the_organisation(world: World, owner: str) -> None:
+async def test_only_owners_and_clients_of_the_organisation_read_statistics(world: World, owner: str) -> None:
     publisher = await world.person("p@north.example", north="publisher")
     viewer = await world.person("v@north.example", north="viewer")
     stranger = await world.person("o@south.example", south="owner")
     client, narrow = await world.client_token("north"), await world.client_token("north", "write:products")
     await world.product("south", "theirs")
 
-    allowed = [await world.call("GET", "/org/stats", token) for token in (owner, client)]
+    allowed_answers = [await world.call("GET", "/org/stats", token) for token in (owner, client)]
     path = "/org/stats?org=north"
-    refused = [await world.call("GET", path, token) for token in (publisher, viewer, stranger, narrow)]
+    refused_answers = [await world.call("GET", path, token) for token in (publisher, viewer, stranger, narrow)]
     in_session = [await session_token(world, f"{name}@north.example") for name in ("owner", "p", "v")]
     statuses = [(await world.call("GET", path, token)).status_code for token in in_session]
 
-    assert [response.status_code for response in allowed] == [200, 200]
+    assert [response.status_code for response in allowed_answers] == [200, 200]
     assert statuses == [200, 200, 403]
-    assert allowed[0].headers["cache-control"] == "private, no-store"
-    assert [(response.status_code, response.json()["code"]) for response in refused] == [
+    assert allowed_answers[0].headers["cache-control"] == "private, no-store"
+    assert [(response.status_code, response.json()["code"]) for response in refused_answers] == [
         (403, "insufficient_scope")
     ] * 4
     assert (await world.call("GET", "/org/stats")).status_code == 401
@@ -270,9 +272,9 @@ async def test_the_demonstration_has_a_month_of_statistics(demo_world: World, ht
     token = await demo_world.person_token("publisher@example.com", "admin:org")
 
     for metric in ("downloads", "bytes", "updates", "redemptions", "followers"):
-        found = await stats(demo_world, token, f"metric={metric}&by=product")
-        assert found["total"] > 50, metric
-        assert len(found["groups"]) > 3
-        assert sum(point["value"] > 0 for point in found["points"]) >= 28
+        series = await stats(demo_world, token, f"metric={metric}&by=product")
+        assert series["total"] > 50, metric
+        assert len(series["groups"]) > 3
+        assert sum(point["value"] > 0 for point in series["points"]) >= 28
     most = (await http.get("/api/v1/products?sort=-downloads_7d&limit=1")).json()["items"]
     assert most

@@ -58,8 +58,8 @@ class DescriptionSection:
         API, if it differs from the description."""
         base = below or self.document["servers"][0]["url"]
         for path, item in self.document["paths"].items():
-            said = item.get(method.lower(), {"description": ""})["description"].lower()
-            if all(word.lower() in said for word in words):
+            description = item.get(method.lower(), {"description": ""})["description"].lower()
+            if all(word.lower() in description for word in words):
                 return DescribedOperation(method, base + path, item[method.lower()])
         raise AssertionError(f"no {method} says {words}")
 

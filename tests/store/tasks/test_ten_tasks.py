@@ -27,10 +27,12 @@ FILE = b"#!/bin/sh\necho hello\n"
 async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: OverviewAgent) -> None:
     await agent.begin()
     listing = (await agent.section("catalog")).operation("GET", "list products")
-    asked = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
-    found = await agent.run_operation(listing, params={**asked, listing.parameter_of_form("date"): "2026-01-01"})
+    parameters = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
+    listed_answer = await agent.run_operation(
+        listing, params={**parameters, listing.parameter_of_form("date"): "2026-01-01"}
+    )
 
-    tool = found.json()["items"][0]
+    tool = listed_answer.json()["items"][0]
     assert (tool["kind"], "linux" in tool["platforms"]) == ("tool", True)
     assert len(agent.requests) <= 4
     releases = (await agent.http.get(f"/api/v1/products/{tool['slug']}/releases?channel=beta")).json()
@@ -56,16 +58,18 @@ async def publish_file(agent: OverviewAgent) -> dict[str, Any]:
     follow = jobs.operation("GET", "follow a job", below=below)
     body = {**announce.example, "filename": "hello.sh", "size": len(FILE), "sha256": hashlib.sha256(FILE).hexdigest()}
     announced_body = (await agent.run_operation(announce, product["id"], release["version"], json=body)).json()
-    whole = await agent.send("PUT", announced_body["upload_url"], content=FILE)
+    uploaded_file = await agent.send("PUT", announced_body["upload_url"], content=FILE)
     kind = re.search(r'jobs [^\n]*"type": "([^"]+)"', agent.recipe("sandbox"))
     assert kind is not None
-    job = await agent.run_operation(process, json={"type": kind[1], "payload": {"artifact_id": whole.json()["id"]}})
+    job = await agent.run_operation(
+        process, json={"type": kind[1], "payload": {"artifact_id": uploaded_file.json()["id"]}}
+    )
     await agent.run_operation(follow, job.json()["job_id"])
-    done = await agent.run_operation(publish, product["id"], release["version"])
+    published_answer = await agent.run_operation(publish, product["id"], release["version"])
 
-    assert done.status_code == 200, done.text
-    assert done.json()["published_at"]
-    return {**whole.json(), "below": below, "slug": product["slug"]}
+    assert published_answer.status_code == 200, published_answer.text
+    assert published_answer.json()["published_at"]
+    return {**uploaded_file.json(), "below": below, "slug": product["slug"]}
 
 
 async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: OverviewAgent, demo_world: World) -> None:
@@ -90,22 +94,22 @@ async def test_3_it_reads_five_things_in_one_batch(agent: OverviewAgent) -> None
     assert len(agent.requests) <= 4
 
 
-async def let_in(agent: OverviewAgent, pat: Visitor, refused: httpx.Response) -> dict[str, str]:
+async def let_in(agent: OverviewAgent, pat: Visitor, refused_answer: httpx.Response) -> dict[str, str]:
     """Go from a 401 response to a token for the requested scopes. Return the identity assertion and the access token by
     their names."""
-    link = re.fullmatch(r'<([^>]+)>; rel="service-doc"', refused.headers["link"])
-    scope = re.search(r'scope="([^"]+)"', refused.headers["www-authenticate"])
+    link = re.fullmatch(r'<([^>]+)>; rel="service-doc"', refused_answer.headers["link"])
+    scope = re.search(r'scope="([^"]+)"', refused_answer.headers["www-authenticate"])
     assert link is not None
     assert scope is not None
     skill = (await agent.send("GET", link[1])).text
     place, body = re.findall(r"```http\nPOST (\S+)\n[^\n]*json\n\n(\{[^}]*service_auth[^}]*\})", skill)[0]
     body = body.replace("person@example.com", EMAIL)
     body = re.sub(r'"scope": "[^"]*"', f'"scope": "{scope[1]}"', body)
-    registered = (await agent.send("POST", place, content=body, headers={"Content-Type": "application/json"})).json()
+    registration = (await agent.send("POST", place, content=body, headers={"Content-Type": "application/json"})).json()
 
-    claim = registered["claim"]
-    shown = await pat.decide(claim["verification_uri"], user_code=claim["user_code"])
-    assert shown.status_code == 200, shown.text
+    claim = registration["claim"]
+    decision_page = await pat.decide(claim["verification_uri"], user_code=claim["user_code"])
+    assert decision_page.status_code == 200, decision_page.text
 
     place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(\S+=<CLAIM_TOKEN>)", skill)[0]
     form = form.replace("<CLAIM_TOKEN>", claim["token"])
@@ -123,15 +127,15 @@ async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(
     await agent.begin()
     redeem = (await agent.section("redeem")).operation("POST", "redeem a code")
     body = {**redeem.example, "code": demo.LICENCE_CODES[0]}
-    refused = await agent.run_operation(redeem, json=body)
-    before = len(agent.requests)
+    refused_answer = await agent.run_operation(redeem, json=body)
+    count_before = len(agent.requests)
 
-    await let_in(agent, pat, refused)
+    await let_in(agent, pat, refused_answer)
     redeemed = await agent.run_operation(redeem, json=body)
 
-    assert refused.status_code == 401
+    assert refused_answer.status_code == 401
     assert (redeemed.status_code, redeemed.json()["success"]) == (200, True)
-    assert len(agent.requests) - before <= 5
+    assert len(agent.requests) - count_before <= 5
     assert len(agent.requests) <= 9
 
 
@@ -159,23 +163,23 @@ async def test_6_it_watches_a_job(agent: OverviewAgent) -> None:
     start = section.operation("POST", "in the background", below=artifact["below"])
     follow = section.operation("GET", "follow a job", below=artifact["below"])
     body = {**start.example, "payload": {name: artifact["id"] for name in start.example["payload"]}}
-    begun = await agent.run_operation(start, json=body, headers={start.header("respond-async"): "respond-async"})
-    events_seen = (await agent.run_operation(follow, begun.json()["job_id"])).text
-    ended = await agent.send("GET", begun.headers["location"])
+    started_job = await agent.run_operation(start, json=body, headers={start.header("respond-async"): "respond-async"})
+    events_seen = (await agent.run_operation(follow, started_job.json()["job_id"])).text
+    ended_job = await agent.send("GET", started_job.headers["location"])
 
-    assert begun.status_code == 202
+    assert started_job.status_code == 202
     assert re.findall(r"^event: (\w+)", events_seen, re.MULTILINE)[-1] == "done"
-    assert (ended.json()["status"], ended.json()["result"]["ok"]) == ("completed", True)
+    assert (ended_job.json()["status"], ended_job.json()["result"]["ok"]) == ("completed", True)
     assert len(agent.requests) <= 4
 
 
 def is_signed(message: ReceivedMessage, secret: str, now_s: float) -> bool:
     """Return whether the message is signed as the description of webhooks requires."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
-    signed = b".".join(
+    signed_bytes = b".".join(
         [message.headers["webhook-id"].encode(), message.headers["webhook-timestamp"].encode(), message.body]
     )
-    expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    expected = "v1," + base64.b64encode(hmac.digest(key, signed_bytes, hashlib.sha256)).decode()
     is_fresh = abs(now_s - int(message.headers["webhook-timestamp"])) <= 300
     return is_fresh and any(
         hmac.compare_digest(expected, word) for word in message.headers["webhook-signature"].split()
@@ -212,26 +216,26 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Overview
 async def test_8_it_explains_a_403(agent: OverviewAgent, demo_world: World) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
-    mine = (await agent.section("library")).operation("GET", "entitled")
-    known = await let_in(agent, pat, await agent.run_operation(mine))
+    library_operation = (await agent.section("library")).operation("GET", "entitled")
+    known_texts = await let_in(agent, pat, await agent.run_operation(library_operation))
     create = (await agent.section("publishing")).operation("POST", "create a product")
     agent.requests.clear()
 
-    refused = await agent.run_operation(create, json=create.example)
-    problem = refused.json()
+    refused_answer = await agent.run_operation(create, json=create.example)
+    problem = refused_answer.json()
     page = (await agent.send("GET", problem["type"])).json()
 
-    assert refused.status_code == 403
-    missing = re.search(r'scope="([^"]+)"', refused.headers["www-authenticate"])
+    assert refused_answer.status_code == 403
+    missing = re.search(r'scope="([^"]+)"', refused_answer.headers["www-authenticate"])
     assert missing is not None
     # The response names the missing scope, what to do, and the purpose of the scope.
     assert missing[1] in problem["detail"]
     assert missing[1] in problem["resolution"]
     link = re.search(r"http\S+md", problem["resolution"])
     assert link is not None
-    assert (await agent.http.get(link[0])).text == known["skill"]
+    assert (await agent.http.get(link[0])).text == known_texts["skill"]
     assert (page["code"], bool(page["meaning"]), bool(page["resolution"])) == (problem["code"], True, True)
-    assert f"- `{missing[1]}`: " in known["skill"]
+    assert f"- `{missing[1]}`: " in known_texts["skill"]
     assert create.described["security"][1] == {"OAuth2": [missing[1]]}
     assert len(agent.requests) <= 2
 
@@ -252,32 +256,32 @@ async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
         assert resolution is not None
         # Requests for keys do not count against the quota that is used up.
         key = (await agent.send("GET", resolution[1])).json()[resolution[2]]
-        again = await agent.run_operation(listing, headers={resolution[3]: key})
+        keyed_answer = await agent.run_operation(listing, headers={resolution[3]: key})
 
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 60
-    assert again.status_code == 200
-    assert int(again.headers["ratelimit-limit"]) > int(answer.headers["ratelimit-limit"])
+    assert keyed_answer.status_code == 200
+    assert int(keyed_answer.headers["ratelimit-limit"]) > int(answer.headers["ratelimit-limit"])
     assert len(agent.requests) <= 2
 
 
 async def test_10_it_revokes_itself(agent: OverviewAgent, demo_world: World) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
-    mine = (await agent.section("library")).operation("GET", "entitled")
-    known = await let_in(agent, pat, await agent.run_operation(mine))
-    assert (await agent.run_operation(mine)).status_code == 200
+    library_operation = (await agent.section("library")).operation("GET", "entitled")
+    known_texts = await let_in(agent, pat, await agent.run_operation(library_operation))
+    assert (await agent.run_operation(library_operation)).status_code == 200
     agent.requests.clear()
 
-    place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(token=\S+)", known["skill"])[0]
+    place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(token=\S+)", known_texts["skill"])[0]
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    for token in (known["access_token"], known["identity_assertion"]):
-        ended = await agent.send("POST", place, content=form.replace("<ACCESS_TOKEN>", token), headers=headers)
-        assert (ended.status_code, ended.json()) == (200, {})
-    refused = await agent.run_operation(mine)
+    for token in (known_texts["access_token"], known_texts["identity_assertion"]):
+        revocation = await agent.send("POST", place, content=form.replace("<ACCESS_TOKEN>", token), headers=headers)
+        assert (revocation.status_code, revocation.json()) == (200, {})
+    refused_answer = await agent.run_operation(library_operation)
 
-    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
+    assert (refused_answer.status_code, refused_answer.json()["code"]) == (401, "invalid_token")
     assert len(agent.requests) <= 3
     # The registration is gone too: its person no longer sees an agent.
     assert "pat" in (await pat.get("/auth/agents")).text
-    assert known["registration_id"] not in (await pat.get("/auth/agents")).text
+    assert known_texts["registration_id"] not in (await pat.get("/auth/agents")).text

@@ -64,8 +64,8 @@ async def _opened(settings: Settings) -> AsyncIterator[McpDesk]:
 @pytest.fixture
 async def both(settings: Settings) -> AsyncIterator[McpDesk]:
     """An MCP client on each database."""
-    async with _opened(settings) as opened:
-        yield opened
+    async with _opened(settings) as opened_desk:
+        yield opened_desk
 
 
 def on_sqlite(data: Path, **changes: Any) -> Settings:
@@ -78,19 +78,19 @@ def on_sqlite(data: Path, **changes: Any) -> Settings:
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client on SQLite, for requests that do not reach the database."""
-    async with _opened(on_sqlite(tmp_path / "desk")) as opened:
-        yield opened
+    async with _opened(on_sqlite(tmp_path / "desk")) as opened_desk:
+        yield opened_desk
 
 
 @pytest.fixture
 async def modern_desk(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of a store in which revision 2026-07-28 is enabled."""
-    async with _opened(on_sqlite(tmp_path / "modern", mcp_2026=True)) as opened:
-        yield opened
+    async with _opened(on_sqlite(tmp_path / "modern", mcp_2026=True)) as opened_desk:
+        yield opened_desk
 
 
 @pytest.fixture
 async def limited_desk(tmp_path: Path) -> AsyncIterator[McpDesk]:
     """An MCP client of a store with a limit of ten requests per minute."""
-    async with _opened(on_sqlite(tmp_path / "few", rate_anonymous=10)) as opened:
-        yield opened
+    async with _opened(on_sqlite(tmp_path / "few", rate_anonymous=10)) as opened_desk:
+        yield opened_desk

@@ -14,10 +14,10 @@ from tests.records.mcp.test_http import (
     MESSAGES,
     PING,
     test_h1_a_request_is_answered_with_one_json_object,
-    test_h2_a_notification_or_a_response_is_accepted_without_a_word,
+    test_h2_a_notification_or_a_response_is_accepted_without_a_body,
     test_h3_an_unusable_notification_is_refused,
     test_h7_a_page_of_this_machine_or_none_is_served,
-    test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_takes_for_a_newer_server,
+    test_h8_the_refusal_of_an_unsupported_revision_is_not_mistaken_for_a_newer_server,
     test_h10_initialize_may_carry_the_header,
     test_h12_no_session_is_opened_and_a_stray_one_is_ignored,
     test_h13_another_content_type_is_refused,
@@ -26,7 +26,7 @@ from tests.records.mcp.test_http import (
 from tests.records.mcp.test_lifecycle import (
     NOTE,
     test_j1_the_id_comes_back_with_its_type,
-    test_j2_an_id_of_another_type_is_refused_and_not_taken_for_a_notification,
+    test_j2_an_id_of_another_type_is_refused_and_not_treated_as_a_notification,
     test_j3_what_is_not_json_is_a_parse_error,
     test_j4_what_is_no_message_is_an_invalid_request,
     test_j5_an_unknown_method_is_not_found,
@@ -46,16 +46,16 @@ from tests.store.conftest import ROOT_URL
 
 __all__ = [
     "test_h1_a_request_is_answered_with_one_json_object",
-    "test_h2_a_notification_or_a_response_is_accepted_without_a_word",
+    "test_h2_a_notification_or_a_response_is_accepted_without_a_body",
     "test_h3_an_unusable_notification_is_refused",
     "test_h7_a_page_of_this_machine_or_none_is_served",
-    "test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_takes_for_a_newer_server",
+    "test_h8_the_refusal_of_an_unsupported_revision_is_not_mistaken_for_a_newer_server",
     "test_h10_initialize_may_carry_the_header",
     "test_h12_no_session_is_opened_and_a_stray_one_is_ignored",
     "test_h13_another_content_type_is_refused",
     "test_h13_json_in_utf_8_may_say_so",
     "test_j1_the_id_comes_back_with_its_type",
-    "test_j2_an_id_of_another_type_is_refused_and_not_taken_for_a_notification",
+    "test_j2_an_id_of_another_type_is_refused_and_not_treated_as_a_notification",
     "test_j3_what_is_not_json_is_a_parse_error",
     "test_j4_what_is_no_message_is_an_invalid_request",
     "test_j5_an_unknown_method_is_not_found",
@@ -105,8 +105,8 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDes
     answer = await desk.send(tool("list_products"), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-    head, data, *rest = answer.text.split("\n")
-    assert (head, rest) == ("event: message", ["", ""])
+    head, data, *last_lines = answer.text.split("\n")
+    assert (head, last_lines) == ("event: message", ["", ""])
     assert len(json.loads(data.removeprefix("data: "))["result"]["structuredContent"]["items"]) == 1
 
 
@@ -151,15 +151,15 @@ async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: McpDesk)
 
 
 async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: McpDesk) -> None:
-    good, unknown, refused = request("ping"), request("fly"), tool("get_product", id="nothing")
+    ping, unknown, refused_call = request("ping"), request("fly"), tool("get_product", id="nothing")
 
-    answer = await desk.send([good, NOTE, unknown, 7, refused], revision=REVISIONS[0])
+    answer = await desk.send([ping, NOTE, unknown, 7, refused_call], revision=REVISIONS[0])
 
     by_id = {reply.get("id"): reply for reply in answer.json()}
-    assert by_id[good["id"]]["result"] == {}
+    assert by_id[ping["id"]]["result"] == {}
     assert by_id[unknown["id"]]["error"]["code"] == -32601
     assert by_id[None]["error"]["code"] == -32600
-    assert by_id[refused["id"]]["result"]["isError"] is True
+    assert by_id[refused_call["id"]]["result"]["isError"] is True
 
 
 async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
@@ -168,8 +168,8 @@ async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(des
     answer = await desk.send([job, initialize(REVISIONS[0])], revision=REVISIONS[0])
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
-    named = await desk.office.http.get("/api/v1/org", headers=desk.office.headers("alice"))
-    assert named.json()["name"] == "North"
+    org_answer = await desk.office.http.get("/api/v1/org", headers=desk.office.headers("alice"))
+    assert org_answer.json()["name"] == "North"
 
 
 @every_revision
@@ -187,21 +187,21 @@ async def test_j12_the_handshake_introduces_the_server(desk: McpDesk, revision: 
 @every_revision
 async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, revision: str) -> None:
     """The MCP client validates each response against the schema."""
-    refused = tool("get_product", id="nothing")
-    for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused):
+    refused_call = tool("get_product", id="nothing")
+    for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused_call):
         assert "result" in await desk.answer(message, "alice", revision)
     for message in (tool("fly"), request("fly"), request("tools/list", {"cursor": "x"})):
         assert "error" in await desk.answer(message, "alice", revision)
 
 
 async def test_revision_2026_is_served_where_it_is_switched_on(modern_desk: McpDesk, desk: McpDesk) -> None:
-    found = (await send(modern_desk, with_meta(request("server/discover")))).json()["result"]
+    discovery = (await send(modern_desk, with_meta(request("server/discover")))).json()["result"]
     listed_result = (await send(modern_desk, with_meta(request("tools/list")))).json()["result"]
-    called = (await send(modern_desk, with_meta(tool("get_product", id="saga")))).json()["result"]
+    tool_result = (await send(modern_desk, with_meta(tool("get_product", id="saga")))).json()["result"]
 
-    assert found["supportedVersions"][0] == "2026-07-28"
+    assert discovery["supportedVersions"][0] == "2026-07-28"
     assert listed_result["tools"] == await modern_desk.tools("alice")
-    assert called["structuredContent"]["slug"] == "saga"
-    assert called["resultType"] == "complete"
+    assert tool_result["structuredContent"]["slug"] == "saga"
+    assert tool_result["resultType"] == "complete"
     assert (await send(desk, with_meta(request("server/discover")))).status_code == 400
     assert (await modern_desk.result(initialize(NEW), revision=None))["protocolVersion"] == NEW

@@ -92,9 +92,9 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk
         "ask": {"query": "What is the newest release of Saga?"},
         "search_catalog": {"where": {"kind": {"any": ["game"]}}, "answer": "count"},
     }
-    listed = {tool["name"]: tool for tool in await both.tools("alice")}
-    assert listed.keys() == calls.keys() | {"get_job"}
-    for tools in listed.values():
+    tools_by_name = {tool["name"]: tool for tool in await both.tools("alice")}
+    assert tools_by_name.keys() == calls.keys() | {"get_job"}
+    for tools in tools_by_name.values():
         assert tools["outputSchema"]["type"] == "object"
         assert "$ref" not in json.dumps(tools["outputSchema"])
         jsonschema.Draft202012Validator.check_schema(tools["outputSchema"])
@@ -123,30 +123,32 @@ async def test_schemas_hold_path_query_and_body_side_by_side(desk: McpDesk) -> N
 
 @every_revision
 async def test_o5_each_caller_is_listed_what_the_token_allows(both: McpDesk, revision: str) -> None:
-    listed = {
+    names_by_caller = {
         who: {tool["name"] for tool in await both.tools(who, revision)} for who in ("", "alice", "carol", "reader")
     }
-    listed = {who: names - {"ask"} - {name for name in names if "sandbox" in name} for who, names in listed.items()}
+    names_by_caller = {
+        who: names - {"ask"} - {name for name in names if "sandbox" in name} for who, names in names_by_caller.items()
+    }
 
-    assert listed[""] == PUBLIC
-    assert listed["reader"] == PUBLIC | {"get_job"}
-    assert listed["carol"] == PUBLIC | {"get_job", "get_library", "redeem_code"}
-    assert listed["alice"] == PUBLIC | {"get_job", "get_library", "redeem_code", "create_job"}
+    assert names_by_caller[""] == PUBLIC
+    assert names_by_caller["reader"] == PUBLIC | {"get_job"}
+    assert names_by_caller["carol"] == PUBLIC | {"get_job", "get_library", "redeem_code"}
+    assert names_by_caller["alice"] == PUBLIC | {"get_job", "get_library", "redeem_code", "create_job"}
 
 
 @every_revision
 async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: McpDesk, revision: str) -> None:
-    before = await all_rows(world_of(both).store)
+    rows_before = await all_rows(world_of(both).store)
     for who, name in (("reader", "get_library"), ("reader", "redeem_code"), ("carol", "create_job")):
         for arguments in ({}, {"code": "A"}, {"no_such": 1}):
             assert await both.error(tool(name, **arguments), who, revision) == (-32602, f"Unknown tool: {name}")
     for name in ("fly", "", "list_products ", "LIST_PRODUCTS", "POST /products", "x" * 9000):
         assert await both.error(tool(name), "alice", revision) == (-32602, f"Unknown tool: {name}")
-    assert await all_rows(world_of(both).store) == before
+    assert await all_rows(world_of(both).store) == rows_before
 
 
 @pytest.mark.parametrize(("name", "scope"), [("redeem_code", "read:library"), ("get_job", None)])
-async def test_a_call_that_needs_a_token_is_challenged_and_the_way_in_is_named(
+async def test_a_call_without_its_required_token_is_answered_with_how_to_get_a_token(
     desk: McpDesk, name: str, scope: str | None
 ) -> None:
     http = desk.office.http
@@ -167,10 +169,10 @@ async def test_in_a_batch_a_call_that_needs_a_token_is_an_error_beside_the_other
     batch = [tool("get_library"), tool("get_info")]
     answer = await desk.office.http.post("/mcp", json=batch)
 
-    refused, answered = answer.json()
+    refused_entry, answered_entry = answer.json()
     assert answer.status_code == 200
-    assert refused["error"] == {"code": -32602, "message": "the tool get_library needs a token"}
-    assert answered["result"]["isError"] is False
+    assert refused_entry["error"] == {"code": -32602, "message": "the tool get_library needs a token"}
+    assert answered_entry["result"]["isError"] is False
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "", "application/json"])
@@ -185,8 +187,8 @@ async def test_a_token_that_does_not_hold_is_refused_before_the_media_type(desk:
 async def test_o7_and_o8_arguments_may_be_left_out_and_must_be_an_object(desk: McpDesk, revision: str) -> None:
     for params in ({"name": "get_info"}, {"name": "get_info", "arguments": None}, {"name": "get_info", "_meta": {}}):
         assert (await desk.result(request("tools/call", params), revision=revision))["isError"] is False
-    for bad in ([], "{}", 7, True):
-        params = {"name": "get_info", "arguments": bad}
+    for bad_arguments in ([], "{}", 7, True):
+        params = {"name": "get_info", "arguments": bad_arguments}
         assert (await desk.error(request("tools/call", params), revision=revision))[0] == -32602
 
 
@@ -211,20 +213,20 @@ async def test_a_tool_answers_what_http_answers(both: McpDesk) -> None:
 async def test_pages_of_an_array_are_followed_by_their_cursor(both: McpDesk) -> None:
     world = world_of(both)
     await world.grant("carol@example.com", *[await world.product("north", f"game-{number}") for number in range(5)])
-    found: list[str] = []
+    slugs: list[str] = []
     cursor = None
     while True:
         page = await both.call_tool("carol", "get_library", limit=2, cursor=cursor)
-        found += [item["slug"] for item in page["items"]]
+        slugs += [item["slug"] for item in page["items"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
 
-    assert sorted(found) == [f"game-{number}" for number in range(5)]
+    assert sorted(slugs) == [f"game-{number}" for number in range(5)]
 
 
 @every_revision
-async def test_o9_a_refusal_is_a_result_with_its_words_and_its_remedy(both: McpDesk, revision: str) -> None:
+async def test_o9_a_refusal_is_a_result_with_its_message_and_its_remedy(both: McpDesk, revision: str) -> None:
     for name, arguments, path, options in (
         ("get_product", {"id": "nothing"}, "/products/nothing", {}),
         ("get_product", {"id": "../library"}, "/products/..%2Flibrary", {}),
@@ -272,7 +274,7 @@ async def test_o9_an_argument_that_cannot_be_sent_is_refused_by_its_name(
     assert await desk.refusal_of("alice", name, **arguments) == reason
 
 
-async def test_an_unknown_argument_names_the_known_ones(desk: McpDesk) -> None:
+async def test_the_error_for_an_unknown_argument_lists_the_known_arguments(desk: McpDesk) -> None:
     reason = await desk.refusal_of("alice", "list_products", authorization="x")
 
     assert reason.startswith("authorization: is unknown here (known: ")
@@ -304,30 +306,33 @@ async def test_a_call_with_a_key_has_its_effect_once(both: McpDesk) -> None:
     (code,) = (await world.call("POST", "/codes", owner, json=body)).json()["codes"]
     key = str(uuid.uuid4())
 
-    first = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
-    again = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
-    other = await both.refusal_of("carol", "redeem_code", code="ZZZZ", idempotency_key=key)
+    first_result = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
+    second_result = await both.call_tool("carol", "redeem_code", code=code, idempotency_key=key)
+    other_refusal = await both.refusal_of("carol", "redeem_code", code="ZZZZ", idempotency_key=key)
 
-    assert first == again
-    assert first["success"] is True
-    assert "used for a different request" in other
+    assert first_result == second_result
+    assert first_result["success"] is True
+    assert "used for a different request" in other_refusal
     assert [item["slug"] for item in (await both.call_tool("carol", "get_library"))["items"]] == ["saga"]
 
 
 @pytest.mark.parametrize("mode", ["parallel", "atomic"])
 async def test_a_batch_is_run_by_its_tool(both: McpDesk, mode: str) -> None:
-    made = {"slug": "new", "title": "New", "kind": "game", "platforms": ["linux"]}
-    operations = [{"method": "POST", "path": "/products", "body": made}, {"method": "GET", "path": "/products/nothing"}]
+    product = {"slug": "new", "title": "New", "kind": "game", "platforms": ["linux"]}
+    operations = [
+        {"method": "POST", "path": "/products", "body": product},
+        {"method": "GET", "path": "/products/nothing"},
+    ]
 
-    done = await both.call_tool("alice", "run_batch", operations=operations, mode=mode)
+    batch_result = await both.call_tool("alice", "run_batch", operations=operations, mode=mode)
     nested = await both.call_tool(
         "alice", "run_batch", operations=[{"method": "POST", "path": "/batch", "body": {"operations": operations}}]
     )
 
-    statuses = [result["status"] for result in done["results"]]
+    statuses = [result["status"] for result in batch_result["results"]]
     assert statuses == ([201, 404] if mode == "parallel" else [424, 404])
-    found = await both.result(tool("get_product", id="new"))
-    assert found["isError"] == (mode == "atomic")
+    product_result = await both.result(tool("get_product", id="new"))
+    assert product_result["isError"] == (mode == "atomic")
     assert nested["results"][0]["body"]["code"] == "not_batchable"
 
 
@@ -360,13 +365,13 @@ async def test_o17_and_o18_one_page_in_the_same_order(desk: McpDesk) -> None:
 async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: McpDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     store = world_of(desk).store
 
-    async def away(*given: object) -> object:
+    async def fetch_unavailable(*arguments: object) -> object:
         raise Unavailable("the database cannot be reached")
 
-    async def broken(*given: object) -> object:
+    async def broken(*arguments: object) -> object:
         raise RuntimeError("the secret of the house")
 
-    monkeypatch.setattr(store.database, "fetch_one", away)
+    monkeypatch.setattr(store.database, "fetch_one", fetch_unavailable)
     assert await desk.error(tool("get_product", id="saga"), "") == (-32603, "the database cannot be reached")
     monkeypatch.setattr(store.database, "fetch_one", broken)
     code, words = await desk.error(tool("get_product", id="saga"), "")
@@ -377,6 +382,6 @@ async def test_o19_every_call_counts_against_the_limit(limited_desk: McpDesk) ->
     """This includes the calls of one batch, which the first revision supports."""
     answer = await limited_desk.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
 
-    refused = [reply["result"]["isError"] for reply in answer.json()]
-    assert refused == [False] * 9 + [True] * 11
+    error_flags = [reply["result"]["isError"] for reply in answer.json()]
+    assert error_flags == [False] * 9 + [True] * 11
     assert (await limited_desk.send(request("ping"), "")).status_code == 429

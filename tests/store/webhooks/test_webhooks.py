@@ -39,7 +39,7 @@ async def owner(world: World, org: str = "north") -> str:
     return await world.person(f"owner@{org}.example", **{org: "owner"})
 
 
-async def added(world: World, token: str, receiver: Receiver, *types: str) -> dict[str, Any]:
+async def create_webhook(world: World, token: str, receiver: Receiver, *types: str) -> dict[str, Any]:
     """Create a webhook of the caller's organisation."""
     body = {"url": receiver.url, **({"types": types} if types else {})}
     answer = await world.call("POST", "/org/webhooks", token, json=body)
@@ -47,13 +47,13 @@ async def added(world: World, token: str, receiver: Receiver, *types: str) -> di
     return answer.json()
 
 
-async def delivered_messages(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
+async def deliver_messages(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
     """Deliver the pending messages, and return the type and the subject of each."""
-    before = len(receiver.messages)
+    count_before = len(receiver.messages)
     lanes = Sender(events.outbox_of(store))
     await lanes.open()
     await lanes.drain()
-    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[before:]]
+    return [(message.event["type"], message.event["subject"]) for message in receiver.messages[count_before:]]
 
 
 async def publish_release(world: World, token: str, slug: str, version: str, notes: str = "") -> None:
@@ -65,7 +65,7 @@ async def publish_release(world: World, token: str, slug: str, version: str, not
 
 async def test_releases_are_reported_once_as_they_are_published_and_yanked(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    webhook = await added(world, token, receiver)
+    webhook = await create_webhook(world, token, receiver)
     product = await world.product("north", "game", status="draft")
 
     await publish_release(world, token, "game", "1.0.0+linux")
@@ -75,7 +75,7 @@ async def test_releases_are_reported_once_as_they_are_published_and_yanked(world
         assert (await world.call("POST", f"{path}/yank", token, json={"reason": "broken"})).status_code == 200
 
     subject = f"products/{product}/releases/1.0.0%2Blinux"
-    assert await delivered_messages(world.store, receiver) == [
+    assert await deliver_messages(world.store, receiver) == [
         ("release.published", subject),
         ("release.yanked", subject),
     ]
@@ -87,20 +87,20 @@ async def test_releases_are_reported_once_as_they_are_published_and_yanked(world
 
 async def test_ended_jobs_and_added_keys_are_reported(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    await added(world, token, receiver)
+    await create_webhook(world, token, receiver)
     key = (await world.call("POST", "/org/signing-keys", token)).json()
     product = await world.product("north", "game")
     release = await world.call("POST", "/products/game/releases", token, json={"version": "1", "channel": "beta"})
     assert release.status_code == 201, product
-    announced = {"filename": "game.zip", "size": 5}
-    file = (await world.call("POST", "/products/game/releases/1/artifacts", token, json=announced)).json()
+    announcement = {"filename": "game.zip", "size": 5}
+    file = (await world.call("POST", "/products/game/releases/1/artifacts", token, json=announcement)).json()
     await world.http.put(file["upload_url"], content=b"bytes")
     body = {"type": "artifact.verify", "payload": {"artifact_id": file["artifact_id"]}}
     job = await world.call("POST", "/jobs", token, json=body, headers={"Prefer": "respond-async"})
     assert job.status_code == 202, job.text
     await world.call("DELETE", f"/jobs/{job.json()['job_id']}", token)
 
-    assert sorted(await delivered_messages(world.store, receiver)) == sorted(
+    assert sorted(await deliver_messages(world.store, receiver)) == sorted(
         [("key.added", f"org/signing-keys/{key['keyid']}"), ("job.ended", f"jobs/{job.json()['job_id']}")]
     )
 
@@ -110,31 +110,31 @@ async def test_an_agent_that_may_publish_is_reported_and_one_that_only_reads_is_
     world: World, receiver: Receiver, scopes: str, is_told: bool
 ) -> None:
     token = await owner(world)
-    await added(world, token, receiver)
+    await create_webhook(world, token, receiver)
     await world.person("pat@north.example", north="publisher")
     person = await queries.person_with_email(world.store.database, "pat@north.example")
     assert person is not None
     applicant = Applicant("PLANTED NAME", "192.0.2.7", frozenset(scopes.split()))
     async with world.store.database.transaction() as transaction:
-        made, _ = await registrations.add(
+        registration, _ = await registrations.add(
             transaction, "service_auth", applicant, email=person.email, claim_ttl_s=60, interval_s=5
         )
-        await claim.bind(transaction, made, person.id)
+        await claim.bind(transaction, registration, person.id)
 
-    assert await delivered_messages(world.store, receiver) == (
-        [("agent.added", f"agents/{made.id}")] if is_told else []
+    assert await deliver_messages(world.store, receiver) == (
+        [("agent.added", f"agents/{registration.id}")] if is_told else []
     )
 
 
 async def test_another_organisation_sees_and_hears_nothing(world: World, receiver: Receiver) -> None:
     north, south = await owner(world), await owner(world, "south")
-    webhook = await added(world, north, receiver)
+    webhook = await create_webhook(world, north, receiver)
     await world.product("north", "game")
-    async with receiving() as theirs:
-        await added(world, south, theirs)
+    async with receiving() as their_receiver:
+        await create_webhook(world, south, their_receiver)
         await publish_release(world, north, "game", "1.0.0")
-        assert len(await delivered_messages(world.store, receiver)) == 1
-        assert theirs.messages == []
+        assert len(await deliver_messages(world.store, receiver)) == 1
+        assert their_receiver.messages == []
 
     listed_body = (await world.call("GET", "/org/webhooks", south)).json()
     assert webhook["id"] not in json.dumps(listed_body)
@@ -155,29 +155,29 @@ async def test_another_organisation_sees_and_hears_nothing(world: World, receive
         assert [answer.status_code for answer in answers] == [404, 404], path
         bodies = [answer.json() | {"instance": ""} for answer in answers]
         assert bodies[0] == bodies[1]
-    assert await delivered_messages(world.store, receiver) == []
+    assert await deliver_messages(world.store, receiver) == []
 
 
 async def test_personal_values_occur_in_no_message(world: World, receiver: Receiver) -> None:
     token = await world.person("planted.person@north.example", north="owner")
-    await added(world, token, receiver)
+    await create_webhook(world, token, receiver)
     await world.product("north", "planted-slug", title="Planted title", description="planted words")
     await publish_release(world, token, "planted-slug", "1.0.0", notes="planted notes")
     body = {"reason": "planted reason"}
     await world.call("POST", "/products/planted-slug/releases/1.0.0/yank", token, json=body)
 
-    assert len(await delivered_messages(world.store, receiver)) == 2
+    assert len(await deliver_messages(world.store, receiver)) == 2
     for message in receiver.messages:
         assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
 
 
 async def test_a_message_contains_only_the_id_of_a_product(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    await added(world, token, receiver)
+    await create_webhook(world, token, receiver)
     for slug, title in (("a", "A"), ("another-product", "A much longer title")):
         await world.product("north", slug, title=title)
         await publish_release(world, token, slug, "1.0.0", notes=title)
-    await delivered_messages(world.store, receiver)
+    await deliver_messages(world.store, receiver)
 
     sizes = {len(message.body) for message in receiver.messages}
     assert len(receiver.messages) == 2
@@ -186,31 +186,31 @@ async def test_a_message_contains_only_the_id_of_a_product(world: World, receive
 
 async def test_a_secret_is_shown_as_it_is_made_and_never_again(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    webhook = await added(world, token, receiver, "job.ended")
+    webhook = await create_webhook(world, token, receiver, "job.ended")
 
     listed_response = await world.call("GET", "/org/webhooks", token)
-    rotated = await world.call("POST", f"/org/webhooks/{webhook['id']}/rotate", token)
+    rotated_webhook = await world.call("POST", f"/org/webhooks/{webhook['id']}/rotate", token)
 
     assert "secret" not in listed_response.json()[0]
     assert listed_response.json()[0]["types"] == ["job.ended"]
-    assert rotated.json()["secret"] != webhook["secret"]
-    assert rotated.headers["cache-control"] == "no-store"
+    assert rotated_webhook.json()["secret"] != webhook["secret"]
+    assert rotated_webhook.headers["cache-control"] == "no-store"
 
 
 async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    webhook = await added(world, token, receiver)
+    webhook = await create_webhook(world, token, receiver)
     path = f"/org/webhooks/{webhook['id']}"
     pinged = [(await world.call("POST", f"{path}/ping", token)).json()["event_id"] for _ in range(3)]
-    assert await delivered_messages(world.store, receiver) == [("webhook.ping", f"webhooks/{webhook['id']}")] * 3
+    assert await deliver_messages(world.store, receiver) == [("webhook.ping", f"webhooks/{webhook['id']}")] * 3
 
-    first = (await world.call("GET", f"{path}/deliveries", token, params={"limit": 2})).json()
-    follow = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await world.call("GET", f"{path}/deliveries", token, params=follow)).json()
-    shown = first["items"] + second["items"]
-    assert sorted(delivery["event_id"] for delivery in shown) == sorted(pinged)
-    assert second["next_cursor"] is None
-    assert {(delivery["state"], delivery["attempts"], delivery["answer"]) for delivery in shown} == {
+    first_page = (await world.call("GET", f"{path}/deliveries", token, params={"limit": 2})).json()
+    follow = {"limit": 2, "cursor": first_page["next_cursor"]}
+    second_page = (await world.call("GET", f"{path}/deliveries", token, params=follow)).json()
+    deliveries = first_page["items"] + second_page["items"]
+    assert sorted(delivery["event_id"] for delivery in deliveries) == sorted(pinged)
+    assert second_page["next_cursor"] is None
+    assert {(delivery["state"], delivery["attempts"], delivery["answer"]) for delivery in deliveries} == {
         ("delivered", 1, 200)
     }
     none_response = await world.call("GET", f"{path}/deliveries", token, params={"state": "given_up"})
@@ -218,15 +218,15 @@ async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: R
 
     second_response = await world.call("POST", f"{path}/deliveries/{pinged[0]}/replay", token)
     assert second_response.status_code == 202, second_response.text
-    await delivered_messages(world.store, receiver)
+    await deliver_messages(world.store, receiver)
     assert receiver.ids[3:] == [pinged[0]]
 
 
 async def test_old_deliveries_are_deleted_by_day(world: World, receiver: Receiver) -> None:
     token = await owner(world)
-    webhook = await added(world, token, receiver)
+    webhook = await create_webhook(world, token, receiver)
     await world.call("POST", f"/org/webhooks/{webhook['id']}/ping", token)
-    await delivered_messages(world.store, receiver)
+    await deliver_messages(world.store, receiver)
 
     with clock.fixed(clock.later(clock.now(), seconds=15 * 86_400)):
         await run_maintenance(world.store)

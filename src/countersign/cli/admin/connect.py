@@ -90,11 +90,11 @@ def connect(
     took_s = clock.monotonic_s() - started_s
     origin = f"{_origin(address)}{_in_schemas(database)}, {clock.rfc3339(clock.now())[:10]}"
     reserved = [model.declared.name for model in base_models.MODULE.models]
-    found = draft.draft(database, samples, name=module, origin=origin, tables=tables, reserved=reserved)
-    _write(path, found)
-    output.answer(_as_json(module, path, database, found.report))
+    module_draft = draft.draft(database, samples, name=module, origin=origin, tables=tables, reserved=reserved)
+    _write(path, module_draft)
+    output.answer(_as_json(module, path, database, module_draft.report))
     columns = sum(bool(values) for values in samples.values())
-    _summarize(database, found.report, took_s, f"up to {sample} values of {columns} text columns", is_try)
+    _summarize(database, module_draft.report, took_s, f"up to {sample} values of {columns} text columns", is_try)
     output.say(f"Wrote {path}. Read it, decide on what is masked, and try it:")
     output.say(f"  countersign connect review {path}")
     given = f"{URL_SETTING}_FILE={url_file}" if url_file else f"{URL_SETTING}=…"
@@ -198,8 +198,8 @@ def _origin(address: str) -> str:
 
 
 def _in_schemas(database: Database) -> str:
-    found = sorted({relation.schema for relation in database.relations if relation.schema})
-    return f" ({'schema' if len(found) == 1 else 'schemas'} {', '.join(found)})" if found else ""
+    schemas = sorted({relation.schema for relation in database.relations if relation.schema})
+    return f" ({'schema' if len(schemas) == 1 else 'schemas'} {', '.join(schemas)})" if schemas else ""
 
 
 def _run(
@@ -243,17 +243,17 @@ def _require_new(path: Path) -> None:
         raise _file_exists(path)
 
 
-def _write(path: Path, found: Draft) -> None:
+def _write(path: Path, module_draft: Draft) -> None:
     """Write the module text to a new file.
 
     Raises:
         Failure: the draft has no model, the text is too long, or the file exists or cannot be written.
     """
-    if not found.report.models:
+    if not module_draft.report.models:
         remedy = "Name other tables with --table or schemas with --schema, or give the role SELECT on the tables."
-        why = _left_out(found.report) or "the role may read no table"
+        why = _left_out(module_draft.report) or "the role may read no table"
         raise Failure(CANNOT_WRITE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
-    content = text.write(found.text)
+    content = text.write(module_draft.text)
     if len(content.encode()) > text.MAX_BYTES:
         why = f"the module has more than {text.MAX_BYTES} bytes"
         raise Failure(CANNOT_WRITE, why=why, remedy="Choose some tables with --schema or --table.")
@@ -292,14 +292,14 @@ def _summarize(database: Database, report: Report, took_s: float, looked: str, i
     output.say(f"Connected: {database.product}, database {database.name}{_role(database, is_try)}")
     output.say(f"Read: {read}, in {took_s:.2f} s; looked at {looked}")
     personal = ", ".join(f"{label} {count}" for label, count in report.personal.most_common())
-    for label, count, shown in (
+    for label, count, examples in (
         ("models", len(report.models), _some(report.models)),
         ("left out", len(report.left_out), _left_out(report)),
         ("personal", report.personal.total(), personal),
         ("secret", len(report.secret), _some(report.secret)),
         ("to look at", len(report.look), "masked or left out until you decide" if report.look else ""),
     ):
-        output.say(f"  {label:<12}{count:>4}   {shown}".rstrip())
+        output.say(f"  {label:<12}{count:>4}   {examples}".rstrip())
 
 
 def _role(database: Database, is_try: bool) -> str:
@@ -317,8 +317,8 @@ def _entry(path: Path) -> str:
     return str(path) if path.is_absolute() else f"./{path}"
 
 
-def _some(found: Sequence[str]) -> str:
-    return ", ".join([*found[:SHOWN], *(["…"] if len(found) > SHOWN else [])])
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:SHOWN], *(["…"] if len(names) > SHOWN else [])])
 
 
 def _left_out(report: Report) -> str:

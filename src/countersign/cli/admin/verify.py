@@ -228,12 +228,12 @@ async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
     async with keys.open_databases(settings) as databases:
         master = await asyncio.to_thread(master_key, settings)
         lots: list[KeyUsage] = []
-        for part in databases:
-            if await migrate.pending(part.database, part.tables.migrations):
+        for service in databases:
+            if await migrate.pending(service.database, service.tables.migrations):
                 detail = "migrations are pending (countersign db upgrade): encrypted values were not checked"
-                yield Discrepancy(part.tables.schema, detail, is_harm=False)
+                yield Discrepancy(service.tables.schema, detail, is_harm=False)
             else:
-                lots += await part.key_usage(master)
+                lots += await service.key_usage(master)
     missing = sorted({lot.key_id for lot in lots if lot.key_id and master.named(lot.key_id) is None})
     for lot in lots:
         if lot.key_id in missing:

@@ -281,10 +281,10 @@ async def _resume(settings: Settings) -> list[str]:
     async with keys.open_databases(settings) as databases:
         await keys.require_upgraded(settings, databases, CANNOT_RESUME)
         resumed: list[str] = []
-        for part in databases:
-            async with part.database.transaction() as transaction:
+        for service in databases:
+            async with service.database.transaction() as transaction:
                 if await outbox.resume(transaction):
-                    resumed.append(part.tables.schema)
+                    resumed.append(service.tables.schema)
         return resumed
 
 

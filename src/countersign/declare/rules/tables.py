@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Moment, Money, Ref, Select
-from countersign.declare.model import READ_COMMANDS, Declared
+from countersign.declare.model import TABLE_COMMANDS, Declared
 from countersign.declare.rules.declarations import Declarations, of_field, of_model
 from countersign.declare.table import Table, relation_names
 
@@ -48,8 +48,8 @@ def tables_are_read(declarations: Declarations) -> Iterator[str]:
 
 def _writing_errors(model: Declared) -> Iterator[str]:
     for name in model.commands:
-        if name not in READ_COMMANDS:
-            text = f"a model with a table has no command {name}: name some of {', '.join(READ_COMMANDS)}"
+        if name not in TABLE_COMMANDS:
+            text = f"a model with a table has no command {name}: name some of {', '.join(TABLE_COMMANDS)}"
             yield of_field(model, "commands", text)
     if any((model.workflow, model.locked, model.locked_with, model.rules, model.needs_approval)):
         yield of_model(model, "a model with a table is only read: take workflow, locks, rules and approvals out")

@@ -55,6 +55,7 @@ class InstrumentedDatabase:
         self.fetch_one = inner.fetch_one
         self.scan = inner.scan
         self.stream = inner.stream
+        self.change_mark = inner.change_mark
         self._transactions = TRANSACTIONS.of(name)
         self._commits = COMMITS.of(name)
         self._writing = RUNNING.of(name, "transaction")

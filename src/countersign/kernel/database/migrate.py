@@ -61,12 +61,12 @@ def _select_engine(text: str, dialect: Dialect) -> str:
 def _statements(text: str) -> list[list[str]]:
     """Split the text into statements, each a list of tokens (words, literals, comments). A semicolon starts the next
     list."""
-    found: list[list[str]] = [[]]
+    statements: list[list[str]] = [[]]
     for piece in _PIECE.findall(text):
         if piece == ";":
-            found.append([])
-        found[-1].append(piece)
-    return found
+            statements.append([])
+        statements[-1].append(piece)
+    return statements
 
 
 def _translate(pieces: list[str], dialect: Dialect) -> str:
@@ -75,7 +75,7 @@ def _translate(pieces: list[str], dialect: Dialect) -> str:
     if _COLUMNS.match(plain_sql):
         names = _TYPES[dialect]
         for number in words:
-            pieces[number] = _TYPE.sub(lambda found: names.get(found[1], found[1]), pieces[number])
+            pieces[number] = _TYPE.sub(lambda matched: names.get(matched[1], matched[1]), pieces[number])
     if _TABLE.match(plain_sql):
         last = [number for number in words if pieces[number].strip()][-1]
         pieces[last] = _with_table_options(pieces[last].rstrip(), dialect)
@@ -143,7 +143,7 @@ def migrations(package: str) -> list[Migration]:
     Raises:
         SchemaMismatch: a file is misnamed, or the numbers do not run from 1 without a gap.
     """
-    found: list[Migration] = []
+    found_migrations: list[Migration] = []
     for file in resources.files(package).iterdir():
         if not file.name.endswith(".sql"):
             continue
@@ -152,12 +152,12 @@ def migrations(package: str) -> list[Migration]:
             raise SchemaMismatch(f"{file.name}: the name of a migration must be like 0001_what_it_does.sql")
         text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
         digest = hashlib.sha256(text.encode()).hexdigest()
-        found.append(Migration(int(name[1]), file.name.removesuffix(".sql"), text, digest))
-    found.sort()
-    for wanted, migration in enumerate(found, 1):
+        found_migrations.append(Migration(int(name[1]), file.name.removesuffix(".sql"), text, digest))
+    found_migrations.sort()
+    for wanted, migration in enumerate(found_migrations, 1):
         if migration.number != wanted:
             raise SchemaMismatch(f"{migration.name}: expected the number {wanted:04d}")
-    return found
+    return found_migrations
 
 
 async def pending(database: Database, package: str) -> list[str]:

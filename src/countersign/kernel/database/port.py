@@ -63,6 +63,11 @@ class Database(Reader, Protocol):
         restarted, so that the new process reads the state on the disk."""
         ...
 
+    def change_mark(self) -> bytes | None:
+        """Return bytes that differ after every commit of any process, or None if the engine has no such bytes. While
+        they are equal, a repeated read returns the same rows."""
+        ...
+
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows of a read that no index bounds. It runs off the event loop, and has the read deadline.
 

@@ -106,11 +106,11 @@ class PostgresTransaction:
         """Open a block. If it ends with an exception, its writes are rolled back, but not the rest of the
         transaction."""
         await self.run("SAVEPOINT inner_block")
-        kept = len(self.actions)
+        action_count = len(self.actions)
         try:
             yield
         except BaseException:
-            del self.actions[kept:]
+            del self.actions[action_count:]
             # Without a connection there is nothing to roll back. Keep the first exception, which names the cause.
             with suppress(Unavailable):
                 await uncancellable(asyncio.ensure_future(self.run("ROLLBACK TO inner_block; RELEASE inner_block")))
@@ -143,6 +143,10 @@ class PostgresDatabase:
     def dialect(self) -> Dialect:
         """Return the dialect of PostgreSQL."""
         return "postgres"
+
+    def change_mark(self) -> bytes | None:
+        """Return None: PostgreSQL has no such mark."""
+        return None
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows.
@@ -290,6 +294,8 @@ async def open_postgres(
         # Statements are short, so parallel workers and compilation would cost more than they save.
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
+        # The default of 4 assumes rotating disks, and reads whole tables where an index alone has the columns.
+        "random_page_cost": "1.1",
     }
     options = {
         "min_size": 1,
@@ -301,12 +307,12 @@ async def open_postgres(
         "max_inactive_connection_lifetime": 0,
         "server_settings": settings,
     }
-    made = await connect(driver.create_pool(url, **options), url)
-    database = PostgresDatabase(made, pool, read_deadline_s, name or schema)
+    connection_pool = await connect(driver.create_pool(url, **options), url)
+    database = PostgresDatabase(connection_pool, pool, read_deadline_s, name or schema)
     try:
         await _prepare_schema(database, schema)
     except BaseException:
-        made.terminate()
+        connection_pool.terminate()
         raise
     return database
 
@@ -317,10 +323,10 @@ async def skip_reset(_connection: object) -> None:
 
 async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
     """Create the schema if it is missing."""
-    found = await privileges(database, schema)
-    found.require_use()
+    held_privileges = await privileges(database, schema)
+    held_privileges.require_use()
     # Check first whether the schema exists, so that a role without the CREATE privilege can use an existing schema.
-    if not found.has_schema:
+    if not held_privileges.has_schema:
         # Even with IF NOT EXISTS, concurrent statements conflict in the catalog. Then another process has created the
         # schema.
         with suppress(ConstraintViolation, asyncpg.DuplicateSchemaError):

@@ -254,13 +254,13 @@ async def examine_schemas(url: str, names: Sequence[str]) -> Schemas:
     """
     async with admin_session(url) as connection:
         tables = {str(name): int(str(count)) for name, count in await connection.fetch(_TABLES, list(names))}
-        found: dict[str, int] = {}
+        newest_by_schema: dict[str, int] = {}
         for name in tables:
             if await connection.fetch(_HAS_ID, name):
                 rows = await connection.fetch(await connection.fetchval(_ID, name))
-                for own, at in rows:
-                    found[str(own)] = max(int(str(at)), found.get(str(own), 0))
-        return Schemas(tables, found)
+                for schema_name, at in rows:
+                    newest_by_schema[str(schema_name)] = max(int(str(at)), newest_by_schema.get(str(schema_name), 0))
+        return Schemas(tables, newest_by_schema)
 
 
 async def drop_schemas(url: str, names: Sequence[str]) -> None:

@@ -138,8 +138,8 @@ async def connect(connecting: Awaitable[ConnectionT], url: str) -> ConnectionT:
 
 def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavailable:
     if isinstance(error, asyncpg.PostgresError):
-        said = _first_line(error)
-        return Unavailable(f"PostgreSQL at {where} refuses: {said}", resolution=_remedy(error, said))
+        error_line = _first_line(error)
+        return Unavailable(f"PostgreSQL at {where} refuses: {error_line}", resolution=_remedy(error, error_line))
     if isinstance(error, asyncpg.InterfaceError):
         why = f"PostgreSQL at {where} does not accept the connection options: {_first_line(error)}"
         return Unavailable(why, resolution=f"Correct the TLS mode and its files in {ADDRESS_SETTING}.")
@@ -147,10 +147,10 @@ def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavail
     return Unavailable(f"PostgreSQL at {where} {why}", resolution=remedy)
 
 
-def _remedy(error: asyncpg.PostgresError, said: str) -> str:
+def _remedy(error: asyncpg.PostgresError, error_line: str) -> str:
     state = str(getattr(error, "sqlstate", None) or "")
     known = _STATES.get(state, "Check its log, and try again.")
-    return next((each for words, each in _LOGINS.items() if words in said), known) if state == "28000" else known
+    return next((each for words, each in _LOGINS.items() if words in error_line), known) if state == "28000" else known
 
 
 def _unreached(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:

@@ -146,7 +146,7 @@ class Privileges(NamedTuple):
         )
 
 
-async def privileges(asked: PrivilegeReader, schema: str | None = None) -> Privileges:
+async def privileges(reader: PrivilegeReader, schema: str | None = None) -> Privileges:
     """Return the privileges of the role on the schema, or without `schema` on the current schema."""
-    (row,) = await asked.fetch(_PRIVILEGES, schema)
+    (row,) = await reader.fetch(_PRIVILEGES, schema)
     return Privileges(*row)

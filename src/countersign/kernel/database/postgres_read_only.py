@@ -42,8 +42,8 @@ async def open_postgres(
         "max_inactive_connection_lifetime": IDLE_CONNECTION_S,
         "server_settings": {"application_name": postgres.APPLICATION},
     }
-    made = await connect(driver.create_pool(url, **options), url)
-    return ExistingPostgres(made, pool, read_deadline_s, search_path, new_cipher)
+    connection_pool = await connect(driver.create_pool(url, **options), url)
+    return ExistingPostgres(connection_pool, pool, read_deadline_s, search_path, new_cipher)
 
 
 class ExistingPostgres:

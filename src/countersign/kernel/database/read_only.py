@@ -123,7 +123,7 @@ def refusal_of(state: str) -> Refused:
     return Unavailable(AWAY) if state.startswith(_AWAY) else InvalidRequest(REFUSED)
 
 
-def refuse(error: BaseException, found: Refused, state: str = "") -> NoReturn:
+def refuse(error: BaseException, refusal: Refused, state: str = "") -> NoReturn:
     """Raise the refusal for an error of an existing database, and log the SQLSTATE and the class of the error.
 
     Raises:
@@ -134,4 +134,4 @@ def refuse(error: BaseException, found: Refused, state: str = "") -> NoReturn:
         "the connected database refused a read", sqlstate=state, error=type(error).__name__
     )
     # Leave out the cause, whose text may be logged with this error.
-    raise found from None
+    raise refusal from None

@@ -195,6 +195,7 @@ class SqliteDatabase:
         self._writer = writer
         self._readers = readers
         self._reader = sqlite_connection.connect(path, use="read")
+        self._header = sqlite_connection.wal_index_header(self._reader)
         self._moment = EventLoopBudget()
         self._long: dict[int, int] = {}
 
@@ -207,6 +208,11 @@ class SqliteDatabase:
     def broken(self) -> asyncio.Event:
         """Set once a commit has failed on the disk."""
         return self._writer.broken
+
+    def change_mark(self) -> bytes | None:
+        """See Database. The mark is a copy of the header that readers of SQLite compare."""
+        header = self._header
+        return None if header is None else header.raw
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, read on the event loop. This is fast, and only for statements that an index and a limit
@@ -272,6 +278,7 @@ class SqliteDatabase:
     async def close(self) -> None:
         """Wait for running operations, then close every connection."""
         await self._readers.close()
+        self._header = None
         self._reader.close()
         await self._writer.close()
 

@@ -1,5 +1,6 @@
 """SQLite connections: opening them, running statements, and converting errors to refusals."""
 
+import ctypes
 import os
 import re
 import threading
@@ -44,6 +45,10 @@ _RESTORE = (
 
 LIBRARY = apsw.sqlite_lib_version()
 """The version of the SQLite library that the driver includes."""
+
+_MAPPINGS = Path("/proc/self/maps")
+_WAL_INDEX_HEADER = ctypes.c_char * 96
+"""The header of the shared index of a write-ahead log, with its second copy (https://sqlite.org/walformat.html)."""
 
 _REMEDIES: list[tuple[type[apsw.Error], str]] = [
     (apsw.BusyError, "Another process locked the database for too long; find out which, or try again."),
@@ -211,13 +216,35 @@ def empty_log(connection: Connection) -> None:
         refuse(error, connection)
 
 
+def wal_index_header(connection: Connection) -> ctypes.Array[ctypes.c_char] | None:
+    """Return the header of the shared index of the file's write-ahead log, or None if its address is unknown. Do not
+    use it after the connection is closed.
+
+    Each commit changes the header: it contains a counter, the number of pages in the log, and a checksum of them. The
+    library maps it into the memory of every process that has the file open. This function uses the address of that
+    mapping. It does not open the file, because closing it would release the library's locks.
+    """
+    # The first read maps the index.
+    fetch(connection, "SELECT count(1) FROM sqlite_schema", ())
+    index_path = f"{connection.filename}-shm"
+    try:
+        lines = _MAPPINGS.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        addresses, _, offset, _, _, *path = line.split(maxsplit=5)
+        if path == [index_path] and int(offset, 16) == 0:
+            return _WAL_INDEX_HEADER.from_address(int(addresses.partition("-")[0], 16))
+    return None
+
+
 def numbered(statement: str) -> str:
     """Replace `$1` by `?1` in the statement, but not in literals, quoted names and comments."""
     return _numbered_once(statement) if len(statement) <= MAX_KEPT_LENGTH else _renumber(statement)
 
 
 def _renumber(statement: str) -> str:
-    return _PIECE.sub(lambda found: f"?{found[1]}" if found[1] else found[0], statement)
+    return _PIECE.sub(lambda matched: f"?{matched[1]}" if matched[1] else matched[0], statement)
 
 
 _numbered_once = lru_cache(maxsize=4096)(_renumber)
@@ -305,13 +332,13 @@ def copy_to(connection: Connection, path: Path, progress: Callable[[int], None])
         StorageFull, Unavailable: see `refuse`.
     """
     try:
-        made = apsw.Connection(str(path))
-        target = cast(Connection, made)
+        copy_connection = apsw.Connection(str(path))
+        target = cast(Connection, copy_connection)
         try:
             # Only the caller uses the copy, and flushes it when it must be durable, so the copy needs no journal.
             target.pragma("journal_mode", "OFF")
             target.pragma("synchronous", "OFF")
-            with made.backup("main", cast(apsw.Connection, connection), "main") as backup:
+            with copy_connection.backup("main", cast(apsw.Connection, connection), "main") as backup:
                 while not backup.done:
                     backup.step(PAGES_PER_STEP)
                     progress((backup.page_count - backup.remaining) * PAGE_BYTES)
@@ -355,8 +382,8 @@ def refusal(error: apsw.Error, connection: Connection | None = None, *, file: st
 def _meaning(error: apsw.Error, file: str) -> Refused | None:
     if is_disk_full(error) or (isinstance(error, _FILE_ERRORS) and file and is_volume_full(Path(file))):
         return disk_full("the database")
-    found = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
-    if found is None:
+    remedy = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
+    if remedy is None:
         return None
     is_damaged = isinstance(error, apsw.CorruptError | apsw.NotADBError)
-    return Unavailable(found, resolution=_RESTORE if is_damaged else None)
+    return Unavailable(remedy, resolution=_RESTORE if is_damaged else None)

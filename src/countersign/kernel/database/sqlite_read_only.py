@@ -111,9 +111,9 @@ class ExistingSqlite:
                 return
             if file is None:
                 raise Unavailable(read_only.AWAY)
-            before, self._readers = self._readers, await asyncio.to_thread(self._open)
+            previous_readers, self._readers = self._readers, await asyncio.to_thread(self._open)
             self._file = file
-            await before.close()
+            await previous_readers.close()
         raise read_only.TableChanged(read_only.CHANGED)
 
     async def close(self) -> None:
@@ -124,10 +124,10 @@ class ExistingSqlite:
 def _file_id(path: Path) -> tuple[int, int] | None:
     """Return what identifies the file at the path, or None if there is no file."""
     try:
-        found = path.stat()
+        file_status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return file_status.st_dev, file_status.st_ino
 
 
 def _require_own_if_wal(path: Path) -> None:

@@ -61,9 +61,9 @@ class SqliteTransaction:
         """
 
         def run(connection: sqlite.Connection) -> int:
-            before = connection.total_changes()
+            changes_before = connection.total_changes()
             sqlite.fetch(connection, statement, values)
-            return connection.changes() if connection.total_changes() != before else 0
+            return connection.changes() if connection.total_changes() != changes_before else 0
 
         return self._writer.act(self, run)
 
@@ -87,11 +87,11 @@ class SqliteTransaction:
         """Open a block. If it ends with an exception, its writes are rolled back, but not the rest of the
         transaction."""
         await self.run("SAVEPOINT inner_block")
-        kept = len(self.actions)
+        action_count = len(self.actions)
         try:
             yield
         except BaseException:
-            del self.actions[kept:]
+            del self.actions[action_count:]
             # If the engine has ended the transaction, the savepoint no longer exists.
             if self._writer.is_in_transaction:
                 await self.run("ROLLBACK TO inner_block; RELEASE inner_block")

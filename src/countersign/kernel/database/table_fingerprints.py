@@ -207,7 +207,7 @@ async def read(dialect: Dialect, scan: Scan, tables: Collection[TableId]) -> Map
     """
     named = json.dumps([{"s": each[0], "t": each[1]} for each in tables])
     rows = await scan(_POSTGRES if dialect == "postgres" else _SQLITE, named)
-    found = {
+    definitions = {
         (str(schema), str(name)): TableDefinition(
             str(others),
             frozenset(map(frozenset, json.loads(unique or "[]"))),
@@ -216,6 +216,6 @@ async def read(dialect: Dialect, scan: Scan, tables: Collection[TableId]) -> Map
         for schema, name, others, unique, columns in rows
     }
     if dialect == "postgres":
-        return found
-    by_lower = {name.lower(): definition for (_, name), definition in found.items()}
+        return definitions
+    by_lower = {name.lower(): definition for (_, name), definition in definitions.items()}
     return {each: by_lower[each[1].lower()] for each in tables if each[1].lower() in by_lower}

@@ -42,6 +42,9 @@ async def bump(transaction: Transaction, name: str) -> int:
 class Versions:
     """Reads the counters with the given names. The numbers are never older than the call.
 
+    On SQLite, the numbers are read again only after a commit, which a mark in memory shows (see
+    `Database.change_mark`).
+
     On PostgreSQL, callers that arrive during a read share the next read: one round trip serves them all, and no caller
     gets a number that was read before its call.
     """
@@ -51,6 +54,7 @@ class Versions:
         self._names = tuple(names)
         self._running: asyncio.Task[tuple[int, ...]] | None = None
         self._next: asyncio.Task[tuple[int, ...]] | None = None
+        self._known: tuple[bytes, tuple[int, ...]] | None = None
 
     async def current(self) -> tuple[int, ...]:
         """Return the numbers, in the order of the names, including every bump committed before the call.
@@ -60,11 +64,20 @@ class Versions:
             LookupError: the table lacks a row for one of the names.
         """
         if self._database.dialect == "sqlite":
-            return await self.read()
+            return await self._read_once_per_commit()
         if self._next is None:
             self._next = asyncio.create_task(self._read_after(self._running))
             self._next.add_done_callback(_retrieve_exception)
         return await asyncio.shield(self._next)
+
+    async def _read_once_per_commit(self) -> tuple[int, ...]:
+        # Take the mark before the read: a commit in between then differs from the mark, and causes another read.
+        mark = self._database.change_mark()
+        if mark is None:
+            return await self.read()
+        if self._known is None or self._known[0] != mark:
+            self._known = (mark, await self.read())
+        return self._known[1]
 
     async def _read_after(self, running: asyncio.Task[tuple[int, ...]] | None) -> tuple[int, ...]:
         if running is not None and not running.done():

@@ -293,8 +293,8 @@ class App(Generic[ContextT]):
     async def _decode_subrequest(
         self, outer: AnyCall[ContextT], inner: Subrequest, exchange: Exchange
     ) -> tuple[Route[ContextT], AnyCall[ContextT], bytes]:
-        found, path = await self._match(exchange)
-        route = as_subrequest(found, inner)
+        matched_route, path = await self._match(exchange)
+        route = as_subrequest(matched_route, inner)
         if self._limiter is not None:
             await self._count(self._limiter, route, outer.caller, exchange)
         return route, *await self._decode(outer.caller, route, path, exchange)

@@ -53,21 +53,21 @@ def parameters(query_string: bytes) -> dict[str, str]:
 
 
 def _pairs(query_string: bytes) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     if not query_string:
-        return found
-    pairs = query_string.decode("latin-1").split("&")
-    if len(pairs) > MAX_PARAMETERS:
+        return pairs
+    raw_pairs = query_string.decode("latin-1").split("&")
+    if len(raw_pairs) > MAX_PARAMETERS:
         raise invalid_parameter("query", f"has more than {MAX_PARAMETERS} parameters")
-    for pair in pairs:
+    for pair in raw_pairs:
         if not pair:
             continue
         raw_name, _, raw_value = pair.partition("=")
         name, value = _text(raw_name), _text(raw_value)
         if name is None or value is None:
             raise invalid_parameter(name or "query", "must be UTF-8 text without NUL")
-        found.append((name, value))
-    return found
+        pairs.append((name, value))
+    return pairs
 
 
 def _text(raw: str) -> str | None:
@@ -118,11 +118,11 @@ def form(body: bytes, shape: type[StructT]) -> StructT:
             JSON pointer.
     """
     values: dict[str, str | list[str]] = {}
-    seen: set[str] = set()
+    names_seen: set[str] = set()
     for name, value in _pairs(body):
-        if name in seen and name not in _repeatable(shape):
+        if name in names_seen and name not in _repeatable(shape):
             raise invalid_parameter(name, "is given more than once")
-        seen.add(name)
+        names_seen.add(name)
         known = values.get(name)
         if value:
             values[name] = value if known is None else [*([known] if isinstance(known, str) else known), value]
@@ -264,31 +264,31 @@ def _names(hint: Any) -> list[str]:
 
 def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
     """Return the type of the field at the path."""
-    found: Any = shape
+    hint_here: Any = shape
     for step in steps:
-        hint: Any = found
+        hint: Any = hint_here
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             hints = typing.get_type_hints(hint, include_extras=True)
             names = {field.encode_name: field.name for field in msgspec.structs.fields(hint)}
-            found = _bare(hints.get(names.get(step, step)))
+            hint_here = _bare(hints.get(names.get(step, step)))
         elif typing.get_origin(hint) is list:
-            found = _bare(typing.get_args(hint)[0])
-    return found
+            hint_here = _bare(typing.get_args(hint)[0])
+    return hint_here
 
 
 def _needs(shape: type[msgspec.Struct], words: str) -> str:
     """Return the description of the pattern that msgspec's message names. The description is in the metadata of the
     field (`extra={"needs": …}`)."""
     waiting: list[Any] = [shape]
-    seen: set[Any] = set()
+    hints_seen: set[Any] = set()
     while waiting:
         hint = waiting.pop()
         if isinstance(hint, msgspec.Meta):
             if hint.pattern is not None and words.endswith(repr(hint.pattern)):
                 return str((hint.extra or {}).get("needs", ""))
         elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-            waiting += [] if hint in seen else typing.get_type_hints(hint, include_extras=True).values()
-            seen.add(hint)
+            waiting += [] if hint in hints_seen else typing.get_type_hints(hint, include_extras=True).values()
+            hints_seen.add(hint)
         else:
             waiting += typing.get_args(hint)
     return ""

@@ -72,26 +72,26 @@ def deprecated(since: date, sunset: date, link: str) -> msgspec.Meta:
         ValueError: the sunset is less than 90 days after the announcement.
     """
     notice = Deprecation(since, sunset, link)
-    said = {"deprecated": True, "x-sunset": sunset.isoformat(), "x-deprecation": link}
-    return msgspec.Meta(extra={_KEY: notice}, extra_json_schema=said)
+    json_schema = {"deprecated": True, "x-sunset": sunset.isoformat(), "x-deprecation": link}
+    return msgspec.Meta(extra={_KEY: notice}, extra_json_schema=json_schema)
 
 
 @lru_cache(maxsize=1024)
 def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
     """Map the names of a struct's deprecated fields on the wire to their deprecations."""
-    found = inspect.type_info(shape)
-    if not isinstance(found, inspect.StructType):
+    struct_type = inspect.type_info(shape)
+    if not isinstance(struct_type, inspect.StructType):
         return {}
-    noted = {field.encode_name: _notice(field.type) for field in found.fields}
+    noted = {field.encode_name: _notice(field.type) for field in struct_type.fields}
     return {name: notice for name, notice in noted.items() if notice is not None}
 
 
 def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
     """Return the deprecations in these shapes of responses, at any depth."""
-    found: dict[Deprecation, None] = {}
+    deprecations: dict[Deprecation, None] = {}
     for kind in inspect.multi_type_info(shapes):
-        found.update(dict.fromkeys(_within(kind, set())))
-    return tuple(found)
+        deprecations.update(dict.fromkeys(_within(kind, set())))
+    return tuple(deprecations)
 
 
 def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[Deprecation, ...]:
@@ -113,10 +113,10 @@ def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
     known = of_fields(type(body))
     if not known:
         return ()
-    said = (each for each in msgspec.structs.fields(body) if getattr(body, each.name) != each.default)
+    sent_fields = (each for each in msgspec.structs.fields(body) if getattr(body, each.name) != each.default)
     return tuple(
         _present(f"/{each.encode_name}", known[each.encode_name], is_parameter=False)
-        for each in said
+        for each in sent_fields
         if each.encode_name in known
     )
 
@@ -160,20 +160,20 @@ def _notice(kind: inspect.Type) -> Deprecation | None:
     return noted if isinstance(noted, Deprecation) else None
 
 
-def _within(kind: Any, seen: set[type]) -> Iterator[Deprecation]:
+def _within(kind: Any, types_seen: set[type]) -> Iterator[Deprecation]:
     if isinstance(kind, inspect.Metadata):
         notice = _notice(kind)
         if notice is not None:
             yield notice
-        yield from _within(kind.type, seen)
+        yield from _within(kind.type, types_seen)
     elif isinstance(kind, inspect.StructType):
-        if kind.cls not in seen:
-            seen.add(kind.cls)
+        if kind.cls not in types_seen:
+            types_seen.add(kind.cls)
             for field in kind.fields:
-                yield from _within(field.type, seen)
+                yield from _within(field.type, types_seen)
     else:
-        for part in _parts(kind):
-            yield from _within(part, seen)
+        for inner_kind in _parts(kind):
+            yield from _within(inner_kind, types_seen)
 
 
 def _parts(kind: Any) -> Iterable[Any]:

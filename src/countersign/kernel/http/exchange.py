@@ -36,10 +36,10 @@ class TrustedProxies:
         if not self._networks:
             return False
         try:
-            found = ip_address(address)
+            ip = ip_address(address)
         except ValueError:
             return False
-        return any(found in network for network in self._networks)
+        return any(ip in network for network in self._networks)
 
 
 def configured_proxies(settings: Settings) -> TrustedProxies:
@@ -183,10 +183,10 @@ class Exchange:
         if body:
             headers.append((b"content-type", media_type))
         self._add_own_headers(status, headers)
-        shown = b"" if self.method == "HEAD" else body
-        if not write_response(self.send, status, headers, shown):
+        sent_body = b"" if self.method == "HEAD" else body
+        if not write_response(self.send, status, headers, sent_body):
             await self.send({"type": "http.response.start", "status": status, "headers": headers})
-            await self.send({"type": "http.response.body", "body": shown, "more_body": False})
+            await self.send({"type": "http.response.body", "body": sent_body, "more_body": False})
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
         self._add_own_headers(status, pairs)
@@ -227,9 +227,9 @@ def _counted(address: str) -> str:
     if ":" not in address:
         return address
     try:
-        found = IPv6Address(address.partition("%")[0])
+        ipv6 = IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(IPv6Network((int(found) >> 64 << 64, 64)))
+    if ipv6.ipv4_mapped is not None:
+        return str(ipv6.ipv4_mapped)
+    return str(IPv6Network((int(ipv6) >> 64 << 64, 64)))

@@ -143,12 +143,12 @@ async def find(reader: Reader, key: Key) -> StoredResponse | None:
     row = await reader.fetch_one(SELECT_RESPONSE, key.hash, oldest)
     if row is None:
         return None
-    request_hash, status, headers, body, kept = row
+    request_hash, status, headers, body, encoding = row
     if bytes(request_hash) != key.request_hash:
         raise KeyReused("this Idempotency-Key was used for a different request")
-    plain = decrypt_with_secret(key.value.encode(), key.hash, bytes(body)) if kept == SEALED else bytes(body)
+    plain = decrypt_with_secret(key.value.encode(), key.hash, bytes(body)) if encoding == SEALED else bytes(body)
     media_type, *pairs = msgspec.json.decode(headers, type=list[tuple[str, str]])
-    return StoredResponse(Response(status, plain, media_type[1], (*pairs, REPLAYED)), kept == DERIVED)
+    return StoredResponse(Response(status, plain, media_type[1], (*pairs, REPLAYED)), encoding == DERIVED)
 
 
 async def lock(database: Database, transaction: Transaction, key: Key) -> None:
@@ -180,10 +180,10 @@ async def store(
     """
     if answer.is_transient:
         return
-    headers, body, kept = _stored(key, answer, secret=secret, is_derivable=is_derivable)
+    headers, body, encoding = _stored(key, answer, secret=secret, is_derivable=is_derivable)
     now = clock.now()
     oldest = clock.later(now, seconds=-VALID_S)
-    values = (key.hash, key.request_hash, answer.status, headers, body, kept, now, oldest)
+    values = (key.hash, key.request_hash, answer.status, headers, body, encoding, now, oldest)
     if not await transaction.run(STORE, *values):
         raise InProgress
 
@@ -195,12 +195,12 @@ async def replace(transaction: Transaction, key: Key, answer: Response, *, secre
 
 def _stored(key: Key, answer: Response, *, secret: bool, is_derivable: bool = True) -> tuple[str, bytes, int]:
     """Return the headers and the body to store, and the form in which the body is stored."""
-    kept, body = PLAIN, answer.body
+    encoding, body = PLAIN, answer.body
     if not isinstance(body, bytes) or (is_derivable and len(body) > MAX_STORED_BYTES):
-        kept, body = DERIVED, b""
+        encoding, body = DERIVED, b""
     elif secret:
-        kept, body = SEALED, encrypt_with_secret(key.value.encode(), key.hash, body)
-    return msgspec.json.encode([("Content-Type", answer.media_type), *answer.headers]).decode(), body, kept
+        encoding, body = SEALED, encrypt_with_secret(key.value.encode(), key.hash, body)
+    return msgspec.json.encode([("Content-Type", answer.media_type), *answer.headers]).decode(), body, encoding
 
 
 async def forget_old(transaction: Transaction) -> int:

@@ -182,8 +182,8 @@ class RequestInstrumentation:
 
     def _durations(self, route: str, method: str, status: int) -> metrics.Durations:
         """Return the series of these labels. Series of matched routes are cached, since there are few of them."""
-        shown = method if method in METHODS else metrics.OTHER
-        found = REQUESTS.of(self._service, route or UNMATCHED, shown, f"{status // 100}xx" if status else CUT)
-        if route and shown == method:
-            self._known[route, method, status] = found
-        return found
+        method_label = method if method in METHODS else metrics.OTHER
+        series = REQUESTS.of(self._service, route or UNMATCHED, method_label, f"{status // 100}xx" if status else CUT)
+        if route and method_label == method:
+            self._known[route, method, status] = series
+        return series

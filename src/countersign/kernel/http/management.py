@@ -188,8 +188,8 @@ class ManagementApp:
     async def _live(self) -> Response:
         missing = await self._silent()
         processes = [self._state(number, is_silent=number in missing) for number in range(self._siblings.count)]
-        said = Liveness("not alive" if missing else "alive", self._siblings.count, missing, processes)
-        return json(said, status=503 if missing else 200)
+        liveness = Liveness("not alive" if missing else "alive", self._siblings.count, missing, processes)
+        return json(liveness, status=503 if missing else 200)
 
     def _state(self, number: int, *, is_silent: bool) -> WorkerState:
         slot = self._board[number]
@@ -213,15 +213,15 @@ class ManagementApp:
         findings = [Finding("serving", "failed", "the service is stopping")] if self._board.is_stopping else []
         findings += await self._checked()
         failing = [each.name for each in findings if each.state == "failed"]
-        said = Readiness("not ready" if failing else "ready", failing, findings)
-        return json(said, status=503 if failing else 200)
+        readiness = Readiness("not ready" if failing else "ready", failing, findings)
+        return json(readiness, status=503 if failing else 200)
 
     async def _check(self) -> list[Finding]:
-        missing, own = await asyncio.gather(
+        missing, of_machine = await asyncio.gather(
             self._silent(), asyncio.gather(*(_run_check(each) for each in self._machine.checks))
         )
-        found = await asyncio.gather(*(self._checked_by(service, missing) for service in self._services))
-        return [self._workers(missing), *own, *(each for findings in found for each in findings)]
+        of_services = await asyncio.gather(*(self._checked_by(service, missing) for service in self._services))
+        return [self._workers(missing), *of_machine, *(each for findings in of_services for each in findings)]
 
     def _workers(self, missing: Sequence[int]) -> Finding:
         if missing:
@@ -249,10 +249,10 @@ class ManagementApp:
         answers = await self._siblings.ask(NUMBERS, PATIENCE_S)
         missing = [number for number, answer in enumerate(answers) if answer is None]
         parts = [msgspec.json.decode(answer, type=dict[str, str]) for answer in answers if answer is not None]
-        found = await asyncio.gather(
+        sample_lists = await asyncio.gather(
             _measured(self._machine), *(self._measured_by(service, missing) for service in self._services)
         )
-        samples = [each for samples in found for each in samples]
+        samples = [each for samples in sample_lists for each in samples]
         return metrics.text(parts, [*samples, *self._replaced()]).encode()
 
     async def _measured_by(self, service: str, missing: Sequence[int]) -> list[metrics.Sample]:
@@ -298,9 +298,9 @@ async def _run_check(check: Check) -> Finding:
 async def _measured(watched: ServiceChecks) -> list[metrics.Sample]:
     try:
         async with asyncio.timeout(MEASURE_S):
-            found = list(await watched.measure())
+            samples = list(await watched.measure())
     except (Refused, TimeoutError, OSError) as error:
         why = type(error).__name__
         telemetry.logger("operator").warning("metrics could not be read", of=watched.name, why=why)
         return [metrics.Sample(MEASURED, 0, (watched.name,))]
-    return [*found, metrics.Sample(MEASURED, 1, (watched.name,))]
+    return [*samples, metrics.Sample(MEASURED, 1, (watched.name,))]

@@ -49,12 +49,12 @@ def content_range(header: str, size: int) -> ByteRange:
     matched = _CONTENT_RANGE.fullmatch(header)
     if matched is None:
         raise invalid_parameter("Content-Range", "must read bytes FIRST-LAST/SIZE, for example bytes 0-1023/4096")
-    first, last, whole = (int(number) for number in matched.groups())
+    start, last, whole = (int(number) for number in matched.groups())
     if whole != size:
         raise invalid_parameter("Content-Range", f"names the size {whole}, but {size} was announced")
-    if first > last or last >= size:
+    if start > last or last >= size:
         raise invalid_parameter("Content-Range", f"must lie within 0-{size - 1} and not end before it begins")
-    return ByteRange(first, last + 1)
+    return ByteRange(start, last + 1)
 
 
 def requested_range(header: str | None, size: int) -> ByteRange | None:
@@ -69,13 +69,13 @@ def requested_range(header: str | None, size: int) -> ByteRange | None:
     matched = _RANGE.fullmatch(header) if header is not None else None
     if matched is None:
         return None
-    first, last = matched.groups()
-    if first and last and int(last) < int(first):
+    first_byte, last_byte = matched.groups()
+    if first_byte and last_byte and int(last_byte) < int(first_byte):
         return None
-    if first:
-        start, stop = int(first), min(int(last) + 1, size) if last else size
-    elif last:
-        start, stop = max(0, size - int(last)), size
+    if first_byte:
+        start, stop = int(first_byte), min(int(last_byte) + 1, size) if last_byte else size
+    elif last_byte:
+        start, stop = max(0, size - int(last_byte)), size
     else:
         return None
     if start >= stop:

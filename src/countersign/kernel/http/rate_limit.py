@@ -115,8 +115,8 @@ class SharedMemoryCounters:
         try:
             # Read the clock under the lock, so that a window never seems to begin after a hit in it.
             now = clock.now()
-            slot = found = self._find(bucket, name)
-            if found == -1:
+            slot = offset = self._find(bucket, name)
+            if offset == -1:
                 slot, start, count = self._ends_soonest(bucket, now), now, 0
             else:
                 start, count = self._window(slot, window_s, now)
@@ -124,7 +124,7 @@ class SharedMemoryCounters:
             if allowed:
                 count += cost
             _STATE.pack_into(self._memory, slot + _NAME_BYTES, start, window_s, count)
-            if found == -1:
+            if offset == -1:
                 # Write the hash of the key last. If the worker is killed before that, the slot stays unused.
                 self._memory[slot : slot + _NAME_BYTES] = name
         finally:
@@ -138,10 +138,10 @@ class SharedMemoryCounters:
 
     def _find(self, bucket: int, name: bytes) -> int:
         end = bucket + _BUCKET_BYTES
-        found = self._memory.find(name, bucket, end)
-        while found != -1 and (found - bucket) % _SLOT_BYTES:
-            found = self._memory.find(name, found + 1, end)
-        return found
+        offset = self._memory.find(name, bucket, end)
+        while offset != -1 and (offset - bucket) % _SLOT_BYTES:
+            offset = self._memory.find(name, offset + 1, end)
+        return offset
 
     def _window(self, slot: int, window_s: int, now: int) -> tuple[int, int]:
         start, _, count = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)

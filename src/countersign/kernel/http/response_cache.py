@@ -71,10 +71,10 @@ class EncodingCache:
     def body(self, etag: str, body: bytes, coding: Coding) -> bytes:
         """Return the compressed body."""
         name = coded_tag(etag, coding)
-        found = self._kept.get(name)
-        if found is not None:
+        cached = self._kept.get(name)
+        if cached is not None:
             self._kept.move_to_end(name)
-            return found
+            return cached
         packed = gzip.compress(body, _GZIP_LEVEL, mtime=0) if coding == "gzip" else zstd.compress(body, _ZSTD_LEVEL)
         if len(packed) > self._limit_bytes:
             return packed

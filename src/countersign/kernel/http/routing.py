@@ -155,11 +155,11 @@ class Route(Generic[ContextT]):
 
 def shapes(answers: Mapping[int, object]) -> list[object]:
     """Return the shapes of all response bodies."""
-    found: list[object] = []
+    route_shapes: list[object] = []
     for shape in answers.values():
         if shape is not None:
-            found += shape if isinstance(shape, OneOf) else [shape]
-    return found
+            route_shapes += shape if isinstance(shape, OneOf) else [shape]
+    return route_shapes
 
 
 def route(
@@ -191,9 +191,9 @@ def route(
     if options.get("form"):
         options.setdefault("body_limit", FORM_BYTES)
     hooks = (prepare, prepare_before_batch, derive, settle)
-    made = Route(method, path, handler, parameters, body, answers, summary, *hooks, **options)
-    own = () if made.deprecation is None else (made.deprecation,)
-    return replace(made, announced=(*own, *of_answers(shapes(answers))), is_raw=body is bytes)
+    new_route = Route(method, path, handler, parameters, body, answers, summary, *hooks, **options)
+    own_deprecation = () if new_route.deprecation is None else (new_route.deprecation,)
+    return replace(new_route, announced=(*own_deprecation, *of_answers(shapes(answers))), is_raw=body is bytes)
 
 
 _NO_PARAMETERS: dict[str, str] = {}
@@ -282,9 +282,9 @@ def _find(
         return node if node.routes else None
     segment = segments[position]
     literal, parameter = node.literals.get(segment), node.parameter
-    found = None if literal is None else _find(literal, segments, position + 1, values)
-    if found is not None or parameter is None:
-        return found
+    match_below = None if literal is None else _find(literal, segments, position + 1, values)
+    if match_below is not None or parameter is None:
+        return match_below
     if parameter.is_raw:
         values[node.parameter_name] = segment
     elif literal is None and segment:

@@ -105,7 +105,7 @@ def run(server: Server) -> None:
     def work(number: int, ready: Callable[[], None]) -> None:
         program, index = places[number]
         # Shutting down one program closes its port, so workers of other programs must not hold a copy of its socket.
-        _close(each for other, each in enumerate(sockets) if other != program)
+        _close(each for number, each in enumerate(sockets) if number != program)
         place = _WorkerSetup(
             server.programs[program], real[program], sockets[program], Worker(index, number, scoreboard)
         )
@@ -153,19 +153,19 @@ def _raise_file_limit() -> None:
 
 def _bind(listener: Listener) -> socket.socket:
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             listener.host or None, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, address = found[0]
-        made = socket.socket(family, kind, protocol)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        family, kind, protocol, _, address = addresses[0]
+        new_socket = socket.socket(family, kind, protocol)
+        new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Listening begins when the application is ready, so that clients do not connect to a service that cannot
         # answer.
-        made.bind(address)
-        made.setblocking(False)
+        new_socket.bind(address)
+        new_socket.setblocking(False)
     except OSError as error:
         raise CannotListen(listener, error) from error
-    return made
+    return new_socket
 
 
 async def _serve(server: Server, place: _WorkerSetup, ready: Callable[[], None]) -> None:
@@ -259,13 +259,13 @@ async def _stop_listening(accepting: Acceptor, bound: socket.socket) -> None:
 
 def _waiting(bound: socket.socket) -> list[socket.socket]:
     """Accept the connections in the backlog, which the system would reset when the socket is closed."""
-    found: list[socket.socket] = []
+    connections: list[socket.socket] = []
     with contextlib.suppress(OSError):
-        while len(found) < BACKLOG:
+        while len(connections) < BACKLOG:
             connected, _ = bound.accept()
             connected.setblocking(False)
-            found.append(connected)
-    return found
+            connections.append(connected)
+    return connections
 
 
 def _stopping(server: Server, sockets: Sequence[socket.socket]) -> None:

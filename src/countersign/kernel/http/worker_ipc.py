@@ -76,9 +76,9 @@ class Scoreboard:
     def note_start(self, number: int, pid: int) -> None:
         """Record that a process was started for the worker."""
         slot = self[number]
-        again = bool(slot.started_at)
+        is_restart = bool(slot.started_at)
         self._put(number, slot._replace(
-            pid=pid, state=State.STARTING, restarts=slot.restarts + again, started_at=clock.now()
+            pid=pid, state=State.STARTING, restarts=slot.restarts + is_restart, started_at=clock.now()
         ))  # fmt: skip
 
     def note_serving(self, number: int) -> None:
@@ -195,12 +195,12 @@ class WorkerMailboxes:
     async def ask_one(self, index: int, question: str, patience_s: float) -> bytes | None:
         """Return the answer of one worker, or None if it did not answer in time."""
         box = self._boxes[index][1]
-        mine, theirs = socket.socketpair()
+        mine, far_end = socket.socketpair()
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(patience_s):
-                with theirs, ExitStack() as unless_put:
+                with far_end, ExitStack() as unless_put:
                     unless_put.callback(mine.close)
-                    await _send_question(box, question, theirs)
+                    await _send_question(box, question, far_end)
                     unless_put.pop_all()
                 return await _read_answer(mine)
         return None

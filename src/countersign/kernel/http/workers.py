@@ -446,8 +446,8 @@ def _stacks(workers: Sequence[_Worker], within_s: float) -> list[list[str]]:
             os.kill(each.pid, _STACK_SIGNAL)
     sizes, until_s = [-1] * len(workers), clock.monotonic_s() + within_s
     while workers and (left_s := until_s - clock.monotonic_s()) > 0:
-        before, sizes = sizes, [_stack_bytes(each) for each in workers]
-        if sizes == before and all(sizes):
+        previous_sizes, sizes = sizes, [_stack_bytes(each) for each in workers]
+        if sizes == previous_sizes and all(sizes):
             break
         clock.sleep(min(_STACK_PAUSE_S, left_s))
     return [_stack(each) for each in workers]

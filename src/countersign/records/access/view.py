@@ -86,7 +86,7 @@ class ModelView:
         return (
             granted_rows
             if granted_rows == visible_rows
-            else tuple((*granted_row, *other) for granted_row in granted_rows for other in visible_rows)
+            else tuple((*granted_row, *visible_row) for granted_row in granted_rows for visible_row in visible_rows)
         )
 
 

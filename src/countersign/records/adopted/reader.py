@@ -372,15 +372,16 @@ class AdoptedReader(RecordReader):
 
     def groups(self, field: Field, rows: Sequence[Row]) -> list[tuple[object, int]]:
         """Return the groups of `count_by`. The groups of a ref are in the order of the ids."""
+        groups = super().groups(field, rows)
+        return sorted(groups, key=lambda each: (each[0] is None, each[0] or "")) if isinstance(field, Ref) else groups
+
+    def group_values(self, field: Field, values: Sequence[Any]) -> list[object]:
+        """Return the values by which records are grouped as displayed. The value of a ref is the key as JSON."""
         if not isinstance(field, Ref):
-            return super().groups(field, rows)
-        keys = [
-            None if value is None else columns.key_of(self._tables.dialect, msgspec.json.decode(value))
-            for value, _ in rows
-        ]
-        ids = self._ref_ids(field, keys)
-        groups = [(each, int(row[1])) for each, row in zip(ids, rows, strict=True)]
-        return sorted(groups, key=lambda each: (each[0] is None, each[0] or ""))
+            return super().group_values(field, values)
+        dialect = self._tables.dialect
+        keys = [None if value is None else columns.key_of(dialect, msgspec.json.decode(value)) for value in values]
+        return self._ref_ids(field, keys)
 
     def _ref_ids(self, ref: Ref, keys: Sequence[Key | None]) -> list[Any]:
         ids = iter(self._tables.table(ref.target).ids.encode([each for each in keys if each is not None]))

@@ -177,7 +177,7 @@ class AdoptedStore:
             raise
 
     async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
-        """Return the rows of a statement of `count_by`."""
+        """Return the rows of a statement of `count_by` or `series`."""
         return await self._scan(record_reader, select_statement)
 
     async def _scan(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:

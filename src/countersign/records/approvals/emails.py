@@ -9,16 +9,15 @@ sent again.
 
 from typing import NamedTuple
 
-from countersign.kernel import clock, ids, telemetry
+from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Transaction
-from countersign.kernel.errors import Refused
-from countersign.kernel.mail.message import BadAddress
 from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions, steps
 from countersign.records.approvals.decisions import Agents
+from countersign.records.approvals.letter_queue import EmailLease, Letter, LetterQueue
 from countersign.records.approvals.rights import Decidable
 from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Engine, Run, actor_of
@@ -58,9 +57,6 @@ def email_text(language: object) -> EmailText:
     return _GERMAN if language == "de" else _ENGLISH
 
 
-LEASE_S = 120.0
-TRIES = 5
-RETRY_DELAY_S = 300.0
 MAX_PLANS_CHECKED = 100
 
 _ADD_NOTICE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
@@ -74,29 +70,22 @@ FROM "user"
 WHERE is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR letters <> 'none')
 ON CONFLICT (user_id) DO UPDATE SET due_at = excluded.due_at, tries = 0, lease = '', lease_until = 0
 """
-_TAKE = """
-UPDATE plan_letter
-SET lease = $1, lease_until = $2, tries = tries + 1
-WHERE lease_until <= $3 AND user_id = (
-    SELECT user_id FROM plan_letter WHERE due_at <= $3 AND lease_until <= $3 ORDER BY due_at, user_id LIMIT 1
-)
-RETURNING user_id, since, tries
-"""
-_DONE = "DELETE FROM plan_letter WHERE user_id = $1 AND lease = $2"
-_AGAIN = "UPDATE plan_letter SET due_at = $3, lease_until = 0 WHERE user_id = $1 AND lease = $2"
 _RECIPIENT = """
 SELECT email, language FROM "user"
 WHERE id = $1 AND is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR letters <> 'none')
 """
-
-
-class EmailLease(NamedTuple):
-    """An e-mail that this node may write while its lease is valid."""
-
-    user_id: str
-    since: Instant
-    tries: int
-    lease: str
+QUEUE = LetterQueue(
+    lease="""
+        UPDATE plan_letter
+        SET lease = $1, lease_until = $2, tries = tries + 1
+        WHERE lease_until <= $3 AND user_id = (
+            SELECT user_id FROM plan_letter WHERE due_at <= $3 AND lease_until <= $3 ORDER BY due_at, user_id LIMIT 1
+        )
+        RETURNING user_id, since, tries
+    """,
+    delete="DELETE FROM plan_letter WHERE user_id = $1 AND lease = $2",
+    postpone="UPDATE plan_letter SET due_at = $3, lease_until = 0 WHERE user_id = $1 AND lease = $2",
+)
 
 
 async def add_notice(transaction: Transaction, plan_id: str, notice_time: int) -> None:
@@ -115,7 +104,7 @@ async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
         return
     await _queue_emails(database, delay_s)
     while delay_s:
-        email_lease = await _take(database)
+        email_lease = await QUEUE.take(database)
         if email_lease is None:
             return
         await _send(engine, agents, mail, email_lease)
@@ -135,38 +124,22 @@ async def _queue_emails(database: Database, delay_s: int) -> None:
             await transaction.run(_QUEUE_EMAILS, min(noted), now)
 
 
-async def _take(database: Database) -> EmailLease | None:
-    now, lease = clock.now(), ids.new_record_id()
-    async with database.transaction() as transaction:
-        row = await transaction.fetch_one(_TAKE, lease, clock.later(now, seconds=LEASE_S), now)
-    return None if row is None else EmailLease(str(row[0]), row[1], int(row[2]), lease)
-
-
 async def _send(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailLease) -> None:
     """Send one e-mail, unless no plan waits for the recipient any more."""
-    database, log = engine.records.database, telemetry.logger("letters")
-    try:
+    database = engine.records.database
+
+    async def letter() -> Letter | None:
         async with database.transaction() as transaction:
             caller = await agents.person(transaction, email_lease.user_id)
             recipient = await transaction.fetch_one(_RECIPIENT, email_lease.user_id)
             waiting_count = 0 if caller is None else await _waiting(engine, caller, transaction, email_lease.since)
-        if waiting_count and recipient is not None:
-            text = email_text(recipient[1])
-            await mail.send(
-                str(recipient[0]), _subject(text, waiting_count), _text(text, waiting_count, engine.records.root_url)
-            )
-    except BadAddress:
-        log.warning("invalid e-mail address", user_id=email_lease.user_id)
-    except Refused as refused:
-        # Do not log the address, because those who read the log need not know the recipients.
-        log.warning("letter not sent", why=refused.detail, attempt=email_lease.tries, of=TRIES)
-        if email_lease.tries < TRIES:
-            retry_at = clock.later(clock.now(), seconds=RETRY_DELAY_S * email_lease.tries)
-            async with database.transaction() as transaction:
-                await transaction.run(_AGAIN, email_lease.user_id, email_lease.lease, retry_at)
-            return
-    async with database.transaction() as transaction:
-        await transaction.run(_DONE, email_lease.user_id, email_lease.lease)
+        if not waiting_count or recipient is None:
+            return None
+        text = email_text(recipient[1])
+        content = _text(text, waiting_count, engine.records.root_url)
+        return Letter(str(recipient[0]), _subject(text, waiting_count), content)
+
+    await QUEUE.send(database, mail, email_lease, letter)
 
 
 async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since_instant: Instant) -> int:

@@ -129,8 +129,8 @@ def _title(
     if only_step is not None:
         view = views[only_step.model]
         name = affected_records[0].name
-        thing = view.model.label.lower() + (f" “{name}”" if isinstance(name, str) and name else "")
-        return _with_object(_verb(view, only_step), thing)
+        object_text = view.model.label.lower() + (f" “{name}”" if isinstance(name, str) and name else "")
+        return _with_object(_verb(view, only_step), object_text)
     commands = {step.id for step in plan_steps}
     view = views.get(plan_steps[0].model) if plan_steps else None
     if len(commands) == 1 and view is not None and len(plan_steps) > 1:
@@ -153,13 +153,13 @@ def _in_sentence(label: str) -> str:
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
-def _with_object(verb: str, thing: str) -> str:
+def _with_object(verb: str, object_text: str) -> str:
     """Return the verb with its object: after the first word of the verb, as in Mark lead “…” as won, or, if the verb
     begins with Change, at its end."""
     if verb.startswith("Change "):
-        return f"{verb} {thing}"
+        return f"{verb} {object_text}"
     first_word, _, rest_of_verb = verb.partition(" ")
-    return f"{first_word} {thing} {rest_of_verb}".rstrip()
+    return f"{first_word} {object_text} {rest_of_verb}".rstrip()
 
 
 def _group_key(plan_steps: Sequence[Step], plan_members: Mapping[str, Any]) -> str:

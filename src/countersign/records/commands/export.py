@@ -137,12 +137,12 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
     is_csv = request.content_type == "text/csv"
     async with aclosing(_records(run, model, record_reader, request)) as record_stream:
         # Read first, so that an error of the read comes before any part of the text.
-        first = await anext(record_stream, None)
+        first_record = await anext(record_stream, None)
         if is_csv:
             headers = [escape_formula(column.header) for column in request.columns]
             yield format_rows([headers], request.notation.separator or ","), 0
-        if first is not None:
-            yield (_csv(request, first) if is_csv else _lines(request, first)), len(first)
+        if first_record is not None:
+            yield (_csv(request, first_record) if is_csv else _lines(request, first_record)), len(first_record)
         async for records in record_stream:
             yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
 

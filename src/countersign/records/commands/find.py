@@ -91,13 +91,13 @@ async def _adopted_hits(run: Run, view: ModelView, text: str, limit: int) -> lis
         return []
     command = "search" if "search" in view.commands else "list"
     record_reader = record_names.narrow_reader(run, view, record_names.line_fields(view))
-    found: dict[str, None] = {}
+    ids_in_order: dict[str, None] = {}
     try:
         for field in _searched_fields(view):
             query = Query(filter=(Condition(field.name, "contains", text),), limit=limit)
             rows = await run.read_all(record_reader, select.page(record_reader, view.reach(command), query))
-            found |= dict.fromkeys(row[0] for row in rows)
-        return await lines(run, view, list(found)[:limit])
+            ids_in_order |= dict.fromkeys(row[0] for row in rows)
+        return await lines(run, view, list(ids_in_order)[:limit])
     except (Unavailable, Busy):
         return []
 

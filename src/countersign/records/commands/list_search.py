@@ -323,11 +323,7 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     query = read_query(run, model, "count_by", query_members)
     record_reader = run.engine.reading(run.caller, view)
     statement = _count_statement(record_reader, view.reach("count_by"), name, query)
-    store = run.engine.adopted.get(model)
-    if store is not None:
-        rows = await store.groups(record_reader, statement)
-    else:
-        rows = await run.engine.records.database.scan(statement.text, *statement.values)
+    rows = await run.groups(record_reader, statement)
     if len(rows) > MAX_GROUPS:
         raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
     return [Group(value, count) for value, count in record_reader.groups(field, rows)]

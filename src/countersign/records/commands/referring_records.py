@@ -70,5 +70,9 @@ def _is_other_ref(view: ModelView, name: str, ref: Ref) -> bool:
 def _newest_first(view: ModelView) -> list[dict[str, str]]:
     """Return an order that begins with the newest, by the first date or instant field that the caller reads."""
     fields = view.model.fields
-    days = [name for name in view.fields if fields[name].kind in ("date", "moment") and view.sees_in_clear(name)]
+    days = [
+        name
+        for name in view.fields
+        if fields[name].kind in ("date", "moment") and fields[name].sortable and view.sees_in_clear(name)
+    ]
     return [{"field": day, "dir": "desc"} for day in days[:1]]

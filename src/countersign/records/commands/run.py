@@ -60,7 +60,7 @@ class RecordStore(Protocol):
         ...
 
     async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
-        """Return the rows of a statement of `count_by`.
+        """Return the rows of a statement of `count_by` or `series`.
 
         Raises:
             Unavailable: the database cannot answer now.
@@ -207,6 +207,17 @@ class Run:
         store = self.engine.adopted.get(record_reader.view.model.name)
         if store is not None:
             return await store.scan(self, record_reader, select_statement, start)
+        return await self.engine.records.database.scan(select_statement.text, *select_statement.values)
+
+    async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+        """Return the rows of a statement that groups records. They contain no record.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+        """
+        store = self.engine.adopted.get(record_reader.view.model.name)
+        if store is not None:
+            return await store.groups(record_reader, select_statement)
         return await self.engine.records.database.scan(select_statement.text, *select_statement.values)
 
     async def read_one(self, record_reader: RecordReader, select_statement: SelectStatement) -> Row | None:

@@ -202,7 +202,12 @@ class RecordReader:
 
     def groups(self, field: Field, rows: Sequence[Row]) -> list[tuple[object, int]]:
         """Return the groups of `count_by` with the value of each as displayed."""
-        return [(None if value is None else field.show(value), count) for value, count in rows]
+        values = self.group_values(field, [value for value, _ in rows])
+        return [(value, int(row[1])) for value, row in zip(values, rows, strict=True)]
+
+    def group_values(self, field: Field, values: Sequence[Any]) -> list[object]:
+        """Return the values by which records are grouped (see `Scope.group_of`) as displayed, in the same order."""
+        return [None if value is None else field.show(value) for value in values]
 
     def length(self, rows: Sequence[Row], start: int = 0) -> int:
         """Return the number of characters of all texts in the rows. The columns of the record begin at the column

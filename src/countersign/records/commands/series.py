@@ -16,7 +16,7 @@ from countersign.records.commands import list_search, queries, record_names
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.queries import Parameters, Query, Scope, all_of
 from countersign.records.commands.run import Body, Run
-from countersign.records.commands.select import SelectStatement, summed
+from countersign.records.commands.select import RecordReader, SelectStatement, summed
 from countersign.records.schema.checks import total_of
 
 Function: TypeAlias = Literal["count", "sum", "avg", "median"]
@@ -91,7 +91,7 @@ class _Request:
 @dataclass(frozen=True, slots=True)
 class _Cells:
     """`points` maps a step and a group to the value, and `totals` a group to the value over the whole period. Without
-    groups, there is one group with the key None."""
+    groups, there is one group with the key None. The keys are those of `Scope.group_of`."""
 
     points: Mapping[tuple[str, Stored], _Number]
     totals: Mapping[Stored, _Number]
@@ -112,7 +112,7 @@ async def series(run: Run, model: str, body: Body) -> Series:
     )
     cells = await _cells(run, model, replace(request, by=None))
     previous_cells = await _cells(run, model, replace(previous_request, by=None))
-    groups = [] if request.by is None else _groups(request, await _cells(run, model, request), request.by)
+    groups = [] if request.by is None else _groups(run, model, request, await _cells(run, model, request), request.by)
     shown_groups = groups[:MAX_GROUPS]
     names: Mapping[str, object] = {}
     if isinstance(request.by, Ref):
@@ -224,7 +224,8 @@ def _bucket(scope: Scope, field: Field, step: Step) -> str:
     if step == "week":
         if scope.dialect == "sqlite":
             return f"date({day}, 'weekday 0', '-6 days')"
-        return f"to_char(date_trunc('week', {day}::date), 'YYYY-MM-DD')"
+        # The types are those of the functions, so that no function of another schema fits better.
+        return f"pg_catalog.to_char(pg_catalog.date_trunc('week'::text, {day}::date::timestamp), 'YYYY-MM-DD'::text)"
     if step == "month":
         return f"substr({day}, 1, 7) || '-01'"
     if step == "quarter":
@@ -236,9 +237,11 @@ def _bucket(scope: Scope, field: Field, step: Step) -> str:
 
 async def _cells(run: Run, model: str, request: _Request) -> _Cells:
     if request.fn == "median":
-        medians = [await _rows(run, _median(run, model, request, is_whole=is_whole)) for is_whole in (False, True)]
+        medians = [
+            await _rows(run, model, _median(run, model, request, is_whole=is_whole)) for is_whole in (False, True)
+        ]
         return _Cells(_medians(medians[0]), {key: value for (_, key), value in _medians(medians[1]).items()})
-    rows = await _rows(run, _sums(run, model, request))
+    rows = await _rows(run, model, _sums(run, model, request))
     totals: dict[Stored, list[int]] = {}
     points: dict[tuple[str, Stored], _Number] = {}
     for bucket, key, *cell_values in rows:
@@ -248,11 +251,15 @@ async def _cells(run: Run, model: str, request: _Request) -> _Cells:
     return _Cells(points, {key: _value(request.fn, *cell_values) for key, cell_values in totals.items()})
 
 
-async def _rows(run: Run, statement: SelectStatement) -> list[Row]:
-    rows = await run.engine.records.database.scan(statement.text, *statement.values)
+async def _rows(run: Run, model: str, statement: SelectStatement) -> list[Row]:
+    rows = await run.groups(_reader(run, model), statement)
     if len(rows) > MAX_CELLS:
         raise BadInput("the series has too many groups: give a filter, a shorter period or a larger step")
     return rows
+
+
+def _reader(run: Run, model: str) -> RecordReader:
+    return run.engine.reading(run.caller, run.view_of(model))
 
 
 def _value(fn: Function, count: int, total: int, value_count: int) -> _Number:
@@ -279,8 +286,7 @@ def _medians(rows: Sequence[Row]) -> dict[tuple[str, Stored], _Number]:
 def _parts(run: Run, model: str, request: _Request, parameters: Parameters) -> tuple[Scope, str, str]:
     """Return the scope, the expression of the group, and the condition of the records in the period."""
     view = run.view_of(model)
-    record_reader = run.engine.reading(run.caller, view)
-    scope = record_reader.scope(parameters)
+    scope = _reader(run, model).scope(parameters)
     day = scope.value_of(request.day)
     clauses = [
         f"{day} >= {parameters.put(request.first.isoformat())}",
@@ -288,7 +294,7 @@ def _parts(run: Run, model: str, request: _Request, parameters: Parameters) -> t
         *queries.filter_clauses(scope, view, request.query.filter),
         queries.any_of(scope, view.model, view.reach("series")),
     ]
-    key = "CAST(NULL AS TEXT)" if request.by is None else scope.value_of(request.by)
+    key = "CAST(NULL AS TEXT)" if request.by is None else scope.group_of(request.by)
     return scope, key, all_of(clauses)
 
 
@@ -298,7 +304,7 @@ def _sums(run: Run, model: str, request: _Request) -> SelectStatement:
     sums = ["0", "0", "0"] if request.field is None else summed(scope, request.field)
     text = (
         f"SELECT {_bucket(scope, request.day, request.step)} AS bucket, {key} AS key, count(*), {', '.join(sums)} "
-        f'FROM "{model}" AS t WHERE {condition} GROUP BY 1, 2 LIMIT {MAX_CELLS + 1}'
+        f"FROM {_reader(run, model).relation} AS t WHERE {condition} GROUP BY 1, 2 LIMIT {MAX_CELLS + 1}"
     )
     return SelectStatement(text, parameters.values)
 
@@ -313,8 +319,8 @@ def _median(run: Run, model: str, request: _Request, *, is_whole: bool) -> Selec
         "SELECT g.bucket, g.key, g.value FROM (SELECT f.bucket, f.key, f.value, "
         "row_number() OVER (PARTITION BY f.bucket, f.key ORDER BY f.value) AS place, "
         "count(*) OVER (PARTITION BY f.bucket, f.key) AS size "
-        f'FROM (SELECT {bucket} AS bucket, {key} AS key, {value} AS value FROM "{model}" AS t WHERE {condition} '
-        f"AND {value} IS NOT NULL) AS f) AS g WHERE g.place IN ((g.size + 1) / 2, (g.size + 2) / 2) "
+        f"FROM (SELECT {bucket} AS bucket, {key} AS key, {value} AS value FROM {_reader(run, model).relation} AS t "
+        f"WHERE {condition} AND {value} IS NOT NULL) AS f) AS g WHERE g.place IN ((g.size + 1) / 2, (g.size + 2) / 2) "
         f"LIMIT {2 * MAX_CELLS + 1}"
     )
     return SelectStatement(text, parameters.values)
@@ -335,11 +341,12 @@ def _total(request: _Request, cells: _Cells, key: Stored) -> _Number:
     return cells.totals.get(key, _empty_value(request.fn))
 
 
-def _groups(request: _Request, cells: _Cells, field: Field) -> list[SeriesGroup]:
+def _groups(run: Run, model: str, request: _Request, cells: _Cells, field: Field) -> list[SeriesGroup]:
     """Return the groups, those with the largest totals first. Among groups with equal totals, the group without a value
     is last."""
-    keys = sorted(cells.totals, key=lambda key: (-(cells.totals[key] or 0), key is None, str(key)))
-    return [
-        SeriesGroup(None if key is None else field.show(key), _total(request, cells, key), _points(request, cells, key))
-        for key in keys
+    keys = list(cells.totals)
+    groups = [
+        SeriesGroup(value, _total(request, cells, key), _points(request, cells, key))
+        for key, value in zip(keys, _reader(run, model).group_values(field, keys), strict=True)
     ]
+    return sorted(groups, key=lambda each: (-(each.total or 0), each.key is None, str(each.key)))

@@ -47,11 +47,16 @@ def _default(field: Field) -> Stored:
 
 
 async def clear_destructive_if_unused(reader: Reader, step: Step) -> Step:
-    """Return the step. If it removes options that no row has, mark it as not destructive."""
+    """Return the step. If it deletes values of a table without rows, or removes options that no row has, mark it as not
+    destructive."""
+    return step if await _loses_data(reader, step) else replace(step, is_destructive=False)
+
+
+async def _loses_data(reader: Reader, step: Step) -> bool:
     row_task = step.row_task
-    if row_task is None or row_task.kind != "options" or await _removed_option_count_text(reader, row_task):
-        return step
-    return replace(step, is_destructive=False)
+    if not step.is_destructive or await reader.fetch_one(f'SELECT 1 FROM "{step.loses_from}" LIMIT 1') is None:
+        return False
+    return row_task is None or row_task.kind != "options" or bool(await _removed_option_count_text(reader, row_task))
 
 
 async def obstacle(reader: Reader, registry: Registry, step: Step, *, earlier_steps_pending: bool) -> str | None:

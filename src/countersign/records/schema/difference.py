@@ -183,10 +183,18 @@ class _Planner:
         self._append(Step(sentence, (statement,) if statement else (), self._whole(state_after), row_task=row_task))
 
     def _destroy(
-        self, sentence: str, statements: Iterable[str], state_after: ModelTable | Snapshot, row_task: RowTask | None
+        self,
+        name: str,
+        sentence: str,
+        statements: Iterable[str],
+        state_after: ModelTable | Snapshot,
+        row_task: RowTask | None,
     ) -> None:
+        """Add a step that deletes data of a table."""
         after = self._whole(state_after)
-        self._append(Step(sentence, tuple(statements), after, is_destructive=True, row_task=row_task))
+        self._append(
+            Step(sentence, tuple(statements), after, is_destructive=True, row_task=row_task, loses_from=name)
+        )
 
     def _append(self, step: Step) -> None:
         self.now = step.after
@@ -258,10 +266,10 @@ class _Planner:
             self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED_SUFFIX)}", text, table_after)
         elif column.label is not None:
             sentence = f"forget the {column.label} values of {name}.{field} in the vault and their copies in the audit"
-            self._destroy(sentence, [text], table_after, RowTask("release", name, field))
+            self._destroy(name, sentence, [text], table_after, RowTask("release", name, field))
         else:
             becomes = "" if new_column is None else f", since {_words(column)} cannot become {_words(new_column)}"
-            self._destroy(f"drop {name}.{column.name} with its values{becomes}", [text], table_after, None)
+            self._destroy(name, f"drop {name}.{column.name} with its values{becomes}", [text], table_after, None)
 
     def _take_options(self, name: str, column: Column, new_column: Column | None) -> None:
         if new_column is None or new_column.kind != "select":
@@ -274,7 +282,7 @@ class _Planner:
         table_after = msgspec.structs.replace(now, columns=_replaced(now, narrowed_column))
         row_task = RowTask("options", name, column.name, removed_options)
         sentence = f"take {', '.join(removed_options)} out of {name}.{column.name}"
-        self._destroy(sentence, [], with_unfilled(_with(self.now, table_after), name, column.name), row_task)
+        self._destroy(name, sentence, [], with_unfilled(_with(self.now, table_after), name, column.name), row_task)
 
     def add(self, name: str) -> None:
         """Add steps that add the missing columns of a table."""
@@ -340,7 +348,7 @@ class _Planner:
             # The change log is not needed after its records are deleted.
             texts = [f'DROP TABLE "{name}"', f"DELETE FROM record_change WHERE model = '{name}'"]
             snapshot_after = Snapshot(tables, self.now.versions)
-            self._destroy(f"drop the table {name} with its records", texts, snapshot_after, None)
+            self._destroy(name, f"drop the table {name} with its records", texts, snapshot_after, None)
 
     def _untie(self, name: str, names: list[str]) -> None:
         tied = [column for column in self.now.tables[name].columns if column.label or column.references in names]

@@ -217,6 +217,9 @@ class _Upgrade:
 
     async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
         """Check the step again, because rows may have changed since the upgrade was planned."""
+        if step.loses_from and self._dialect == "postgres":
+            # No row may be added between the check and the loss.
+            await transaction.run(f'LOCK TABLE "{step.loses_from}" IN SHARE ROW EXCLUSIVE MODE')
         obstacle_text = await obstacle(transaction, self._registry, step, earlier_steps_pending=False)
         checked_step = await clear_destructive_if_unused(transaction, step)
         UpgradePlan((checked_step,), (obstacle_text,) if obstacle_text else ()).require(destroy=destroy)

@@ -269,7 +269,8 @@ class Unique(NamedTuple):
 class Step:
     """One step of an upgrade. Its task runs first; then one transaction runs its statements and records the new schema.
 
-    A step that removes options of a select is destructive only if a row contains such an option (see `checks`).
+    A step that deletes values of the table `loses_from` is destructive only if the table has rows. A step that removes
+    options of a select is destructive only if a row contains such an option (see `checks`).
     """
 
     sentence: str
@@ -278,3 +279,4 @@ class Step:
     is_destructive: bool = False
     row_task: RowTask | None = None
     unique: Unique | None = None
+    loses_from: str = ""

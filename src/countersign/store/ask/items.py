@@ -9,7 +9,7 @@ the words that it does not use.
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import NamedTuple, get_args
 
 from countersign.kernel.database.port import Database
@@ -337,13 +337,19 @@ class _UnknownItems(_Question):
                 self._look_up_words(run)
 
     def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the word sequences that may be a mistyped name: the run with and without its neighbours, because a
-        title may contain words that have another meaning."""
+        """Return the word sequences that may be a mistyped name: the run with its neighbours that are written as parts
+        of a name, and the run with and without one neighbour, because a title may contain words that have another
+        meaning."""
         if self._in_texts.keys() >= {*run} and not any(map(self._is_capital, run)):
             return []
         first, last = run[0], run[-1] + 1
-        around = ((first - 1, last + 1), (first - 1, last), (first, last + 1), (first, last))
-        return [span for span in around if self._is_run(*span)]
+        begin = first - len(list(takewhile(self._is_part_of_name, range(first - 1, 0, -1))))
+        end = last + len(list(takewhile(self._is_part_of_name, range(last, len(self._tokens)))))
+        around = ((begin, end), (first - 1, last + 1), (first - 1, last), (first, last + 1), (first, last))
+        return [span for span in dict.fromkeys(around) if self._is_run(*span)]
+
+    def _is_part_of_name(self, at: int) -> bool:
+        return self._is_capital(at) or self._word(at).isdigit()
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)

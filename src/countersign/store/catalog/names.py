@@ -7,6 +7,7 @@ title differs in at most one letter (two from LONG_NAME on).
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 from countersign.kernel.database.port import Database
@@ -16,6 +17,8 @@ from countersign.store.catalog.search import MIN_CORRECTED_LENGTH, SqlBuilder, d
 MAX_SPELLINGS = 6
 MAX_COUNTED = 100
 """Maximum number of titles that are compared for a word."""
+MAX_TITLE_KEYS = 100
+"""Maximum number of combinations of spellings that are looked up as titles."""
 MAX_TAGS = 100
 MAX_FAMILIES = 4
 MAX_TAGS_OF_TEXT = 20
@@ -82,11 +85,15 @@ _TERMS_LIKE = f"""
         ) AS counted
     ) FROM near n
 """
-_TITLES_OF = f"""
-    SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({{products}}) LIMIT {MAX_COUNTED}
+_TITLES_WITH_WORD = f"""
+    SELECT c.slug, c.title FROM catalog_public c
+    WHERE c.product_id IN (
+        SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})
+    )
+    LIMIT {MAX_COUNTED}
 """
-_PRODUCTS_WITH_WORD = f"""
-    SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})
+_TITLES_OF_KEYS = f"""
+    SELECT c.slug, c.title FROM catalog_public c WHERE c.name_key IN ({{keys}}) LIMIT {MAX_COUNTED}
 """
 _PUBLIC_TERMS = """
     WITH wanted(value) AS (VALUES {keys})
@@ -209,25 +216,30 @@ async def products_like(
     `is_known` is true if the words of the text occur in the catalog, so that it may be an ordinary word instead of a
     name. `known_spellings` is the result of `spellings_of` for several texts, including this text."""
     known_spellings = await spellings_of(database, [text]) if known_spellings is None else known_spellings
-    likest = _closest(
-        text, await _with_words(database, {word: known_spellings[word] for word in _significant_words(text)})
-    )
+    spelt = {word: known_spellings[word] for word in _significant_words(text)}
+    likest = _closest(text, await _with_words(database, text, spelt))
     is_word = is_known and " " not in text
     return likest if likest or len(text) < 4 or is_word else await _longer(database, lookup_key(text))
 
 
-async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, str]]:
-    """Products whose titles contain each word in one of its spellings: slug, title."""
+async def _with_words(database: Database, text: str, spelt: Spellings) -> list[tuple[str, str]]:
+    """Products whose titles contain each word in one of its spellings: slug, title. If every word is in many titles,
+    only titles that consist of these words and of small words of the text are found, because reading all titles with a
+    frequent word takes long."""
     if not spelt or not all(spelt.values()):
         return []
-    statement = SqlBuilder()
-    rarest, *other_words = sorted(spelt, key=lambda word: sum(spelt[word].values()))
-    # If the rarest word has few titles, the query selects by it alone, and the last line compares the other words.
-    requested_words = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *other_words]
-    padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in requested_words]
-    results = [_PRODUCTS_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
-    rows = await database.scan(_TITLES_OF.format(products=" INTERSECT ".join(results)), *statement.values)
+    rarest = min(spelt, key=lambda word: sum(spelt[word].values()))
+    if sum(spelt[rarest].values()) < MAX_COUNTED:
+        rows = await _rows(database, _TITLES_WITH_WORD, list(spelt[rarest]))
+    else:
+        rows = await _rows(database, _TITLES_OF_KEYS, _title_keys(text, spelt))
     return [(slug, title) for slug, title in rows if all({*words(title)} & {*terms} for terms in spelt.values())]
+
+
+def _title_keys(text: str, spelt: Spellings) -> list[str]:
+    """The keys of the titles that the text may be, with each word in one of its spellings; at most `MAX_TITLE_KEYS`."""
+    titles = product(*(spelt.get(word, [word]) for word in words(text)))
+    return list(dict.fromkeys(lookup_key(" ".join(title)) for title in islice(titles, MAX_TITLE_KEYS)))
 
 
 async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:

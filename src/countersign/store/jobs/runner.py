@@ -274,11 +274,11 @@ async def _retry(store: Store, job: LeasedJob, error: BaseException | None) -> N
         return
     run_after = clock.later(clock.now(), seconds=back_off_s(counted_attempts))
 
-    async def again(transaction: Transaction) -> None:
+    async def requeue(transaction: Transaction) -> None:
         await leases.try_again(transaction, job, run_after)
         await store.jobs.defer(transaction, run_after)
 
-    await _write(store, again)
+    await _write(store, requeue)
 
 
 def back_off_s(attempt: int) -> float:

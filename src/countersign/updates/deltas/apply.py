@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from countersign.kernel.errors import Refused
 from countersign.updates.deltas import patch
-from countersign.updates.deltas.matches import Cover
+from countersign.updates.deltas.byte_matches import Cover
 from countersign.updates.deltas.patch import Stream, add_bytes
 from countersign.updates.recompress import archives
 from countersign.updates.recompress.archives import (

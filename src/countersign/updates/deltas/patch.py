@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from backports import zstd
 
-from countersign.updates.deltas.matches import Cover
+from countersign.updates.deltas.byte_matches import Cover
 from countersign.updates.varint import Malformed, VarintReader, encode_numbers, zigzag
 
 _LANES = 64 << 10

@@ -133,7 +133,7 @@ class ChunkFetcher:
         self._places = places
         self._sizes = sizes
         self._progress = progress
-        self._ranges = {frame[0]: found for found in _ranges(places, wanted_names) for frame in found.frames}
+        self._ranges = {frame[0]: span for span in _ranges(places, wanted_names) for frame in span.frames}
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._held_bytes = 0
 

@@ -135,7 +135,7 @@ def _mount_points() -> list[str]:
         lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
     except OSError:
         return []
-    return [os.fsdecode(_ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), line.split()[4])) for line in lines]
+    return [os.fsdecode(_ESCAPED.sub(lambda matched: bytes((int(matched[1], 8),)), line.split()[4])) for line in lines]
 
 
 def _lock(side: Path) -> int:

@@ -18,9 +18,9 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 async def test_a_person_is_made_by_choosing_a_password_behind_the_link_and_not_before(visitor: AccountVisitor) -> None:
-    asked = await visitor.ask("signup", " Ann@Example.com ", "/library")
+    signup_answer = await visitor.ask("signup", " Ann@Example.com ", "/library")
 
-    assert asked.status_code == 200
+    assert signup_answer.status_code == 200
     assert await visitor.find_person(ANN) is None
     (letter,) = visitor.letters()
     assert letter["To"] == ANN
@@ -38,8 +38,8 @@ async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: A
     bearer = await visitor.http.post(
         "/auth/session/token", json={}, headers={**OWN_PAGE, "Cookie": f"countersign={old}"}
     )
-    held = {"Authorization": f"Bearer {bearer.json()['access_token']}"}
-    assert (await visitor.http.get("/api/v1/auth/me", headers=held)).status_code == 200
+    headers = {"Authorization": f"Bearer {bearer.json()['access_token']}"}
+    assert (await visitor.http.get("/api/v1/auth/me", headers=headers)).status_code == 200
 
     await visitor.ask("reset", ANN, "/library?x=1")
     answer = await visitor.choose(visitor.token(), "the second password")
@@ -47,7 +47,7 @@ async def test_a_lost_password_is_replaced_and_every_old_session_ends(visitor: A
     assert (answer.status_code, answer.headers["location"]) == (303, "/library?x=1")
     assert await visitor.is_signed_in()
     assert not await visitor.is_signed_in(old)
-    assert (await visitor.http.get("/api/v1/auth/me", headers=held)).status_code == 401
+    assert (await visitor.http.get("/api/v1/auth/me", headers=headers)).status_code == 401
     assert (await visitor.sign_in(ANN, "the first password")).status_code == 401
     assert (await visitor.sign_in(ANN, "the second password")).status_code == 303
 
@@ -57,10 +57,10 @@ async def test_an_invited_person_opens_the_account_and_keeps_the_role(visitor: A
 
     await visitor.open_account(ANN)
 
-    found = await visitor.find_person(ANN)
-    assert found is not None
-    assert found.id == person_id
-    assert found.password_hash is not None
+    person = await visitor.find_person(ANN)
+    assert person is not None
+    assert person.id == person_id
+    assert person.password_hash is not None
 
 
 async def test_a_person_with_an_account_is_informed_by_email_and_gets_no_link(visitor: AccountVisitor) -> None:
@@ -79,20 +79,20 @@ async def test_a_reset_for_an_unknown_address_sends_nothing(visitor: AccountVisi
     assert visitor.letters() == []
 
 
-async def test_a_link_works_once_and_takes_the_others_of_its_address_along(visitor: AccountVisitor) -> None:
+async def test_a_link_works_once_and_ends_the_other_links_of_its_address(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
-    first = visitor.token()
+    first_token = visitor.token()
     await visitor.ask("signup", ANN)
-    second = visitor.token()
+    second_token = visitor.token()
     await visitor.ask("signup", "eve@example.com")
-    other = visitor.token()
+    third_token = visitor.token()
 
-    assert (await visitor.choose(second)).status_code == 303
-    for spent in (first, second):
+    assert (await visitor.choose(second_token)).status_code == 303
+    for spent in (first_token, second_token):
         assert (await visitor.choose(spent, "another password")).status_code == 404
         page = await visitor.http.get("/auth/prove", params={"token": spent})
         assert (page.status_code, "This link does not work" in page.text) == (404, True)
-    assert (await visitor.choose(other)).status_code == 303
+    assert (await visitor.choose(third_token)).status_code == 303
 
 
 async def test_a_link_ends_after_its_time_and_is_forgotten(visitor: AccountVisitor) -> None:
@@ -112,10 +112,10 @@ async def test_only_the_hash_of_a_link_is_kept(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
 
-    ((kept,),) = await visitor.store.database.fetch("SELECT token_hash FROM email_proof")
+    ((token_hash,),) = await visitor.store.database.fetch("SELECT token_hash FROM email_proof")
 
-    assert len(kept) == 32
-    assert token.encode() not in bytes(kept)
+    assert len(token_hash) == 32
+    assert token.encode() not in bytes(token_hash)
 
 
 async def test_a_weak_password_leaves_the_link_as_it_was(visitor: AccountVisitor) -> None:
@@ -144,9 +144,9 @@ async def test_an_invalid_address_is_reported_on_the_page(visitor: AccountVisito
 @pytest.mark.parametrize("page", ["signup", "reset"])
 async def test_an_address_gets_five_emails_an_hour(visitor: AccountVisitor, page: str) -> None:
     await visitor.person(ANN, PASSWORD)
-    other = "reset" if page == "signup" else "signup"
+    other_page = "reset" if page == "signup" else "signup"
     for number in range(email_verification.MAX_EMAILS_TO_ADDRESS):
-        assert (await visitor.ask(page if number % 2 else other, "Ann@example.com")).status_code == 200
+        assert (await visitor.ask(page if number % 2 else other_page, "Ann@example.com")).status_code == 200
 
     answer = await visitor.ask(page, ANN)
 
@@ -206,8 +206,8 @@ async def test_a_mail_server_that_is_away_does_not_show_in_the_answer(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
-    away = replace(settings, smtp_url="smtp://127.0.0.1:1")
-    async with distribution.open_store(away, "http://127.0.0.1:8480", is_loopback=True) as store:
+    unreachable_mail = replace(settings, smtp_url="smtp://127.0.0.1:1")
+    async with distribution.open_store(unreachable_mail, "http://127.0.0.1:8480", is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as http:
             answer = await http.post("/auth/signup", data={"email": ANN}, headers=OWN_PAGE)

@@ -50,7 +50,7 @@ class AddressProof:
 async def test_t28_looking_at_a_link_changes_nothing(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
-    before = await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof")
+    proofs_before = await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof")
 
     for _ in range(3):
         page = await visitor.http.get("/auth/prove", params={"token": token})
@@ -58,7 +58,7 @@ async def test_t28_looking_at_a_link_changes_nothing(visitor: AccountVisitor) ->
         assert "set-cookie" not in page.headers
         assert (await visitor.http.head("/auth/prove", params={"token": token})).status_code == 200
 
-    assert await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof") == before
+    assert await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof") == proofs_before
     assert await visitor.find_person(ANN) is None
     assert (await visitor.choose(token)).status_code == 303
 
@@ -70,10 +70,10 @@ async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: AccountVisi
 
     answer = await visitor.choose(visitor.token())
 
-    fresh = visitor.http.cookies["countersign"]
-    assert answer.headers["set-cookie"].startswith(f"countersign={fresh};")
-    assert fresh != planted
-    assert await visitor.is_signed_in(fresh)
+    new_cookie = visitor.http.cookies["countersign"]
+    assert answer.headers["set-cookie"].startswith(f"countersign={new_cookie};")
+    assert new_cookie != planted
+    assert await visitor.is_signed_in(new_cookie)
     assert not await visitor.is_signed_in(planted), "whoever planted it reads along otherwise"
 
 
@@ -92,10 +92,10 @@ async def test_t30_of_many_uses_of_one_link_one_wins(visitor: AccountVisitor, co
     won = [number for number, each in enumerate(results) if isinstance(each, OpenedSession)]
     assert len(won) == 1
     assert sum(isinstance(result, EmailLinkSpent) for result in results) == count - 1
-    found = await visitor.find_person(ANN)
-    assert found is not None
-    assert found.password_hash == hashes[won[0]]
-    assert bound.people == [found.id]
+    person = await visitor.find_person(ANN)
+    assert person is not None
+    assert person.password_hash == hashes[won[0]]
+    assert bound.people == [person.id]
     assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == 1
 
 
@@ -130,9 +130,9 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
         won = [each for each, outcome in zip(HASHES, results, strict=True) if isinstance(outcome, OpenedSession)]
         assert len(won) == 1, results
         assert sum(isinstance(result, EmailLinkSpent) for result in results) == 1
-        found = await visitor.find_person(email)
-        assert found is not None
-        assert found.password_hash == won[0]
+        person = await visitor.find_person(email)
+        assert person is not None
+        assert person.password_hash == won[0]
     assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == races
     figures.update(races=races, uses_each=2, winners_each=1)
 
@@ -165,9 +165,9 @@ async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor
     with pytest.raises(LookupError):
         await email_verification.redeem_link(visitor.store, token, "hash", AddressProof(fails=True))
 
-    found = await visitor.find_person(ANN)
-    assert found is not None
-    assert found.password_hash is None
+    person = await visitor.find_person(ANN)
+    assert person is not None
+    assert person.password_hash is None
     assert await visitor.store.database.fetch("SELECT person_id FROM session") == []
     assert (await visitor.choose(token)).status_code == 303
 
@@ -211,11 +211,11 @@ async def test_t43_known_and_unknown_addresses_are_answered_alike(visitor: Accou
 
     answers = [await visitor.ask(page, f"{name}@example.com") for name in ("known", "asked", "never")]
 
-    shown = {
+    shown_answers = {
         (answer.status_code, answer.text.replace(name, "NAME"))
         for answer, name in zip(answers, ("known", "asked", "never"), strict=True)
     }
-    assert len(shown) == 1
+    assert len(shown_answers) == 1
     assert len({frozenset(answer.headers) for answer in answers}) == 1
 
 
@@ -251,9 +251,9 @@ async def test_t44_no_address_and_no_token_is_in_the_log(
     await visitor.choose(token)
     await visitor.choose(token)
 
-    written = "".join(capsys.readouterr())
-    assert token not in written
-    assert ANN not in written
+    log_text = "".join(capsys.readouterr())
+    assert token not in log_text
+    assert ANN not in log_text
 
 
 async def test_t48_a_forged_host_does_not_appear_in_an_email(visitor: AccountVisitor) -> None:

@@ -20,7 +20,7 @@ Basic = tuple[str, str]
 """The id and the secret of a client."""
 
 
-def unhurried(settings: Settings) -> Settings:
+def fast_polling_settings(settings: Settings) -> Settings:
     """Settings with an identity provider on this machine, no wait between polls, and unlimited registrations."""
     many = 1_000_000
     return replace(
@@ -42,15 +42,15 @@ async def confidential(world: World, scope: str = READING) -> Basic:
     return client.id, secret
 
 
-async def exchange(world: World, basic: Basic | None, assertion: str, **more: str) -> httpx.Response:
+async def exchange(world: World, basic: Basic | None, assertion: str, **parameters: str) -> httpx.Response:
     """Send an assertion to the token endpoint, with or without the credentials of a client, and return the response."""
-    form = {"grant_type": JWT_BEARER, "assertion": assertion, **more}
+    form = {"grant_type": JWT_BEARER, "assertion": assertion, **parameters}
     options: dict[str, Any] = {} if basic is None else {"auth": basic}
     return await world.http.post("/api/v1/auth/token", data=form, **options)
 
 
-async def register(world: World, assertion: str, **more: Any) -> tuple[RegisteredAgent, httpx.Response]:
+async def register(world: World, assertion: str, **members: Any) -> tuple[RegisteredAgent, httpx.Response]:
     """Register an agent with an assertion, and return the agent and the response."""
     agent = RegisteredAgent(world.http)
-    body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **more}
+    body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **members}
     return agent, await agent.register(body)

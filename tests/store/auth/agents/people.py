@@ -54,10 +54,10 @@ class Visitor:
 
     async def decide(self, address: str, decision: str = "allow", user_code: str = "") -> httpx.Response:
         """Open the page of a claim and send its form."""
-        shown = await self.get(address)
-        if shown.status_code != 200:
-            return shown
-        return await self.send(address, csrf=csrf_of(shown), user_code=user_code, **{DECISIONS[decision]: "yes"})
+        claim_page = await self.get(address)
+        if claim_page.status_code != 200:
+            return claim_page
+        return await self.send(address, csrf=csrf_of(claim_page), user_code=user_code, **{DECISIONS[decision]: "yes"})
 
     def _headers(self) -> dict[str, str]:
         return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
@@ -75,22 +75,22 @@ class RegisteredAgent:
         """Register an agent with the e-mail address of its person."""
         agent = cls(world.http)
         body = {"method": "service_auth", "email": email} | ({"scope": scope} if scope else {})
-        answered = await agent.register(body)
-        assert answered.status_code == 200, answered.text
+        answer = await agent.register(body)
+        assert answer.status_code == 200, answer.text
         return agent
 
     @classmethod
     async def anonymous(cls, world: World) -> "RegisteredAgent":
         """Register an agent without a person."""
         agent = cls(world.http)
-        answered = await agent.register({"type": "anonymous"})
-        assert answered.status_code == 200, answered.text
+        answer = await agent.register({"type": "anonymous"})
+        assert answer.status_code == 200, answer.text
         return agent
 
     async def register(self, body: dict[str, Any], **headers: str) -> httpx.Response:
         """Register the agent, and store the response."""
-        sent = {"User-Agent": "mailbot/2.1", **headers}
-        response = await self.http.post("/api/v1/auth/register", json=body, headers=sent)
+        request_headers = {"User-Agent": "mailbot/2.1", **headers}
+        response = await self.http.post("/api/v1/auth/register", json=body, headers=request_headers)
         if response.status_code == 200:
             self.answer = response.json()
         return response

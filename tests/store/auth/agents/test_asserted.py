@@ -30,7 +30,7 @@ from tests.store.world import World
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Settings without waiting times."""
-    return asserting.unhurried(settings)
+    return asserting.fast_polling_settings(settings)
 
 
 @pytest.fixture
@@ -149,10 +149,10 @@ async def test_t20_an_account_is_linked_to_a_provider_only_after_its_person_conf
     assert identity_provider.NAME in page.text
 
     await ann.decide(agent.link, user_code=agent.code)
-    claimed = (await agent.poll()).json()
+    claimed_body = (await agent.poll()).json()
     second_agent, second_response = await register(world, provider.mint(ROOT_URL))
 
-    assert claimed["status"] == "claimed"
+    assert claimed_body["status"] == "claimed"
     assert second_response.status_code == 200
     token = (await second_agent.exchange(second_response.json()["identity_assertion"])).json()["access_token"]
     assert (await world.call("GET", "/auth/me", token)).json()["email"] == ANN
@@ -261,7 +261,7 @@ async def claim_with_assertion(world: World, agent: RegisteredAgent, assertion: 
     return await world.http.post("/api/v1/auth/me", json=body)
 
 
-async def confirmed_claim(visitor: Visitor, response: httpx.Response) -> str:
+async def confirm_claim(visitor: Visitor, response: httpx.Response) -> str:
     """Let the person of a claim allow it, and return the page."""
     link, code = (response.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
     page = await visitor.get(link)
@@ -297,20 +297,20 @@ async def test_t23_a_claim_by_an_assertion_asks_the_person_for_no_more_than_agen
     ann = await Visitor.signed_in(world, ANN, north="publisher")
     if is_tied:
         await register_with_confirmation(world, provider, ann, scope="read:products")
-    granted = frozenset((carried or REQUESTED_SCOPES).split())
+    granted_scopes = frozenset((carried or REQUESTED_SCOPES).split())
 
     response = await claim_with_assertion(
         world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {}))
     )
     # An agent of a linked account can continue at once, unless it asks for write access.
-    is_at_once = is_tied and "write:releases" not in granted
+    is_at_once = is_tied and "write:releases" not in granted_scopes
     assert response.json()["status"] == ("claimed" if is_at_once else "initiated")
     if not is_at_once:
-        page = await confirmed_claim(ann, response)
-        assert ("see your library" in page) == ("read:library" in granted)
-        assert ("publish releases" in page) == ("write:releases" in granted)
+        page = await confirm_claim(ann, response)
+        assert ("see your library" in page) == ("read:library" in granted_scopes)
+        assert ("publish releases" in page) == ("write:releases" in granted_scopes)
 
-    assert await scopes_of(world, agent) == ("claimed", granted)
+    assert await scopes_of(world, agent) == ("claimed", granted_scopes)
 
 
 async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the_registration_was_read(
@@ -319,16 +319,16 @@ async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the
     await provider.trust(world.store)
     agent = await register_anonymously(world, REQUESTED_SCOPES)
     await Visitor.signed_in(world, ANN, north="publisher")
-    before = await registrations.with_id(world.store.database, agent.answer["id"])
-    assert before is not None
+    registration_before = await registrations.with_id(world.store.database, agent.answer["id"])
+    assert registration_before is not None
     await claim_with_assertion(world, agent, provider.mint(ROOT_URL, scope="read:products"))
 
     # This one was read before the other one was written, as when both arrive at the same time.
-    later = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
-    await claim_by_assertion(world.store, later, before)
+    later_assertion = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
+    await claim_by_assertion(world.store, later_assertion, registration_before)
     foreign = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="write:releases"))
     with pytest.raises(InvalidScope):
-        await claim_by_assertion(world.store, foreign, before)
+        await claim_by_assertion(world.store, foreign, registration_before)
 
     assert await scopes_of(world, agent) == ("unclaimed", frozenset({"read:products"}))
 
@@ -339,28 +339,28 @@ async def test_t23_a_claim_for_a_new_account_gives_no_more_than_agent_and_assert
 ) -> None:
     await provider.trust(world.store)
     agent = await register_anonymously(world, REQUESTED_SCOPES)
-    granted = frozenset((carried or REQUESTED_SCOPES).split())
+    granted_scopes = frozenset((carried or REQUESTED_SCOPES).split())
 
     await claim_with_assertion(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
 
     # Write access waits for the person.
-    status = "unclaimed" if "write:releases" in granted else "claimed"
-    assert await scopes_of(world, agent) == (status, granted)
+    status = "unclaimed" if "write:releases" in granted_scopes else "claimed"
+    assert await scopes_of(world, agent) == (status, granted_scopes)
 
 
-async def test_an_assertion_without_any_scope_that_the_agent_asked_for_claims_nothing_and_is_not_used_up(
+async def test_an_assertion_without_a_scope_that_the_agent_requested_claims_nothing_and_is_not_used_up(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
-    agent, other = RegisteredAgent(world.http), RegisteredAgent(world.http)
+    agent, other_agent = RegisteredAgent(world.http), RegisteredAgent(world.http)
     await agent.register({"type": "anonymous", "scope": "read:products"})
-    await other.register({"type": "anonymous", "scope": "read:library"})
+    await other_agent.register({"type": "anonymous", "scope": "read:library"})
     assertion = provider.mint(ROOT_URL, scope="read:library")
 
-    refused = await claim_with_assertion(world, agent, assertion)
+    refused_claim = await claim_with_assertion(world, agent, assertion)
 
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_scope")
-    assert (await claim_with_assertion(world, other, assertion)).json()["status"] == "claimed"
+    assert (refused_claim.status_code, refused_claim.json()["code"]) == (400, "invalid_scope")
+    assert (await claim_with_assertion(world, other_agent, assertion)).json()["status"] == "claimed"
 
 
 async def test_t42_a_security_event_ends_everything_the_provider_asserted(
@@ -371,9 +371,9 @@ async def test_t42_a_security_event_ends_everything_the_provider_asserted(
     assertion = response.json()["identity_assertion"]
     token = (await agent.exchange(assertion)).json()["access_token"]
 
-    pushed = await push_security_event(world, provider.event(ROOT_URL))
+    push_answer = await push_security_event(world, provider.event(ROOT_URL))
 
-    assert (pushed.status_code, pushed.content) == (202, b"")
+    assert (push_answer.status_code, push_answer.content) == (202, b"")
     assert (await agent.library(token)).status_code == 401
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
     # The account remains, but the next assertion needs the confirmation of its person.
@@ -388,9 +388,9 @@ async def test_t42_an_event_of_another_provider_changes_nothing(
     agent, response = await register(world, provider.mint(ROOT_URL))
     token = (await agent.exchange(response.json()["identity_assertion"])).json()["access_token"]
 
-    pushed = await push_security_event(world, other_provider.event(ROOT_URL))
+    push_answer = await push_security_event(world, other_provider.event(ROOT_URL))
 
-    assert pushed.status_code == 202
+    assert push_answer.status_code == 202
     assert (await agent.library(token)).status_code == 200
 
 

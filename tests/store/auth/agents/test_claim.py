@@ -142,32 +142,32 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
 
 
 @pytest.mark.parametrize("page", ["typed", "shown"])
-@pytest.mark.parametrize("wanted", ["write:products", "read:library write:releases"])
+@pytest.mark.parametrize("wanted_scope", ["write:products", "read:library write:releases"])
 async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_agent(
-    world: World, pat: Visitor, page: str, wanted: str
+    world: World, pat: Visitor, page: str, wanted_scope: str
 ) -> None:
-    agent = await RegisteredAgent.by_email(world, PAT, wanted)
+    agent = await RegisteredAgent.by_email(world, PAT, wanted_scope)
     link = agent.link if page == "typed" else agent.other_link
     poll_before = await agent.poll()
     select_registrations = "SELECT id, status, person_id, scopes, claimed_at FROM registration ORDER BY id"
     rows_before = await world.store.database.fetch(select_registrations)
 
-    refused = await pat.decide(link, user_code=agent.code)
+    refused_decision = await pat.decide(link, user_code=agent.code)
     poll_after = await agent.poll()
     grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
     token = await world.http.post("/api/v1/auth/token", data=grant)
 
-    missing_scope = wanted.split()[-1]
+    missing_scope = wanted_scope.split()[-1]
     assert (poll_before.status_code, poll_before.json()["status"]) == (200, "pending")
-    assert refused.status_code == 400
-    assert "does not have the permissions that the agent asked for" in refused.text
+    assert refused_decision.status_code == 400
+    assert "does not have the permissions that the agent asked for" in refused_decision.text
     for answer in (poll_after, token):
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_scope")
         assert missing_scope in answer.text
     assert await world.store.database.fetch(select_registrations) == rows_before
 
 
-async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat: Visitor) -> None:
+async def test_a_role_given_meanwhile_allows_the_person_to_approve_the_agent(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT, "write:products")
     await pat.decide(agent.link, user_code=agent.code)
     async with world.store.database.transaction() as transaction:
@@ -175,14 +175,14 @@ async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat
         assert north is not None
         await people.set_role(transaction, north.id, PAT, "publisher")
 
-    allowed = await pat.decide(agent.link, user_code=agent.code)
+    allowed_decision = await pat.decide(agent.link, user_code=agent.code)
 
-    assert allowed.status_code == 200
+    assert allowed_decision.status_code == 200
     assert (await agent.poll()).json()["scopes"] == ["write:products"]
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked", "given"),
+    ("granted_scope", "scope", "given_scope"),
     [
         ("read:library write:releases", "write:releases", None),
         ("read:library write:releases", "read:library write:releases", None),
@@ -193,10 +193,10 @@ async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat
     ],
 )
 async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_endpoint(
-    world: World, granted: str, asked: str, given: str | None
+    world: World, granted_scope: str, scope: str, given_scope: str | None
 ) -> None:
     ann = await Visitor.signed_in(world, "ann@north.example", north="publisher")
-    agent = await RegisteredAgent.by_email(world, ann.email, granted)
+    agent = await RegisteredAgent.by_email(world, ann.email, granted_scope)
     assert (await ann.decide(agent.link, user_code=agent.code)).status_code == 200
     assertion = (await agent.poll()).json()["identity_assertion"]
     async with world.store.database.transaction() as transaction:
@@ -205,14 +205,14 @@ async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_en
         await people.set_role(transaction, north.id, ann.email, "viewer")
     grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
 
-    exchange_response = await agent.exchange(assertion, asked)
-    poll_response = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": asked} if asked else {})})
+    exchange_response = await agent.exchange(assertion, scope)
+    poll_response = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": scope} if scope else {})})
 
     for answer in (exchange_response, poll_response):
-        if given is None:
+        if given_scope is None:
             assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
         else:
-            assert answer.json()["scope"] == given
+            assert answer.json()["scope"] == given_scope
 
 
 @pytest.mark.parametrize("by", ["typed", "shown"])
@@ -360,7 +360,7 @@ async def test_t29_the_page_can_be_neither_framed_nor_cached(world: World, pat: 
 async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
     world: World, pat: Visitor, is_full: bool, figures: Figures
 ) -> None:
-    races, claimed, began = 1000 if is_full else 72, 0, clock.now()
+    races, claimed_count, began = 1000 if is_full else 72, 0, clock.now()
     csrf = csrf_of(await pat.get((await RegisteredAgent.by_email(world, PAT)).link))
     for number in range(races):
         # Guesses are limited per hour, so the test runs eight races in each hour.
@@ -375,8 +375,8 @@ async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
 
         assert [answer.status_code for answer in answers].count(200) == 1, [answer.text for answer in answers]
         assert poll_response.status_code == (403 if answers[1].status_code == 200 else 200)
-        claimed += poll_response.status_code == 200
-    figures.update(races=races, claimed=claimed, declined=races - claimed)
+        claimed_count += poll_response.status_code == 200
+    figures.update(races=races, claimed=claimed_count, declined=races - claimed_count)
 
 
 async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined(world: World, pat: Visitor) -> None:
@@ -472,27 +472,27 @@ async def lock(transaction: Transaction, dialect: Dialect, registration_id: str)
     await transaction.fetch(f"SELECT 1 FROM registration WHERE id = $1{rows}", registration_id)
 
 
-@pytest.mark.parametrize(("first", "statuses"), [("complete", (200, 409)), ("begin", (410, 200))])
+@pytest.mark.parametrize(("first_step", "statuses"), [("complete", (200, 409)), ("begin", (410, 200))])
 async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or_refused(
-    world: World, pat: Visitor, lock_waits: LockWaits, first: str, statuses: tuple[int, int]
+    world: World, pat: Visitor, lock_waits: LockWaits, first_step: str, statuses: tuple[int, int]
 ) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
     digits = digits_of(await pat.decide(agent.other_link))
     calls = {"complete": lambda: agent.complete(digits), "begin": lambda: agent.attempt_again(PAT)}
-    second = "begin" if first == "complete" else "complete"
-    started: dict[str, asyncio.Task[httpx.Response]] = {}
+    second_step = "begin" if first_step == "complete" else "complete"
+    tasks: dict[str, asyncio.Task[httpx.Response]] = {}
 
     async with world.store.database.transaction() as transaction:
         await lock(transaction, world.store.database.dialect, agent.answer["id"])
         # Both transactions have read the registration as unclaimed before one of them changes it.
-        for waiting, name in enumerate((first, second), 1):
-            started[name] = asyncio.create_task(calls[name]())
-            await lock_waits.reach(waiting)
-    complete_response, begin_response = await started["complete"], await started["begin"]
+        for waiting_count, name in enumerate((first_step, second_step), 1):
+            tasks[name] = asyncio.create_task(calls[name]())
+            await lock_waits.reach(waiting_count)
+    complete_response, begin_response = await tasks["complete"], await tasks["begin"]
     status = (await agent.poll()).json()["status"]
 
     assert (complete_response.status_code, begin_response.status_code) == statuses
-    assert status == ("claimed" if first == "complete" else "pending")
+    assert status == ("claimed" if first_step == "complete" else "pending")
 
 
 async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: World, pat: Visitor) -> None:

@@ -29,24 +29,24 @@ async def test_t49_when_its_use_cannot_be_noted_no_assertion_is_accepted(
     body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": provider.mint(ROOT_URL)}
 
     await run(world, "ALTER TABLE seen_token RENAME TO away")
-    refused = await RegisteredAgent(world.http).register(body)
+    refused_registration = await RegisteredAgent(world.http).register(body)
     await run(world, "ALTER TABLE away RENAME TO seen_token")
 
-    assert refused.status_code >= 500
-    assert "identity_assertion" not in refused.json()
+    assert refused_registration.status_code >= 500
+    assert "identity_assertion" not in refused_registration.json()
     # Nothing was stored, so the assertion can still be used once.
     assert (await RegisteredAgent(world.http).register(body)).status_code == 200
 
 
 async def test_t49_agents_can_register_while_the_counters_are_unavailable(world: World, settings: Settings) -> None:
-    away = replace(settings, counters_url="redis://127.0.0.1:1/0")
+    counterless = replace(settings, counters_url="redis://127.0.0.1:1/0")
 
-    async with app.open_store(away, ROOT_URL, is_loopback=True) as store:
+    async with app.open_store(counterless, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(app.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            answered = await RegisteredAgent(http).register({"type": "anonymous"})
+            answer = await RegisteredAgent(http).register({"type": "anonymous"})
 
-    assert answered.status_code == 200
+    assert answer.status_code == 200
 
 
 async def run(world: World, statement: str) -> None:

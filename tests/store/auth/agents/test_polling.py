@@ -11,15 +11,15 @@ async def test_t31_polls_that_come_too_fast_are_slowed_down(world: World) -> Non
     agent = await RegisteredAgent.by_email(world, "pat@example.com")
     now = clock.now()
 
-    async def after(seconds: int) -> tuple[int, str | None]:
+    async def poll_after(seconds: int) -> tuple[int, str | None]:
         with clock.fixed(clock.later(now, seconds=seconds)):
-            answered = await agent.poll()
-            return answered.status_code, answered.headers.get("retry-after")
+            answer = await agent.poll()
+            return answer.status_code, answer.headers.get("retry-after")
 
-    assert await after(1) == (200, None)
-    assert await after(5) == (429, "10")
-    assert await after(14) == (429, "15")
-    assert await after(29) == (200, None)
+    assert await poll_after(1) == (200, None)
+    assert await poll_after(5) == (429, "10")
+    assert await poll_after(14) == (429, "15")
+    assert await poll_after(29) == (200, None)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -39,6 +39,6 @@ async def test_a_decided_claim_is_returned_even_to_fast_polling(world: World, de
     with clock.fixed(clock.now()):
         assert (await agent.poll()).status_code == 200
         await pat.decide(agent.link, decision, user_code=agent.code)
-        decided = [await agent.poll() for _ in range(3)]
+        poll_answers = [await agent.poll() for _ in range(3)]
 
-    assert {answer.status_code for answer in decided} == {200 if decision == "allow" else 403}
+    assert {answer.status_code for answer in poll_answers} == {200 if decision == "allow" else 403}

@@ -28,19 +28,19 @@ def settings(settings: Settings) -> Settings:
 async def test_an_anonymous_agent_may_read_at_once_and_be_claimed_later(world: World, body: dict[str, Any]) -> None:
     agent = RegisteredAgent(world.http)
 
-    answered = await agent.register(body)
+    answer = await agent.register(body)
 
-    said = answered.json()
-    assert answered.status_code == 200
-    assert answered.headers["cache-control"] == "no-store"
-    assert said["registration_id"] == said["id"]
-    assert said["registration_type"] == said["type"] == "anonymous"
-    assert said["pre_claim_scopes"] == said["scopes"]["pre_claim"] == READING[:2]
-    assert said["post_claim_scopes"] == said["scopes"]["post_claim"] == READING
-    assert said["identity_assertion"] == said["identity"]["assertion"]
-    assert said["claim_token"] == said["claim"]["token"]
-    assert said["claim_url"] == "http://127.0.0.1:8480/api/v1/auth/me"
-    assert "user_code" not in said["claim"]
+    registration = answer.json()
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert registration["registration_id"] == registration["id"]
+    assert registration["registration_type"] == registration["type"] == "anonymous"
+    assert registration["pre_claim_scopes"] == registration["scopes"]["pre_claim"] == READING[:2]
+    assert registration["post_claim_scopes"] == registration["scopes"]["post_claim"] == READING
+    assert registration["identity_assertion"] == registration["identity"]["assertion"]
+    assert registration["claim_token"] == registration["claim"]["token"]
+    assert registration["claim_url"] == "http://127.0.0.1:8480/api/v1/auth/me"
+    assert "user_code" not in registration["claim"]
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ async def test_an_anonymous_agent_may_read_at_once_and_be_claimed_later(world: W
 async def test_an_agent_names_its_person_in_either_dialect(world: World, body: dict[str, Any]) -> None:
     agent = RegisteredAgent(world.http)
 
-    answered = await agent.register(body)
+    answer = await agent.register(body)
 
-    response_body = answered.json()
-    assert answered.status_code == 200
+    response_body = answer.json()
+    assert answer.status_code == 200
     assert "identity_assertion" not in response_body
     assert response_body["scopes"] == {"post_claim": READING}
     claim = response_body["claim"]
@@ -90,13 +90,13 @@ async def test_an_agent_names_its_person_in_either_dialect(world: World, body: d
     ],
 )
 async def test_a_wrong_registration_is_shown_what_is_wrong(world: World, body: dict[str, Any], code: str) -> None:
-    answered = await RegisteredAgent(world.http).register(body)
+    answer = await RegisteredAgent(world.http).register(body)
 
-    error_body = answered.json()
-    assert (answered.status_code, error_body["code"], error_body["error"]) == (400, code, code)
+    error_body = answer.json()
+    assert (answer.status_code, error_body["code"], error_body["error"]) == (400, code, code)
     assert error_body["message"] == error_body["detail"] == error_body["error_description"]
-    assert answered.headers["content-type"] == "application/problem+json"
-    assert answered.headers["cache-control"] == "no-store"
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["cache-control"] == "no-store"
 
 
 async def test_registration_is_json_alone(world: World) -> None:
@@ -106,9 +106,9 @@ async def test_registration_is_json_alone(world: World) -> None:
 
 
 async def test_a_huge_registration_is_not_read(world: World) -> None:
-    answered = await RegisteredAgent(world.http).register({"type": "anonymous", "odd": "x" * 70_000})
+    answer = await RegisteredAgent(world.http).register({"type": "anonymous", "odd": "x" * 70_000})
 
-    assert answered.status_code == 413
+    assert answer.status_code == 413
 
 
 async def test_t23_admin_never_comes_by_registration(world: World) -> None:
@@ -133,13 +133,13 @@ async def test_the_write_scopes_of_an_agent_follow_the_persons_role(world: World
 async def test_t43_a_known_and_an_unknown_address_are_answered_alike(world: World) -> None:
     await Visitor.signed_in(world, "known@example.com")
 
-    known = await RegisteredAgent(world.http).register({"type": "service_auth", "email": "known@example.com"})
+    known_answer = await RegisteredAgent(world.http).register({"type": "service_auth", "email": "known@example.com"})
     unknown = await RegisteredAgent(world.http).register({"type": "service_auth", "email": "other@example.com"})
 
-    assert shape(known) == shape(unknown)
+    assert shape(known_answer) == shape(unknown)
 
 
-def shape(answered: httpx.Response) -> object:
+def shape(answer: httpx.Response) -> object:
     """Return the status, the names of the headers, the members and their lengths."""
 
     def of(value: object) -> object:
@@ -147,24 +147,24 @@ def shape(answered: httpx.Response) -> object:
             return {name: of(member) for name, member in value.items()}
         return [len(value), type(value)] if isinstance(value, str | list) else type(value)
 
-    return answered.status_code, sorted(answered.headers), of(answered.json())
+    return answer.status_code, sorted(answer.headers), of(answer.json())
 
 
 async def test_t47_one_address_cannot_register_without_end(world: World) -> None:
     for _ in range(3):
         assert (await RegisteredAgent(world.http).register({"type": "anonymous"})).status_code == 200
 
-    answered = await RegisteredAgent(world.http).register({"type": "anonymous"}, **{"X-Forwarded-For": "203.0.113.9"})
+    answer = await RegisteredAgent(world.http).register({"type": "anonymous"}, **{"X-Forwarded-For": "203.0.113.9"})
 
-    body = answered.json()
-    assert (answered.status_code, body["code"], body["error"]) == (429, "rate_limit_exceeded", "rate_limited")
-    assert 3590 <= int(answered.headers["retry-after"]) <= 3600
+    body = answer.json()
+    assert (answer.status_code, body["code"], body["error"]) == (429, "rate_limit_exceeded", "rate_limited")
+    assert 3590 <= int(answer.headers["retry-after"]) <= 3600
     assert (
         await RegisteredAgent(world.http).register({"type": "service_auth", "email": "a@example.com"})
     ).status_code == 200
 
 
-async def test_t47_an_agent_registers_no_more_than_it_may_whatever_address_it_names(world: World) -> None:
+async def test_t47_the_registrations_of_a_caller_are_limited_over_all_addresses(world: World) -> None:
     for number in range(3):
         body = {"type": "service_auth", "email": f"a{number}@example.com"}
         assert (await RegisteredAgent(world.http).register(body)).status_code == 200

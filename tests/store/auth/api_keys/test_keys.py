@@ -76,7 +76,7 @@ async def test_an_unknown_tier_is_refused_by_name(world: World, tier: str) -> No
     assert await stored_keys(world) == []
 
 
-async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: World) -> None:
+async def test_an_address_gets_five_keys_in_an_hour_over_all_endpoints(world: World) -> None:
     for number in range(5):
         assert (await world.http.get(PLACES[number % 2])).status_code == 200
 
@@ -87,9 +87,9 @@ async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: Worl
     assert sixth.json()["code"] == "rate_limit_exceeded"
     assert 3500 < int(sixth.headers["retry-after"]) <= 3600
     assert len(await stored_keys(world)) == 5
-    other = httpx.ASGITransport(distribution.create(world.store), client=("10.9.8.7", 1))
-    async with httpx.AsyncClient(transport=other, base_url="http://127.0.0.1:8480") as elsewhere:
-        assert (await elsewhere.get("/api/keys")).status_code == 200
+    other_transport = httpx.ASGITransport(distribution.create(world.store), client=("10.9.8.7", 1))
+    async with httpx.AsyncClient(transport=other_transport, base_url="http://127.0.0.1:8480") as other_client:
+        assert (await other_client.get("/api/keys")).status_code == 200
     with clock.fixed(clock.later(clock.now(), seconds=3601)):
         assert (await world.http.get("/api/keys")).status_code == 200
 
@@ -111,14 +111,14 @@ async def test_a_key_reads_what_is_public_with_the_quota_of_its_tier(world: Worl
 
 
 async def test_every_key_has_a_quota_of_its_own(world: World) -> None:
-    first, second = await key_of(world), await key_of(world)
+    first_key, second_key = await key_of(world), await key_of(world)
 
-    left = [
+    remaining = [
         int((await world.http.get("/api/v1/info", headers={"X-API-Key": key})).headers["ratelimit-remaining"])
-        for key in (first, first, second)
+        for key in (first_key, first_key, second_key)
     ]
 
-    assert left == [599, 598, 599]
+    assert remaining == [599, 598, 599]
 
 
 @pytest.mark.parametrize("tier", ["community", "agent"])
@@ -179,41 +179,41 @@ async def test_documents_problem_pages_and_other_keys_are_to_be_had_with_any_key
 
 async def test_an_unknown_key_is_401_like_a_bad_token(world: World) -> None:
     unknown = secrets.new_secret("csk_agent")
-    known = await key_of(world)
-    mistyped = known[:-1] + ("A" if known[-1] != "A" else "B")
+    known_key = await key_of(world)
+    mistyped = known_key[:-1] + ("A" if known_key[-1] != "A" else "B")
 
-    for bad in (unknown, mistyped, "csk_community_", "csk_agent_short", "csk_gold_" + known[14:], "x", "é"):
-        for headers in ({"X-API-Key": bad.encode()}, {"Authorization": f"Bearer {bad}".encode()}):
+    for bad_key in (unknown, mistyped, "csk_community_", "csk_agent_short", "csk_gold_" + known_key[14:], "x", "é"):
+        for headers in ({"X-API-Key": bad_key.encode()}, {"Authorization": f"Bearer {bad_key}".encode()}):
             answer = await world.http.get("/api/v1/products", headers=headers)
-            assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token"), bad
+            assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token"), bad_key
             assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 
 
 async def test_a_mistyped_key_is_reported_without_the_database(world: World, tmp_path: Path) -> None:
-    known = await key_of(world)
-    away = await open_database(f"sqlite:///{tmp_path}/away.sqlite", schema="distribution", reserve_bytes=0)
-    await away.close()
-    store = replace(world.store, database=away)
+    known_key = await key_of(world)
+    closed_database = await open_database(f"sqlite:///{tmp_path}/away.sqlite", schema="distribution", reserve_bytes=0)
+    await closed_database.close()
+    store = replace(world.store, database=closed_database)
 
-    assert await api_keys.find_key(store, known[:-1] + "!") is None
+    assert await api_keys.find_key(store, known_key[:-1] + "!") is None
     with pytest.raises(Unavailable):
-        await api_keys.find_key(store, known)
+        await api_keys.find_key(store, known_key)
 
 
 async def test_a_key_that_no_caller_uses_dies_and_one_that_is_used_lives(world: World) -> None:
-    used, unused = await key_of(world), await key_of(world)
+    used_key, unused = await key_of(world), await key_of(world)
     later_time = clock.later(clock.now(), seconds=29 * DAY_S)
     with clock.fixed(later_time):
-        assert (await world.http.get("/api/v1/info", headers={"X-API-Key": used})).status_code == 200
+        assert (await world.http.get("/api/v1/info", headers={"X-API-Key": used_key})).status_code == 200
         await distribution.run_maintenance(world.store)
     with clock.fixed(clock.later(later_time, seconds=2 * DAY_S)):
         before_tending = await world.http.get("/api/v1/info", headers={"X-API-Key": unused})
         await distribution.run_maintenance(world.store)
-        answers = [await world.http.get("/api/v1/info", headers={"X-API-Key": key}) for key in (used, unused)]
+        answers = [await world.http.get("/api/v1/info", headers={"X-API-Key": key}) for key in (used_key, unused)]
 
     assert before_tending.status_code == 401
     assert [answer.status_code for answer in answers] == [200, 401]
-    assert [bytes(row[0]) for row in await stored_keys(world)] == [secrets.digest(used)]
+    assert [bytes(row[0]) for row in await stored_keys(world)] == [secrets.digest(used_key)]
 
 
 async def test_a_use_that_is_not_written_down_yet_saves_a_key_from_tending(world: World) -> None:

@@ -13,19 +13,19 @@ async def test_t29_a_form_is_for_one_session(store: Store) -> None:
     sessions.require_form_token(store, "css_one", token)
 
     assert token != sessions.form_token(store, "css_two")
-    for session, given in (("css_two", token), ("css_one", ""), ("css_one", token[:-1]), ("css_one", token + "A")):
+    for session, form_token in (("css_two", token), ("css_one", ""), ("css_one", token[:-1]), ("css_one", token + "A")):
         with pytest.raises(FormExpired):
-            sessions.require_form_token(store, session, given)
+            sessions.require_form_token(store, session, form_token)
 
 
-@pytest.mark.parametrize("given", ["ä", "=", "a" * 10_000, "\0", "%%%"])
-async def test_t29_what_is_no_token_is_refused(store: Store, given: str) -> None:
+@pytest.mark.parametrize("form_token", ["ä", "=", "a" * 10_000, "\0", "%%%"])
+async def test_t29_what_is_no_token_is_refused(store: Store, form_token: str) -> None:
     with pytest.raises(FormExpired):
-        sessions.require_form_token(store, "css_one", given)
+        sessions.require_form_token(store, "css_one", form_token)
 
 
-async def test_t29_a_signature_made_for_something_else_is_no_token(store: Store) -> None:
-    other = sessions.form_token(store, "x")
+async def test_t29_a_signature_for_another_purpose_is_no_token(store: Store) -> None:
+    other_token = sessions.form_token(store, "x")
 
     with pytest.raises(FormExpired):
-        sessions.require_form_token(store, "csrf\0x", other)
+        sessions.require_form_token(store, "csrf\0x", other_token)

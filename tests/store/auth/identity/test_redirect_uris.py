@@ -83,7 +83,7 @@ def test_valid_redirect_uris_can_be_registered(uri: str) -> None:
 
 
 @pytest.mark.parametrize("uri", UNSAFE)
-def test_t35_these_may_not_be_registered(uri: str) -> None:
+def test_t35_invalid_redirect_uris_cannot_be_registered(uri: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:
         clients.require_safe_uris(["https://app.example/back", uri])
 
@@ -91,13 +91,18 @@ def test_t35_these_may_not_be_registered(uri: str) -> None:
 
 
 @given(st.text(max_size=40), st.sampled_from(SAFE))
-def test_t35_nothing_but_the_port_of_a_loopback_address_may_differ(text: str, registered: str) -> None:
-    for given_uri in (text, registered + text, registered.replace("/cb", text), f"http://127.0.0.1:{text}/cb"):
-        if clients.is_registered_uri(given_uri, [registered]) and given_uri != registered:
-            meant, wanted = urlsplit(given_uri), urlsplit(registered)
-            assert meant.hostname == wanted.hostname
+def test_t35_nothing_but_the_port_of_a_loopback_address_may_differ(text: str, registered_uri: str) -> None:
+    for given_uri in (text, registered_uri + text, registered_uri.replace("/cb", text), f"http://127.0.0.1:{text}/cb"):
+        if clients.is_registered_uri(given_uri, [registered_uri]) and given_uri != registered_uri:
+            meant, registered_parts = urlsplit(given_uri), urlsplit(registered_uri)
+            assert meant.hostname == registered_parts.hostname
             assert meant.hostname in ("127.0.0.1", "::1")
-            assert (meant.scheme, meant.path, meant.query, meant.fragment) == ("http", wanted.path, wanted.query, "")
+            assert (meant.scheme, meant.path, meant.query, meant.fragment) == (
+                "http",
+                registered_parts.path,
+                registered_parts.query,
+                "",
+            )
             assert meant.username is None
 
 
@@ -141,11 +146,13 @@ async def test_an_administrator_registers_addresses_with_a_client_and_sees_them(
     body = {"name": "App", "scopes": ["read:library"], "redirect_uris": list(SAFE), "implicit": True}
 
     created_body = (await world.call("POST", "/org/clients", owner, json=body)).json()
-    plain = (await world.call("POST", "/org/clients", owner, json={"name": "CI", "scopes": ["read:library"]})).json()
+    plain_client = (
+        await world.call("POST", "/org/clients", owner, json={"name": "CI", "scopes": ["read:library"]})
+    ).json()
     listed_body = (await world.call("GET", "/org/clients", owner)).json()
 
     assert (created_body["redirect_uris"], created_body["implicit"]) == (list(SAFE), True)
-    assert (plain["redirect_uris"], plain["implicit"]) == ([], False)
+    assert (plain_client["redirect_uris"], plain_client["implicit"]) == ([], False)
     assert [client["redirect_uris"] for client in listed_body] == [list(SAFE), []]
 
 

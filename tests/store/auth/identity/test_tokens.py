@@ -26,8 +26,8 @@ async def client(world: World) -> tuple[str, str]:
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
-        made, secret = await clients.create_client(transaction, org.id, "ci", ["read:products", "write:products"])
-    return made.id, secret
+        new_client, secret = await clients.create_client(transaction, org.id, "ci", ["read:products", "write:products"])
+    return new_client.id, secret
 
 
 async def test_a_token_shows_the_role_in_each_organisation(world: World) -> None:
@@ -52,7 +52,7 @@ async def person(world: World, email: str = "ann@example.com") -> str:
         return (await people.add_person(transaction, email, password_hash)).id
 
 
-async def signed_in(world: World, email: str = "ann@example.com") -> dict[str, str]:
+async def sign_in(world: World, email: str = "ann@example.com") -> dict[str, str]:
     """Sign in, and return the headers of a request from a page."""
     answer = await world.http.post("/auth/signin", data={"email": email, "password": PASSWORD}, headers=ORIGIN)
     assert answer.status_code == 303, answer.text
@@ -94,24 +94,24 @@ async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_w
     world: World, client: tuple[str, str]
 ) -> None:
     name, secret = client
-    wrong = await exchange(world, auth=(name, "wrong"))
+    wrong_secret = await exchange(world, auth=(name, "wrong"))
     unknown = await exchange(world, auth=("cc_unknown", secret))
-    nothing = await exchange(world)
+    empty_answer = await exchange(world)
     garbled = await world.http.post(
         "/api/v1/auth/token", data={"grant_type": "client_credentials"}, headers={"Authorization": "Basic !!!"}
     )
-    both = await exchange(world, auth=client, client_id=name, client_secret=secret)
-    other = await exchange(world, auth=client, grant_type="password")
+    double_answer = await exchange(world, auth=client, client_id=name, client_secret=secret)
+    other_grant = await exchange(world, auth=client, grant_type="password")
     missing = await exchange(world, auth=client, grant_type="-")
 
-    assert wrong.json() == unknown.json()
-    for answer in (wrong, unknown, nothing, garbled):
+    assert wrong_secret.json() == unknown.json()
+    for answer in (wrong_secret, unknown, empty_answer, garbled):
         assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
         assert answer.headers["www-authenticate"].startswith("Basic ")
-    assert (both.status_code, both.json()["error"]) == (400, "invalid_request")
-    assert (other.status_code, other.json()["error"]) == (400, "unsupported_grant_type")
+    assert (double_answer.status_code, double_answer.json()["error"]) == (400, "invalid_request")
+    assert (other_grant.status_code, other_grant.json()["error"]) == (400, "unsupported_grant_type")
     assert (missing.status_code, missing.json()["error"]) == (400, "invalid_request")
-    for answer in (wrong, both, other, missing):
+    for answer in (wrong_secret, double_answer, other_grant, missing):
         body = answer.json()
         assert {"error", "error_description", "code", "message"} <= set(body)
         assert body["error_description"] == body["message"]
@@ -149,7 +149,7 @@ async def test_credentials_in_basic_are_form_encoded_first(world: World) -> None
 
 async def test_a_session_needs_no_scope_and_a_narrowed_token_only_has_its_own(world: World) -> None:
     await person(world)
-    page = await signed_in(world)
+    page = await sign_in(world)
 
     session = (await world.http.post("/auth/session/token", json={}, headers=page)).json()
     narrow = (await world.http.post("/auth/session/token", json={"scope": "read:products"}, headers=page)).json()
@@ -162,14 +162,14 @@ async def test_a_session_needs_no_scope_and_a_narrowed_token_only_has_its_own(wo
 
 async def test_a_session_is_exchanged_by_our_own_pages_alone(world: World) -> None:
     await person(world)
-    page = await signed_in(world)
+    page = await sign_in(world)
 
     for origin in ("http://evil.example", "null", ""):
         answer = await world.http.post("/auth/session/token", json={}, headers={**page, "Origin": origin})
         assert (answer.status_code, answer.json()["code"]) == (403, "foreign_origin")
-    without = await world.http.post("/auth/session/token", json={}, headers=ORIGIN)
-    assert (without.status_code, without.json()["code"]) == (401, "invalid_token")
-    assert without.headers["www-authenticate"].startswith("Bearer resource_metadata=")
+    sessionless = await world.http.post("/auth/session/token", json={}, headers=ORIGIN)
+    assert (sessionless.status_code, sessionless.json()["code"]) == (401, "invalid_token")
+    assert sessionless.headers["www-authenticate"].startswith("Bearer resource_metadata=")
 
 
 @pytest.mark.parametrize("token", [None, "nonsense"])
@@ -182,7 +182,7 @@ async def test_a_401_names_the_page_that_describes_how_to_get_a_token(world: Wor
 
 async def test_signing_out_ends_the_session_and_its_tokens(world: World) -> None:
     await person(world)
-    page = await signed_in(world)
+    page = await sign_in(world)
     tokens = [
         (await world.http.post("/auth/session/token", json=body, headers=page)).json()["access_token"]
         for body in ({}, {"scope": "read:library"})
@@ -199,15 +199,17 @@ async def test_signing_out_ends_the_session_and_its_tokens(world: World) -> None
 
 async def test_sign_in_reveals_nothing_about_who_exists_and_slows_guessing_down(world: World) -> None:
     await person(world)
-    wrong = await world.http.post("/auth/signin", data={"email": "ann@example.com", "password": "x"}, headers=ORIGIN)
+    wrong_password = await world.http.post(
+        "/auth/signin", data={"email": "ann@example.com", "password": "x"}, headers=ORIGIN
+    )
     unknown = await world.http.post("/auth/signin", data={"email": "bob@example.com", "password": "x"}, headers=ORIGIN)
     for _ in range(4):
         await world.http.post("/auth/signin", data={"email": "ANN@example.com ", "password": "x"}, headers=ORIGIN)
     right = {"email": "ann@example.com", "password": PASSWORD}
     limited_response = await world.http.post("/auth/signin", data=right, headers=ORIGIN)
 
-    assert wrong.status_code == unknown.status_code == 401
-    assert wrong.text == unknown.text.replace("bob@example.com", "ann@example.com")
+    assert wrong_password.status_code == unknown.status_code == 401
+    assert wrong_password.text == unknown.text.replace("bob@example.com", "ann@example.com")
     assert limited_response.status_code == 429
 
 
@@ -235,8 +237,8 @@ async def test_t40_signing_in_leads_to_our_own_pages_alone(world: World, target:
 
 async def with_root(store: Store, root_url: str, *, is_loopback: bool) -> httpx.AsyncClient:
     """Return a client of the same store as if it was reached at another address."""
-    moved = replace(store, root_url=root_url, is_loopback=is_loopback)
-    return httpx.AsyncClient(transport=httpx.ASGITransport(distribution.create(moved)), base_url=root_url)
+    moved_store = replace(store, root_url=root_url, is_loopback=is_loopback)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(distribution.create(moved_store)), base_url=root_url)
 
 
 async def test_the_cookie_is_bound_to_the_host_over_https(world: World) -> None:
@@ -274,12 +276,12 @@ async def test_a_name_that_begins_with_white_space_is_no_name_of_the_cookie(worl
 async def test_sign_in_over_plain_http_is_refused_elsewhere(world: World) -> None:
     await person(world)
     root = "http://store.example"
-    async with await with_root(world.store, root, is_loopback=False) as away:
+    async with await with_root(world.store, root, is_loopback=False) as remote_client:
         form = {"email": "ann@example.com", "password": PASSWORD}
-        posted = await away.post("/auth/signin", data=form, headers={"Origin": root})
-        shown = await away.get("/auth/signin")
+        posted = await remote_client.post("/auth/signin", data=form, headers={"Origin": root})
+        sign_in_page = await remote_client.get("/auth/signin")
 
-    assert {posted.json()["code"], shown.json()["code"]} == {"insecure_sign_in"}
+    assert {posted.json()["code"], sign_in_page.json()["code"]} == {"insecure_sign_in"}
 
 
 async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
@@ -290,26 +292,26 @@ async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
 
     await world.call("POST", "/org/members", owner, json={"email": "pub@north.example", "role": "viewer"})
     lowered = await world.call("POST", "/products", publisher, json={**body, "slug": "b"})
-    still = await world.call("GET", "/products/a", publisher)
+    still_answer = await world.call("GET", "/products/a", publisher)
     await world.call("DELETE", "/org/members", owner, params={"email": "pub@north.example"})
     removed_response = await world.call("GET", "/products/a", publisher)
 
-    assert (lowered.status_code, still.status_code, removed_response.status_code) == (403, 200, 404)
+    assert (lowered.status_code, still_answer.status_code, removed_response.status_code) == (403, 200, 404)
 
 
 async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world: World) -> None:
-    first = await world.person("first@north.example", north="owner")
-    second = await world.person("second@north.example", north="owner")
+    first_owner = await world.person("first@north.example", north="owner")
+    second_owner = await world.person("second@north.example", north="owner")
 
     answers = await asyncio.gather(
-        world.call("DELETE", "/org/members", first, params={"email": "second@north.example"}),
-        world.call("DELETE", "/org/members", second, params={"email": "first@north.example"}),
+        world.call("DELETE", "/org/members", first_owner, params={"email": "second@north.example"}),
+        world.call("DELETE", "/org/members", second_owner, params={"email": "first@north.example"}),
     )
 
     assert sorted(answer.status_code for answer in answers)[0] == 204
     assert sorted(answer.status_code for answer in answers)[1] in (401, 403, 409)
-    left = await world.store.database.fetch("SELECT role FROM membership")
-    assert [tuple(row) for row in left] == [("owner",)]
+    roles = await world.store.database.fetch("SELECT role FROM membership")
+    assert [tuple(row) for row in roles] == [("owner",)]
 
 
 async def test_the_set_up_link_creates_only_one_owner(store: Store, http: httpx.AsyncClient) -> None:

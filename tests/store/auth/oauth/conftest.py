@@ -43,10 +43,10 @@ async def new_client(
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
-        made, secret = await clients.create_client(
+        created_client, secret = await clients.create_client(
             transaction, org.id, name, scope.split(), returns_to=returns_to or (BACK,), is_implicit=is_implicit
         )
-    return KnownClient(made.id, secret)
+    return KnownClient(created_client.id, secret)
 
 
 async def new_person(world: World, email: str) -> str:
@@ -73,8 +73,8 @@ class Browser:
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, **headers: str) -> httpx.Response:
         """Open a page. The names of `headers` have underscores instead of dashes."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.http.get(path, params=query, headers={**self.cookie, **sent})
+        request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.http.get(path, params=query, headers={**self.cookie, **request_headers})
 
     async def post(self, path: str, form: Mapping[str, str]) -> httpx.Response:
         """Send a form from one of the store's pages."""
@@ -88,13 +88,13 @@ class Browser:
 
 def hidden_fields(page: httpx.Response) -> dict[str, str]:
     """Return the hidden fields in the form of a page."""
-    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
-    return {name: unescape(value) for name, value in found}
+    fields = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
+    return {name: unescape(value) for name, value in fields}
 
 
-def asking(client: KnownClient, **changes: str) -> dict[str, str]:
+def authorization_parameters(client: KnownClient, **changes: str) -> dict[str, str]:
     """Return the parameters of an authorization request. An empty change omits a parameter."""
-    asked = {
+    parameters = {
         "response_type": "code",
         "client_id": client.id,
         "redirect_uri": BACK,
@@ -104,14 +104,14 @@ def asking(client: KnownClient, **changes: str) -> dict[str, str]:
         "code_challenge_method": "S256",
         **changes,
     }
-    return {name: value for name, value in asked.items() if value}
+    return {name: value for name, value in parameters.items() if value}
 
 
-def redirect_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+def redirect_parameters(answer: httpx.Response, address: str = BACK, mark: str = "?") -> dict[str, str]:
     """Return the parameters with which the person was redirected to the client."""
     assert answer.status_code == 303, answer.text
     location = answer.headers["location"]
-    assert location.startswith(back + mark), location
+    assert location.startswith(address + mark), location
     parts = urlsplit(location)
     pairs = parse_qsl(parts.fragment if mark == "#" else parts.query, keep_blank_values=True, strict_parsing=True)
     members = dict(pairs)
@@ -119,21 +119,21 @@ def redirect_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?
     return members
 
 
-def link_parameters(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+def link_parameters(answer: httpx.Response, address: str = BACK, mark: str = "?") -> dict[str, str]:
     """Return the parameters of the link back to the client, on a page that does not redirect the person."""
     assert answer.status_code == 400, answer.text
     assert "location" not in answer.headers
     assert "refresh" not in answer.text
-    found = re.findall(r'<a rel="noreferrer" href="([^"]*)">Return to ([^<]*)</a>', answer.text)
-    assert len(found) == 1, answer.text
-    link, host = unescape(found[0][0]), unescape(found[0][1])
-    assert host == urlsplit(back).netloc
-    return redirect_parameters(httpx.Response(303, headers={"location": link}), back, mark)
+    links = re.findall(r'<a rel="noreferrer" href="([^"]*)">Return to ([^<]*)</a>', answer.text)
+    assert len(links) == 1, answer.text
+    link, host = unescape(links[0][0]), unescape(links[0][1])
+    assert host == urlsplit(address).netloc
+    return redirect_parameters(httpx.Response(303, headers={"location": link}), address, mark)
 
 
 async def code_for(browser: Browser, client: KnownClient, **changes: str) -> str:
     """Return a code that the person allows now or has allowed before."""
-    page = await browser.get("/auth/authorize", asking(client, **changes))
+    page = await browser.get("/auth/authorize", authorization_parameters(client, **changes))
     answer = page if page.status_code == 303 else await browser.decide(page, "allow")
     return redirect_parameters(answer, changes.get("redirect_uri", BACK))["code"]
 
@@ -147,8 +147,8 @@ async def exchange(world: World, client: KnownClient, code: str, **changes: str)
         "code_verifier": VERIFIER,
         **changes,
     }
-    sent = {name: value for name, value in form.items() if value}
-    return await world.http.post("/api/v1/auth/token", data=sent, auth=client)
+    form_fields = {name: value for name, value in form.items() if value}
+    return await world.http.post("/api/v1/auth/token", data=form_fields, auth=client)
 
 
 def oauth_refusal(answer: httpx.Response) -> tuple[int, str]:
@@ -176,6 +176,6 @@ async def ann(world: World) -> str:
 @pytest.fixture
 async def browser(world: World, ann: str) -> Browser:
     """The browser of ann, who is signed in."""
-    opened = Browser(world)
-    await opened.sign_in("ann@example.com")
-    return opened
+    signed_in_browser = Browser(world)
+    await signed_in_browser.sign_in("ann@example.com")
+    return signed_in_browser

@@ -64,13 +64,13 @@ def request_on_page(page: str, *words: str) -> tuple[str, str, str]:
     return next(match for match in BLOCK.findall(page) if all(word in match[2] for word in words))
 
 
-def owned(answer: Any) -> object:
+def owned_products(answer: Any) -> object:
     """Return the products in a library, from the response of the API or of the tool."""
     return answer if isinstance(answer, list) else json.loads(answer["result"]["content"][0]["text"])["items"]
 
 
 @pytest.mark.parametrize("call", ENTITLED)
-async def test_an_agent_that_reads_the_page_of_a_refusal_gets_in(world: World, call: str) -> None:
+async def test_an_agent_that_reads_the_page_of_a_refusal_gets_a_token(world: World, call: str) -> None:
     person = await Visitor.signed_in(world, PAT)
     agent = DiscoveringAgent(world.http, call)
 
@@ -79,19 +79,19 @@ async def test_an_agent_that_reads_the_page_of_a_refusal_gets_in(world: World, c
     assert linked is not None
     page = (await agent.request("GET", linked[1])).text
     address, media_type, body = request_on_page(page, "service_auth", "scope")
-    registered = await agent.post_as_written(address, media_type, body.replace("person@example.com", PAT))
-    await person.decide(registered["claim"]["verification_uri"], user_code=registered["claim"]["user_code"])
+    registration = await agent.post_as_written(address, media_type, body.replace("person@example.com", PAT))
+    await person.decide(registration["claim"]["verification_uri"], user_code=registration["claim"]["user_code"])
     address, media_type, body = request_on_page(page, "<CLAIM_TOKEN>", "grant_type")
-    body = body.replace("<CLAIM_TOKEN>", registered["claim_token"])
+    body = body.replace("<CLAIM_TOKEN>", registration["claim_token"])
     token = await agent.post_as_written(address, media_type, body)
     answer = await agent.call_with(token["access_token"])
 
-    assert owned(answer) == []
+    assert owned_products(answer) == []
     assert len(agent.requests) <= MAX_REQUESTS, agent.requests
 
 
 @pytest.mark.parametrize("call", ENTITLED)
-async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_and_gets_in(
+async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_and_gets_a_token(
     world: World, call: str
 ) -> None:
     await new_person(world, PAT)
@@ -100,26 +100,26 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     client = DiscoveringAgent(world.http, call)
 
     challenge = (await client.request_without_token()).headers["www-authenticate"]
-    named = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
-    resource = (await client.request("GET", named["resource_metadata"])).json()
+    challenge_members = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
+    resource = (await client.request("GET", challenge_members["resource_metadata"])).json()
     issuer = resource["authorization_servers"][0]
     # RFC 8414 §3: the address is derived from the issuer.
     client.read += f"{issuer}/.well-known/oauth-authorization-server"
     server = (await client.request("GET", f"{issuer}/.well-known/oauth-authorization-server")).json()
-    sent = {"client_name": "Reader", "redirect_uris": [BACK], "scope": named["scope"]}
-    known_body = (await client.request("POST", server["registration_endpoint"], json=sent)).json()
-    asked = {
+    metadata = {"client_name": "Reader", "redirect_uris": [BACK], "scope": challenge_members["scope"]}
+    known_body = (await client.request("POST", server["registration_endpoint"], json=metadata)).json()
+    parameters = {
         "response_type": "code",
         "client_id": known_body["client_id"],
         "redirect_uri": BACK,
-        "scope": named["scope"],
+        "scope": challenge_members["scope"],
         "resource": resource["resource"],
         "state": "s",
         "code_challenge": CHALLENGE,
         "code_challenge_method": server["code_challenge_methods_supported"][0],
     }
     assert server["authorization_endpoint"] == f"{ROOT_URL}/auth/authorize"
-    code = redirect_parameters(await browser.decide(await browser.get("/auth/authorize", asked), "allow"))["code"]
+    code = redirect_parameters(await browser.decide(await browser.get("/auth/authorize", parameters), "allow"))["code"]
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -131,5 +131,5 @@ async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_an
     token = (await client.request("POST", server["token_endpoint"], data=form)).json()["access_token"]
     answer = await client.call_with(token)
 
-    assert owned(answer) == []
+    assert owned_products(answer) == []
     assert len(client.requests) <= MAX_REQUESTS, client.requests

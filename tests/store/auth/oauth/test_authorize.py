@@ -11,7 +11,7 @@ from tests.store.auth.oauth.conftest import (
     STATE,
     Browser,
     KnownClient,
-    asking,
+    authorization_parameters,
     code_for,
     exchange,
     hidden_fields,
@@ -30,7 +30,7 @@ ASK = "/auth/authorize"
 async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_than_that(
     world: World, browser: Browser, client: KnownClient, ann: str
 ) -> None:
-    page = await browser.get(ASK, asking(client))
+    page = await browser.get(ASK, authorization_parameters(client))
 
     for words in ("App", "North", "ann@example.com", "see your library", "https://app.example", "Allow", "Deny"):
         assert words in page.text
@@ -54,27 +54,29 @@ async def test_consent_is_not_requested_again_until_the_client_wants_more(
 ) -> None:
     await code_for(browser, client)
 
-    second_response = await browser.get(ASK, asking(client))
-    further_response = await browser.get(ASK, asking(client, scope="read:library read:products"))
+    second_response = await browser.get(ASK, authorization_parameters(client))
+    further_response = await browser.get(ASK, authorization_parameters(client, scope="read:library read:products"))
 
     assert "code" in redirect_parameters(second_response)
     assert further_response.status_code == 200
     await browser.decide(further_response, "allow")
-    assert "code" in redirect_parameters(await browser.get(ASK, asking(client, scope="read:products")))
+    assert "code" in redirect_parameters(
+        await browser.get(ASK, authorization_parameters(client, scope="read:products"))
+    )
 
 
 async def test_a_denial_redirects_the_client_and_is_not_remembered(browser: Browser, client: KnownClient) -> None:
-    page = await browser.get(ASK, asking(client))
+    page = await browser.get(ASK, authorization_parameters(client))
 
     for decision in ("deny", "", "anything"):
         members = redirect_parameters(await browser.decide(page, decision))
         assert (members["error"], members["state"], members["iss"]) == ("access_denied", STATE, ROOT_URL)
         assert "code" not in members
-    assert (await browser.get(ASK, asking(client))).status_code == 200
+    assert (await browser.get(ASK, authorization_parameters(client))).status_code == 200
 
 
 async def test_both_buttons_look_the_same(browser: Browser, client: KnownClient) -> None:
-    text = (await browser.get(ASK, asking(client))).text
+    text = (await browser.get(ASK, authorization_parameters(client))).text
 
     assert '<button name="decision" value="allow">Allow</button>' in text
     assert '<button name="decision" value="deny">Deny</button>' in text
@@ -85,14 +87,14 @@ async def test_an_anonymous_person_returns_to_the_consent_page_after_signing_in(
 ) -> None:
     stranger = Browser(world)
 
-    away = await stranger.get(ASK, asking(client))
+    redirect = await stranger.get(ASK, authorization_parameters(client))
     form = {"email": "ann@example.com", "password": "a long enough password"}
-    signin = away.headers["location"]
+    signin = redirect.headers["location"]
     page = await stranger.get(signin)
     signed_in = await world.http.post("/auth/signin", data={**form, **hidden_fields(page)}, headers=ORIGIN)
     world.http.cookies.clear()
 
-    assert (away.status_code, signin.partition("?")[0]) == (303, "/auth/signin")
+    assert (redirect.status_code, signin.partition("?")[0]) == (303, "/auth/signin")
     # The response to a form may not redirect to another site, so it is a page with a link.
     assert signed_in.status_code == 200
     assert 'http-equiv="refresh" content="0; url=/auth/authorize?' in signed_in.text
@@ -102,13 +104,13 @@ async def test_an_anonymous_person_returns_to_the_consent_page_after_signing_in(
 async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(
     world: World, client: KnownClient
 ) -> None:
-    from_outside = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="cross-site")
-    then = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="same-origin")
+    from_outside = await Browser(world).get(ASK, authorization_parameters(client), Sec_Fetch_Site="cross-site")
+    second_redirect = await Browser(world).get(ASK, authorization_parameters(client), Sec_Fetch_Site="same-origin")
 
     assert from_outside.status_code == 200
     assert 'http-equiv="refresh" content="0; url=/auth/authorize?' in from_outside.text
     assert "form-action 'self'" in from_outside.headers["content-security-policy"]
-    assert then.status_code == 303
+    assert second_redirect.status_code == 303
 
 
 async def test_no_caller_gives_more_than_they_hold_and_never_administration(world: World) -> None:
@@ -122,12 +124,12 @@ async def test_no_caller_gives_more_than_they_hold_and_never_administration(worl
     await owner.sign_in("owner@north.example")
     await viewer.sign_in("viewer@north.example")
 
-    forbidden = await owner.get(ASK, asking(client, scope="admin:org"))
-    unknown = await owner.get(ASK, asking(client, scope="openid"))
+    forbidden = await owner.get(ASK, authorization_parameters(client, scope="admin:org"))
+    unknown = await owner.get(ASK, authorization_parameters(client, scope="openid"))
     over_wide = await exchange(world, client, await code_for(owner, client, scope="read:library admin:org openid"))
     all_of_owner = await exchange(world, client, await code_for(owner, client, scope=""))
     all_of_viewer = await exchange(world, client, await code_for(viewer, client, scope=""))
-    none = await viewer.get(ASK, asking(client, scope="write:products"))
+    none = await viewer.get(ASK, authorization_parameters(client, scope="write:products"))
 
     for answer in (forbidden, unknown):
         assert redirect_parameters(answer)["error"] == "invalid_scope"
@@ -143,13 +145,13 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_contin
     browser = Browser(world)
     await browser.sign_in("viewer@example.com")
 
-    response = await browser.get(ASK, asking(client, scope="read:library write:products"))
-    none_response = await browser.get(ASK, asking(client, scope="write:products"))
+    response = await browser.get(ASK, authorization_parameters(client, scope="read:library write:products"))
+    none_response = await browser.get(ASK, authorization_parameters(client, scope="write:products"))
     token = (await exchange(world, client, redirect_parameters(await browser.decide(response, "allow"))["code"])).json()
 
-    granted, _, lacking = response.text.partition("Your account does not have these permissions")
-    assert "see your library" in granted
-    assert "publish" not in granted
+    granted_text, _, lacking = response.text.partition("Your account does not have these permissions")
+    assert "see your library" in granted_text
+    assert "publish" not in granted_text
     assert "publish and edit listings" in lacking
     assert link_parameters(none_response)["error"] == "invalid_scope"
     assert "<h1>Nothing was allowed</h1>" in none_response.text
@@ -164,12 +166,12 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_contin
 async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
     world: World, browser: Browser, client: KnownClient, changes: dict[str, str]
 ) -> None:
-    wrong = asking(client, **changes)
+    wrong_request = authorization_parameters(client, **changes)
 
-    answer = await Browser(world).get(ASK, wrong)
+    answer = await Browser(world).get(ASK, wrong_request)
 
     assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/auth/signin")
-    assert "error" in redirect_parameters(await browser.get(ASK, wrong))
+    assert "error" in redirect_parameters(await browser.get(ASK, wrong_request))
 
 
 @pytest.mark.parametrize(
@@ -177,44 +179,44 @@ async def test_the_person_signs_in_before_any_client_is_informed_of_its_mistake(
 )
 async def test_the_granted_scopes_are_the_shown_scopes(world: World, change: str) -> None:
     client = await new_client(world, BACK, f"{BACK}/2", scope="read:library read:products write:products")
-    other = await new_client(world, BACK, scope="read:library read:products write:products")
+    other_client = await new_client(world, BACK, scope="read:library read:products write:products")
     await new_person(world, "pat@example.com")
     browser = Browser(world)
     await browser.sign_in("pat@example.com")
-    asked = asking(client, scope="read:library write:products", resource=ROOT_URL)
-    fields = hidden_fields(await browser.get(ASK, asked))
+    parameters = authorization_parameters(client, scope="read:library write:products", resource=ROOT_URL)
+    fields = hidden_fields(await browser.get(ASK, parameters))
     changes = {
         "scope": "read:products",
         "redirect_uri": f"{BACK}/2",
         "state": "another",
         "code_challenge": "A" * 43,
         "resource": f"{ROOT_URL}/mcp",
-        "client_id": other.id,
+        "client_id": other_client.id,
     }
     if change == "role":
         admin = await world.person("admin@north.example", north="owner")
         await world.call("POST", "/org/members", admin, json={"email": "pat@example.com", "role": "publisher"})
 
-    sent = {**fields, **({change: changes[change]} if change in changes else {}), "decision": "allow"}
-    second_response = await browser.post(ASK, sent)
-    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+    decision_form = {**fields, **({change: changes[change]} if change in changes else {}), "decision": "allow"}
+    second_response = await browser.post(ASK, decision_form)
+    grants = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
 
     assert second_response.status_code == 400
     assert "This has changed since you saw it" in second_response.text
-    assert list(given) == []
+    assert list(grants) == []
     allowed_response = await browser.post(ASK, {**hidden_fields(second_response), "decision": "allow"})
-    assert "code" in redirect_parameters(allowed_response, sent["redirect_uri"])
+    assert "code" in redirect_parameters(allowed_response, decision_form["redirect_uri"])
 
 
-async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: KnownClient) -> None:
+async def test_a_seal_of_another_sign_in_is_refused(world: World, browser: Browser, client: KnownClient) -> None:
     await new_person(world, "eve@example.com")
     eve = Browser(world)
     await eve.sign_in("eve@example.com")
-    of_eve = hidden_fields(await eve.get(ASK, asking(client)))["shown"]
-    fields = hidden_fields(await browser.get(ASK, asking(client)))
+    of_eve = hidden_fields(await eve.get(ASK, authorization_parameters(client)))["shown"]
+    fields = hidden_fields(await browser.get(ASK, authorization_parameters(client)))
 
-    for shown in (of_eve, "", "x", "ä", fields["csrf"]):
-        answer = await browser.post(ASK, {**fields, "shown": shown, "decision": "allow"})
+    for shown_seal in (of_eve, "", "x", "ä", fields["csrf"]):
+        answer = await browser.post(ASK, {**fields, "shown": shown_seal, "decision": "allow"})
         assert (answer.status_code, "Check it again" in answer.text) == (400, True)
     assert "code" in redirect_parameters(await browser.post(ASK, {**fields, "decision": "allow"}))
 
@@ -222,18 +224,18 @@ async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser:
 async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
     world: World, browser: Browser, client: KnownClient
 ) -> None:
-    page = await browser.get(ASK, asking(client))
+    page = await browser.get(ASK, authorization_parameters(client))
     admin = await world.person("admin@north.example", north="owner")
     assert (await world.call("PUT", "/org", admin, json={"name": "Elsewhere"})).status_code == 200
 
-    again = await browser.decide(page, "allow")
+    second_answer = await browser.decide(page, "allow")
 
-    assert again.status_code == 400
-    assert "Elsewhere" in again.text
+    assert second_answer.status_code == 400
+    assert "Elsewhere" in second_answer.text
 
 
 @pytest.mark.parametrize(
-    "back",
+    "address",
     [
         "",
         "https://evil.example/back",
@@ -260,13 +262,15 @@ async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
     ],
 )
 async def test_t35_no_user_is_redirected_to_an_address_that_is_not_registered(
-    world: World, browser: Browser, back: str
+    world: World, browser: Browser, address: str
 ) -> None:
     client = await new_client(world, BACK, "http://127.0.0.1/cb", "http://localhost/cb")
     await code_for(browser, client)
 
-    answer = await browser.get(ASK, {**asking(client), "redirect_uri": back})
-    posted_response = await browser.post(ASK, {**asking(client), "redirect_uri": back, "decision": "allow"})
+    answer = await browser.get(ASK, {**authorization_parameters(client), "redirect_uri": address})
+    posted_response = await browser.post(
+        ASK, {**authorization_parameters(client), "redirect_uri": address, "decision": "allow"}
+    )
 
     for response in (answer, posted_response):
         assert response.status_code == 400
@@ -275,19 +279,21 @@ async def test_t35_no_user_is_redirected_to_an_address_that_is_not_registered(
 
 
 async def test_t35_an_unknown_client_redirects_no_user(browser: Browser, client: KnownClient) -> None:
-    answer = await browser.get(ASK, {**asking(client), "client_id": "cc_nobody"})
+    answer = await browser.get(ASK, {**authorization_parameters(client), "client_id": "cc_nobody"})
 
     assert answer.status_code == 400
     assert "location" not in answer.headers
 
 
-@pytest.mark.parametrize("back", ["http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb"])
-async def test_a_program_on_the_persons_machine_listens_on_any_port(world: World, browser: Browser, back: str) -> None:
+@pytest.mark.parametrize("address", ["http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb"])
+async def test_a_program_on_the_persons_machine_listens_on_any_port(
+    world: World, browser: Browser, address: str
+) -> None:
     client = await new_client(world, "http://127.0.0.1:9/cb")
 
-    code = await code_for(browser, client, redirect_uri=back)
+    code = await code_for(browser, client, redirect_uri=address)
 
-    assert (await exchange(world, client, code, redirect_uri=back)).status_code == 200
+    assert (await exchange(world, client, code, redirect_uri=address)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -307,7 +313,7 @@ async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
 ) -> None:
     await code_for(browser, client)
 
-    members = redirect_parameters(await browser.get(ASK, asking(client, **changes)))
+    members = redirect_parameters(await browser.get(ASK, authorization_parameters(client, **changes)))
 
     assert (members["error"], members["state"], members["iss"]) == ("invalid_request", STATE, ROOT_URL)
     assert "code" not in members
@@ -315,26 +321,30 @@ async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "scope", "code_challenge"])
 async def test_t38_a_parameter_that_is_sent_twice_is_refused(browser: Browser, client: KnownClient, name: str) -> None:
-    asked = asking(client)
+    parameters = authorization_parameters(client)
 
-    answer = await browser.http.get(ASK, params=[*asked.items(), (name, asked[name])], headers=browser.cookie)
+    answer = await browser.http.get(ASK, params=[*parameters.items(), (name, parameters[name])], headers=browser.cookie)
 
     assert answer.status_code == 400
     assert "location" not in answer.headers
 
 
-async def test_t38_state_comes_back_as_it_was_sent_and_unknown_parameters_are_let_be(
+async def test_t38_state_is_returned_unchanged_and_unknown_parameters_are_ignored(
     browser: Browser, client: KnownClient
 ) -> None:
     for state in ("null", "a+b %&=#/?é", "\r\nLocation: https://evil.example", '"><script>'):
-        page = await browser.get(ASK, {**asking(client, state=state, scope="read:products"), "display": "page"})
+        page = await browser.get(
+            ASK, {**authorization_parameters(client, state=state, scope="read:products"), "display": "page"}
+        )
         answer = await browser.decide(page, "deny")
 
         assert redirect_parameters(answer)["state"] == state
         assert "\n" not in answer.headers["location"]
         assert "<script>" not in page.text
-    without = redirect_parameters(await browser.decide(await browser.get(ASK, asking(client, state="")), "deny"))
-    assert "state" not in without
+    stateless = redirect_parameters(
+        await browser.decide(await browser.get(ASK, authorization_parameters(client, state="")), "deny")
+    )
+    assert "state" not in stateless
 
 
 async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_client(
@@ -347,15 +357,20 @@ async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_cl
         ({"resource": "https://other.example"}, "invalid_target"),
     ):
         mark = "#" if changes.get("response_type") == "token" else "?"
-        assert redirect_parameters(await browser.get(ASK, asking(client, **changes)), mark=mark)["error"] == error
-    assert (await browser.get(ASK, asking(client, resource=f"{ROOT_URL}/api/v1/library"))).status_code == 200
+        assert (
+            redirect_parameters(await browser.get(ASK, authorization_parameters(client, **changes)), mark=mark)["error"]
+            == error
+        )
+    assert (
+        await browser.get(ASK, authorization_parameters(client, resource=f"{ROOT_URL}/api/v1/library"))
+    ).status_code == 200
 
 
 async def test_a_client_registered_for_it_gets_a_token_in_the_fragment(world: World, browser: Browser) -> None:
     client = await new_client(world, is_implicit=True)
-    asked = asking(client, response_type="token", code_challenge="", code_challenge_method="")
+    parameters = authorization_parameters(client, response_type="token", code_challenge="", code_challenge_method="")
 
-    answer = await browser.decide(await browser.get(ASK, asked), "allow")
+    answer = await browser.decide(await browser.get(ASK, parameters), "allow")
 
     members = redirect_parameters(answer, mark="#")
     assert members.keys() == {"access_token", "token_type", "expires_in", "scope", "state", "iss"}
@@ -369,8 +384,8 @@ async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
     await new_person(world, "eve@example.com")
     eve = Browser(world)
     await eve.sign_in("eve@example.com")
-    fields = {**hidden_fields(await browser.get(ASK, asking(client))), "decision": "allow"}
-    of_eve = hidden_fields(await eve.get(ASK, asking(client)))["csrf"]
+    fields = {**hidden_fields(await browser.get(ASK, authorization_parameters(client))), "decision": "allow"}
+    of_eve = hidden_fields(await eve.get(ASK, authorization_parameters(client)))["csrf"]
 
     for csrf in ("", "x", "ä", of_eve):
         answer = await browser.post(ASK, {**fields, "csrf": csrf})
@@ -379,11 +394,11 @@ async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
         ASK, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"}
     )
     assert (foreign_response.status_code, foreign_response.json()["code"]) == (403, "foreign_origin")
-    assert (await browser.get(ASK, asking(client))).status_code == 200
+    assert (await browser.get(ASK, authorization_parameters(client))).status_code == 200
 
 
 async def test_t29_the_consent_page_cannot_be_framed_or_cached(browser: Browser, client: KnownClient) -> None:
-    page = await browser.get(ASK, asking(client))
+    page = await browser.get(ASK, authorization_parameters(client))
 
     policy = page.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in policy
@@ -397,7 +412,7 @@ async def test_t29_the_consent_page_cannot_be_framed_or_cached(browser: Browser,
 async def test_the_page_shows_client_data_as_text(world: World, browser: Browser, store: Store) -> None:
     client = await new_client(world, name="<img src=x onerror=alert(1)>")
 
-    page = await browser.get(ASK, asking(client))
+    page = await browser.get(ASK, authorization_parameters(client))
 
     assert "<img" not in page.text
     assert "&lt;img" in page.text
@@ -417,8 +432,8 @@ async def test_a_scope_that_the_person_lost_before_the_exchange_is_refused(world
     async with world.store.database.transaction() as transaction:
         await transaction.run("UPDATE membership SET role = 'viewer' WHERE role = 'owner'")
         await versions.bump(transaction, "identity")
-    lost = await exchange(world, client, codes[0])
-    again = await exchange(world, client, codes[0])
+    lost_answer = await exchange(world, client, codes[0])
+    second_exchange = await exchange(world, client, codes[0])
 
-    assert oauth_refusal(lost) == (400, "invalid_scope")
-    assert oauth_refusal(again) == (400, "invalid_grant")
+    assert oauth_refusal(lost_answer) == (400, "invalid_scope")
+    assert oauth_refusal(second_exchange) == (400, "invalid_grant")

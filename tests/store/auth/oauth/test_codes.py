@@ -112,18 +112,18 @@ async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browse
     code = await code_for(browser, client)
     form = {"grant_type": "authorization_code", "code": code, "client_id": client.id, "code_verifier": VERIFIER}
 
-    without = await world.http.post("/api/v1/auth/token", data=form)
+    secretless = await world.http.post("/api/v1/auth/token", data=form)
 
-    assert oauth_refusal(without) == (401, "invalid_client")
+    assert oauth_refusal(secretless) == (401, "invalid_client")
     assert (await exchange(world, client, code)).status_code == 200, "who is nobody burns nothing"
 
 
-async def test_only_the_hash_of_a_code_is_stored_and_old_ones_are_deleted(
+async def test_only_the_hash_of_a_code_is_stored_and_old_codes_are_deleted(
     world: World, browser: Browser, client: KnownClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = await code_for(browser, client)
-    [(kept,)] = await world.store.database.fetch("SELECT code_hash FROM authorization_code")
-    assert code.encode() not in bytes(kept)
+    [(code_hash,)] = await world.store.database.fetch("SELECT code_hash FROM authorization_code")
+    assert code.encode() not in bytes(code_hash)
 
     async def forgotten() -> int:
         async with world.store.database.transaction() as transaction:

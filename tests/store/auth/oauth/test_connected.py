@@ -16,10 +16,10 @@ async def agent_of(world: World, person_id: str, name: str = "Helpful agent") ->
     """Create an agent that acts for a person, and return its id."""
     applicant = Applicant(name, "192.0.2.1", frozenset({"read:library"}))
     async with world.store.database.transaction() as transaction:
-        made, _ = await registrations.add(
+        registration, _ = await registrations.add(
             transaction, "service_auth", applicant, person_id=person_id, claim_ttl_s=600, interval_s=5
         )
-    return made.id
+    return registration.id
 
 
 async def test_the_page_lists_agents_and_clients_with_their_rights(
@@ -48,7 +48,7 @@ async def test_a_button_ends_a_client_which_has_to_ask_again(
     world: World, browser: Browser, client: KnownClient
 ) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
-    unspent, kept = await code_for(browser, client), await code_for(browser, client)
+    unspent, kept_code = await code_for(browser, client), await code_for(browser, client)
 
     answer = await browser.post(PAGE, hidden_fields(await browser.get(PAGE)))
 
@@ -59,7 +59,7 @@ async def test_a_button_ends_a_client_which_has_to_ask_again(
     second_access_token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     assert (await world.call("GET", "/library", second_access_token)).status_code == 200
     assert (await world.call("GET", "/library", token)).status_code == 401, "an old token does not come back"
-    assert (await exchange(world, client, kept)).status_code == 400, "nor does an old code"
+    assert (await exchange(world, client, kept_code)).status_code == 400, "nor does an old code"
 
 
 async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) -> None:
@@ -67,12 +67,14 @@ async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) 
 
     await browser.post(PAGE, hidden_fields(await browser.get(PAGE)))
 
-    ended = await registrations.with_id(world.store.database, registration_id)
-    assert ended is not None
-    assert ended.status == "revoked"
+    ended_agent = await registrations.with_id(world.store.database, registration_id)
+    assert ended_agent is not None
+    assert ended_agent.status == "revoked"
 
 
-async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, client: KnownClient, ann: str) -> None:
+async def test_no_caller_ends_agents_or_consents_of_another_person(
+    world: World, browser: Browser, client: KnownClient, ann: str
+) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     agent = await agent_of(world, ann)
     consent = next(iter(await world.store.database.fetch("SELECT id FROM consent")))[0]
@@ -84,17 +86,17 @@ async def test_no_caller_ends_what_is_anothers(world: World, browser: Browser, c
     csrf = hidden_fields(await browser.get(PAGE))["csrf"]
 
     assert "Disconnect" not in page.text
-    for ended in (agent, consent, "reg_unknown", ""):
-        assert (await eve.post(PAGE, {"csrf": csrf, "id": ended})).status_code == 403
-    own = await code_for(eve, client)
-    assert own
+    for foreign_id in (agent, consent, "reg_unknown", ""):
+        assert (await eve.post(PAGE, {"csrf": csrf, "id": foreign_id})).status_code == 403
+    own_code = await code_for(eve, client)
+    assert own_code
     csrf_of_eve = hidden_fields(await eve.get(PAGE))["csrf"]
-    for ended in (agent, consent, "reg_unknown", ""):
-        assert (await eve.post(PAGE, {"csrf": csrf_of_eve, "id": ended})).status_code == 303
+    for foreign_id in (agent, consent, "reg_unknown", ""):
+        assert (await eve.post(PAGE, {"csrf": csrf_of_eve, "id": foreign_id})).status_code == 303
     assert (await world.call("GET", "/library", token)).status_code == 200
-    still = await registrations.with_id(world.store.database, agent)
-    assert still is not None
-    assert still.status == "claimed"
+    agent_after = await registrations.with_id(world.store.database, agent)
+    assert agent_after is not None
+    assert agent_after.status == "claimed"
 
 
 async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser: Browser, ann: str) -> None:
@@ -104,9 +106,9 @@ async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser
     foreign_response = await world.http.post(
         PAGE, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"}
     )
-    without = await browser.post(PAGE, {"id": fields["id"]})
+    without_token = await browser.post(PAGE, {"id": fields["id"]})
 
-    assert foreign_response.status_code == without.status_code == 403
+    assert foreign_response.status_code == without_token.status_code == 403
     assert "Disconnect" in (await browser.get(PAGE)).text
 
 
@@ -125,11 +127,11 @@ async def test_a_use_is_shown_at_once_and_kept_when_the_store_closes(world: Worl
 
     await agent.library(token)
     after_response = await visitor.get("/auth/agents")
-    async with app.open_store(settings, ROOT_URL, is_loopback=True) as second:
-        second.uses.note(agent.answer["id"])
-    kept = await registrations.with_id(world.store.database, agent.answer["id"])
+    async with app.open_store(settings, ROOT_URL, is_loopback=True) as second_store:
+        second_store.uses.note(agent.answer["id"])
+    registration = await registrations.with_id(world.store.database, agent.answer["id"])
 
     assert "not used yet" in before_response.text
     assert "not used yet" not in after_response.text
-    assert kept is not None
-    assert kept.used_at is not None
+    assert registration is not None
+    assert registration.used_at is not None

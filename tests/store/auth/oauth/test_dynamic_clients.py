@@ -22,7 +22,7 @@ from tests.store.auth.oauth.conftest import (
     STATE,
     Browser,
     KnownClient,
-    asking,
+    authorization_parameters,
     code_for,
     exchange,
     hidden_fields,
@@ -59,7 +59,7 @@ async def new_dynamic(world: World, **members: object) -> KnownClient:
     return KnownClient(answer.json()["client_id"], answer.json()["client_secret"])
 
 
-async def unused_count(world: World) -> int:
+async def count_unused(world: World) -> int:
     """Return the number of self-registered clients that no person has used yet."""
     row = await world.store.database.fetch_one("SELECT count(*) FROM dynamic_client WHERE used_at IS NULL")
     assert row is not None
@@ -69,15 +69,17 @@ async def unused_count(world: World) -> int:
 async def backdate_registration(world: World, client: KnownClient, days: int) -> None:
     """Date the registration of a client back by some days."""
     async with world.store.database.transaction() as transaction:
-        moved = days * DAY_S * SECOND
-        await transaction.run("UPDATE dynamic_client SET created_at = created_at - $2 WHERE id = $1", client.id, moved)
+        time_moved = days * DAY_S * SECOND
+        await transaction.run(
+            "UPDATE dynamic_client SET created_at = created_at - $2 WHERE id = $1", client.id, time_moved
+        )
 
 
 async def test_a_client_registers_itself_and_gets_a_token_when_a_person_allows_it(
     world: World, browser: Browser, ann: str
 ) -> None:
-    where = (await world.http.get(SERVER_METADATA)).json()["registration_endpoint"]
-    sent = {
+    registration_url = (await world.http.get(SERVER_METADATA)).json()["registration_endpoint"]
+    metadata = {
         "client_name": "Editor",
         "redirect_uris": [BACK],
         "token_endpoint_auth_method": "none",
@@ -87,11 +89,11 @@ async def test_a_client_registers_itself_and_gets_a_token_when_a_person_allows_i
         "software_id": "unknown members are ignored",
     }
 
-    answer = await world.http.post(where, json=sent)
+    answer = await world.http.post(registration_url, json=metadata)
 
     body = answer.json()
     assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
-    assert where == ROOT_URL + REGISTER
+    assert registration_url == ROOT_URL + REGISTER
     assert body["client_secret"].startswith("ccs_")
     assert body["client_secret_expires_at"] == 0
     assert abs(body["client_id_issued_at"] - clock.now() // SECOND) < 60
@@ -156,7 +158,7 @@ async def test_invalid_client_metadata_is_refused_and_not_stored(
     answer = await register(world, **members)
 
     assert oauth_refusal(answer) == (400, error)
-    assert await unused_count(world) == 0
+    assert await count_unused(world) == 0
 
 
 @pytest.mark.parametrize("uri", ["https://store.example./cb", "https://STORE.example:443/cb"])
@@ -168,7 +170,7 @@ async def test_another_spelling_of_the_services_host_is_refused_too(world: World
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "shown_text"),
     [
         ("Editor 2.0", "“Editor 2 0”"),
         ("Jürgen's & Co", "“Jurgen's & Co”"),
@@ -186,15 +188,15 @@ async def test_another_spelling_of_the_services_host_is_refused_too(world: World
     ],
 )
 async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
-    world: World, browser: Browser, name: str, shown: str
+    world: World, browser: Browser, name: str, shown_text: str
 ) -> None:
     client = await new_dynamic(world, client_name=name)
 
-    page = await browser.get(AUTHORIZE, asking(client))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client))
 
     text = unescape(re.sub(r"<[^>]+>", "", page.text))
     assert page.status_code == 200
-    assert shown in text
+    assert shown_text in text
     for words in ("not verified", "https://app.example", "registered itself", "Allow app.example?"):
         assert words in text
     body = page.text.partition("<body")[2].replace("“", "").replace("”", "")
@@ -203,26 +205,26 @@ async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
 
 
 async def test_the_page_names_a_program_on_the_persons_own_computer(world: World, browser: Browser) -> None:
-    back = "http://localhost:3030/callback"
-    client = await new_dynamic(world, redirect_uris=[back])
+    address = "http://localhost:3030/callback"
+    client = await new_dynamic(world, redirect_uris=[address])
 
-    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=back))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address))
 
     assert "a program on your own computer (<strong>http://localhost:3030</strong>)" in page.text
 
 
 async def test_the_host_of_a_client_is_shown_in_lower_case(world: World, browser: Browser) -> None:
-    back = "https://paypaI.example/back"
-    client = await new_dynamic(world, redirect_uris=[back])
+    address = "https://paypaI.example/back"
+    client = await new_dynamic(world, redirect_uris=[address])
 
-    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=back))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address))
 
     assert "https://paypai.example" in page.text
     assert "paypaI.example</" not in page.text
 
 
 @pytest.mark.parametrize(
-    "back",
+    "address",
     [
         f"{BACK}/",
         f"{BACK}?more=1",
@@ -235,12 +237,12 @@ async def test_the_host_of_a_client_is_shown_in_lower_case(world: World, browser
     ],
 )
 async def test_people_are_redirected_only_to_the_exact_registered_address(
-    world: World, browser: Browser, back: str
+    world: World, browser: Browser, address: str
 ) -> None:
     client = await new_dynamic(world, redirect_uris=[BACK, "http://127.0.0.1:3030/cb"])
     await code_for(browser, client, redirect_uri="http://127.0.0.1:3030/cb")
 
-    answer = await browser.get(AUTHORIZE, asking(client, redirect_uri=back))
+    answer = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address))
 
     assert answer.status_code == 400
     assert "location" not in answer.headers
@@ -252,8 +254,8 @@ async def test_every_consent_is_requested_again(world: World, browser: Browser) 
     await code_for(browser, client)
     await code_for(browser, organisation_client)
 
-    second_response = await browser.get(AUTHORIZE, asking(client))
-    known_response = await browser.get(AUTHORIZE, asking(organisation_client))
+    second_response = await browser.get(AUTHORIZE, authorization_parameters(client))
+    known_response = await browser.get(AUTHORIZE, authorization_parameters(organisation_client))
 
     assert second_response.status_code == 200
     assert "not verified" in second_response.text
@@ -265,15 +267,17 @@ async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_a
 ) -> None:
     client = await new_dynamic(world, scope="read:library read:products")
 
-    wider = await browser.get(AUTHORIZE, asking(client, scope="read:library write:products admin:org"))
-    beyond_response = await browser.get(AUTHORIZE, asking(client, scope="write:products"))
+    wider = await browser.get(
+        AUTHORIZE, authorization_parameters(client, scope="read:library write:products admin:org")
+    )
+    beyond_response = await browser.get(AUTHORIZE, authorization_parameters(client, scope="write:products"))
     code = redirect_parameters(await browser.decide(wider, "allow"))["code"]
-    more = await exchange(world, client, code, scope="read:library read:products")
+    wider_answer = await exchange(world, client, code, scope="read:library read:products")
 
     assert "publish" not in wider.text
     assert "administer" not in wider.text
     assert link_parameters(beyond_response)["error"] == "invalid_scope"
-    assert more.json()["scope"] == "read:library"
+    assert wider_answer.json()["scope"] == "read:library"
 
 
 async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
@@ -283,8 +287,10 @@ async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
 
     credentials = await world.http.post(token_path, data={"grant_type": "client_credentials"}, auth=client)
     assertion = await world.http.post(token_path, data={"grant_type": bearer, "assertion": "a.e30.c"}, auth=client)
-    implicit = await browser.get(AUTHORIZE, asking(client, response_type="token"))
-    without_proof = await browser.get(AUTHORIZE, asking(client, code_challenge="", code_challenge_method=""))
+    implicit = await browser.get(AUTHORIZE, authorization_parameters(client, response_type="token"))
+    without_proof = await browser.get(
+        AUTHORIZE, authorization_parameters(client, code_challenge="", code_challenge_method="")
+    )
     code = await code_for(browser, client)
     without_secret = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
 
@@ -296,11 +302,11 @@ async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
     assert oauth_refusal(await exchange(world, client, code, code_verifier="w" * 43)) == (400, "invalid_grant")
 
 
-async def test_a_token_made_for_the_client_itself_is_worth_nothing(world: World) -> None:
+async def test_a_token_issued_for_the_client_itself_is_refused(world: World) -> None:
     client = await new_dynamic(world)
-    forged = tokens.issue(world.store, client.id, client.id, frozenset({"read:products"}))
+    forged_token = tokens.issue(world.store, client.id, client.id, frozenset({"read:products"}))
 
-    assert (await world.call("GET", "/auth/me", forged)).status_code == 401
+    assert (await world.call("GET", "/auth/me", forged_token)).status_code == 401
 
 
 async def test_one_address_registers_20_clients_an_hour(world: World) -> None:
@@ -316,16 +322,16 @@ async def test_the_oldest_of_too_many_unused_clients_end(
     world: World, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "MAX_UNUSED", 3)
-    used = await new_dynamic(world)
-    await code_for(browser, used)
-    first, *others = [await new_dynamic(world) for _ in range(3)]
+    used_client = await new_dynamic(world)
+    await code_for(browser, used_client)
+    first_client, *other_clients = [await new_dynamic(world) for _ in range(3)]
 
     last = await new_dynamic(world)
 
-    assert await unused_count(world) == 3
-    assert (await browser.get(AUTHORIZE, asking(first))).status_code == 400
-    for client in (used, *others, last):
-        assert (await browser.get(AUTHORIZE, asking(client))).status_code == 200
+    assert await count_unused(world) == 3
+    assert (await browser.get(AUTHORIZE, authorization_parameters(first_client))).status_code == 400
+    for client in (used_client, *other_clients, last):
+        assert (await browser.get(AUTHORIZE, authorization_parameters(client))).status_code == 200
 
 
 async def test_concurrent_registrations_leave_at_most_the_allowed_number_of_unused_clients(
@@ -337,56 +343,60 @@ async def test_concurrent_registrations_leave_at_most_the_allowed_number_of_unus
     await new_dynamic(world)
 
     assert [answer.status_code for answer in flood] == [201] * 16
-    assert await unused_count(world) == 3
+    assert await count_unused(world) == 3
 
 
 async def test_an_unused_client_ends_after_30_days(world: World, browser: Browser) -> None:
-    used, fresh, old = [await new_dynamic(world) for _ in range(3)]
-    await code_for(browser, used)
-    for client, days in ((used, 31), (fresh, 29), (old, 31)):
+    used_client, fresh_client, old = [await new_dynamic(world) for _ in range(3)]
+    await code_for(browser, used_client)
+    for client, days in ((used_client, 31), (fresh_client, 29), (old, 31)):
         await backdate_registration(world, client, days)
 
-    statuses = [(await browser.get(AUTHORIZE, asking(client))).status_code for client in (used, fresh, old)]
+    statuses = [
+        (await browser.get(AUTHORIZE, authorization_parameters(client))).status_code
+        for client in (used_client, fresh_client, old)
+    ]
     async with world.store.database.transaction() as transaction:
-        ended = await clients.delete_unused(transaction)
+        ended_count = await clients.delete_unused(transaction)
 
     # The service refuses an expired client at once, although maintenance removes its row later.
     assert statuses == [200, 200, 400]
-    assert ended == 1
+    assert ended_count == 1
     assert await queries.client(world.store.database, old.id) is None
 
 
 async def age(world: World, client: KnownClient, days: int) -> None:
     """Date everything about a client back by some days."""
-    moved = days * DAY_S * SECOND
+    time_moved = days * DAY_S * SECOND
     async with world.store.database.transaction() as transaction:
         for statement in (
             "UPDATE dynamic_client SET created_at = created_at - $2, used_at = used_at - $2 WHERE id = $1",
             "UPDATE consent SET created_at = created_at - $2, used_at = used_at - $2 WHERE client_id = $1",
         ):
-            await transaction.run(statement, client.id, moved)
+            await transaction.run(statement, client.id, time_moved)
 
 
 async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
     world: World, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exchanged, allowed_again, used, old = [await new_dynamic(world) for _ in range(4)]
+    exchanged, allowed_again, used_client, old = [await new_dynamic(world) for _ in range(4)]
     organisation_client = await new_client(world)
     tokens_of = {
         client.id: (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
-        for client in (exchanged, allowed_again, used, old, organisation_client)
+        for client in (exchanged, allowed_again, used_client, old, organisation_client)
     }
-    for client in (exchanged, allowed_again, used, old):
+    for client in (exchanged, allowed_again, used_client, old):
         await age(world, client, 181)
     await age(world, exchanged, -2)
     await code_for(browser, allowed_again)
-    await world.call("GET", "/library", tokens_of[used.id])
+    await world.call("GET", "/library", tokens_of[used_client.id])
     capsys.readouterr()
 
     await store_app.run_maintenance(world.store)
 
     statuses = [
-        (await browser.get(AUTHORIZE, asking(client))).status_code for client in (exchanged, allowed_again, used, old)
+        (await browser.get(AUTHORIZE, authorization_parameters(client))).status_code
+        for client in (exchanged, allowed_again, used_client, old)
     ]
     assert statuses == [200, 200, 200, 400]
     logged = [line for line in capsys.readouterr().err.splitlines() if '"client ended"' in line]
@@ -402,45 +412,47 @@ async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
 async def test_a_client_without_consents_ends_30_days_after_its_last_use(
     world: World, browser: Browser, days: int, status: int
 ) -> None:
-    taken_back, wanted = await new_dynamic(world), await new_dynamic(world, redirect_uris=[f"{BACK}/2"])
+    taken_back, wanted_client = await new_dynamic(world), await new_dynamic(world, redirect_uris=[f"{BACK}/2"])
     await exchange(world, taken_back, await code_for(browser, taken_back))
     await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
-    await exchange(world, wanted, await code_for(browser, wanted, redirect_uri=f"{BACK}/2"))
-    for client in (taken_back, wanted):
+    await exchange(world, wanted_client, await code_for(browser, wanted_client, redirect_uri=f"{BACK}/2"))
+    for client in (taken_back, wanted_client):
         await age(world, client, days)
 
     await store_app.run_maintenance(world.store)
 
-    assert (await browser.get(AUTHORIZE, asking(taken_back))).status_code == status
-    assert (await browser.get(AUTHORIZE, asking(wanted, redirect_uri=f"{BACK}/2"))).status_code == 200
+    assert (await browser.get(AUTHORIZE, authorization_parameters(taken_back))).status_code == status
+    assert (
+        await browser.get(AUTHORIZE, authorization_parameters(wanted_client, redirect_uri=f"{BACK}/2"))
+    ).status_code == 200
 
 
 async def test_a_setting_limits_how_long_an_idle_client_exists(world: World, browser: Browser) -> None:
     store = replace(world.store, settings=replace(world.store.settings, dynamic_client_days=7))
     client = await new_dynamic(world)
     await exchange(world, client, await code_for(browser, client))
-    ended: list[int] = []
+    ended_counts: list[int] = []
 
     for days in (6, 8):
         with clock.fixed(clock.later(clock.now(), seconds=days * DAY_S)):
             async with store.database.transaction() as transaction:
-                ended.append(await clients.delete_idle(transaction, store.settings.dynamic_client_days))
+                ended_counts.append(await clients.delete_idle(transaction, store.settings.dynamic_client_days))
 
-    assert ended == [0, 1]
+    assert ended_counts == [0, 1]
 
 
 async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
     world: World, browser: Browser, lock_waits: LockWaits
 ) -> None:
     client = await new_dynamic(world)
-    page = await browser.get(AUTHORIZE, asking(client))
+    page = await browser.get(AUTHORIZE, authorization_parameters(client))
 
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM dynamic_client WHERE id = $1", client.id)
-        allowed = asyncio.create_task(browser.decide(page, "allow"))
+        decision = asyncio.create_task(browser.decide(page, "allow"))
         # The request has found the client, which exists for other transactions until this one ends.
         await lock_waits.reach(1)
-    answer = await allowed
+    answer = await decision
 
     assert answer.status_code == 400
     assert "location" not in answer.headers
@@ -453,12 +465,12 @@ async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, b
 
     page = await browser.get("/auth/agents")
     fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
-    before = (await world.call("GET", "/library", token)).status_code
+    status_before = (await world.call("GET", "/library", token)).status_code
     await browser.post("/auth/agents", fields)
 
     assert "<h2>app.example</h2>" in page.text
     assert "https://app.example that registered itself and calls itself “Editor” (not verified)" in page.text
-    assert before == 200
+    assert status_before == 200
     assert (await world.call("GET", "/library", token)).status_code == 401
 
 
@@ -466,12 +478,12 @@ async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, b
 async def test_a_client_is_listed_under_the_site_it_was_allowed_for_and_no_other(
     world: World, browser: Browser, name: str, claim: str
 ) -> None:
-    good, evil = "https://github.com/cb", "https://evil.example/cb"
-    client = await new_dynamic(world, client_name=name, redirect_uris=[good, evil])
+    good_address, evil = "https://github.com/cb", "https://evil.example/cb"
+    client = await new_dynamic(world, client_name=name, redirect_uris=[good_address, evil])
     await code_for(browser, client, redirect_uri=evil)
 
     of_one = (await browser.get("/auth/agents")).text
-    await code_for(browser, client, redirect_uri=good)
+    await code_for(browser, client, redirect_uri=good_address)
     of_both = (await browser.get("/auth/agents")).text
 
     assert "<h2>evil.example</h2>" in of_one
@@ -481,12 +493,12 @@ async def test_a_client_is_listed_under_the_site_it_was_allowed_for_and_no_other
 
 
 async def test_a_site_is_forgotten_when_the_person_takes_it_back(world: World, browser: Browser) -> None:
-    other = "https://other.example/cb"
-    client = await new_dynamic(world, redirect_uris=[BACK, other])
+    other_site = "https://other.example/cb"
+    client = await new_dynamic(world, redirect_uris=[BACK, other_site])
     await code_for(browser, client)
     await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
 
-    await code_for(browser, client, redirect_uri=other)
+    await code_for(browser, client, redirect_uri=other_site)
 
     assert "<h2>other.example</h2>" in (await browser.get("/auth/agents")).text
 
@@ -526,20 +538,20 @@ REQUEST_VARIATIONS = [
 
 
 @pytest.mark.parametrize(
-    "back", [BACK, "http://127.0.0.1:3030/cb", "http://localhost:3030/cb?a=b", "http://[::1]:3/cb"]
+    "address", [BACK, "http://127.0.0.1:3030/cb", "http://localhost:3030/cb?a=b", "http://[::1]:3/cb"]
 )
 async def test_no_person_is_redirected_to_an_unverified_client_before_they_decide(
-    world: World, browser: Browser, back: str
+    world: World, browser: Browser, address: str
 ) -> None:
-    client = await new_dynamic(world, redirect_uris=[back])
-    await browser.decide(await browser.get(AUTHORIZE, asking(client, redirect_uri=back)), "allow")
+    client = await new_dynamic(world, redirect_uris=[address])
+    await browser.decide(await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address)), "allow")
     stranger = Browser(world)
 
     for changes in (*REQUEST_VARIATIONS, {"prompt": "none"}, {"response_mode": "fragment"}, {"code_challenge": ""}):
-        asked = {**asking(client, redirect_uri=back), **changes}
-        signed_out = await stranger.get(AUTHORIZE, asked)
-        signed_in = await browser.get(AUTHORIZE, asked)
-        posted_response = await browser.post(AUTHORIZE, {**asked, "decision": "deny"})
+        parameters = {**authorization_parameters(client, redirect_uri=address), **changes}
+        signed_out = await stranger.get(AUTHORIZE, parameters)
+        signed_in = await browser.get(AUTHORIZE, parameters)
+        posted_response = await browser.post(AUTHORIZE, {**parameters, "decision": "deny"})
 
         assert signed_out.headers["location"].startswith("/auth/signin?")
         for answer in (signed_in, posted_response):
@@ -547,20 +559,22 @@ async def test_no_person_is_redirected_to_an_unverified_client_before_they_decid
             assert "refresh" not in answer.text
 
 
-@pytest.mark.parametrize("back", [BACK, "http://127.0.0.1:3030/cb"])
+@pytest.mark.parametrize("address", [BACK, "http://127.0.0.1:3030/cb"])
 async def test_the_page_of_a_wrong_request_names_the_host_and_leads_back_by_a_click(
-    world: World, browser: Browser, back: str
+    world: World, browser: Browser, address: str
 ) -> None:
-    client = await new_dynamic(world, redirect_uris=[back])
+    client = await new_dynamic(world, redirect_uris=[address])
 
-    page = await browser.get(AUTHORIZE, asking(client, redirect_uri=back, code_challenge=""))
-    denied = await browser.decide(await browser.get(AUTHORIZE, asking(client, redirect_uri=back)), "deny")
+    page = await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address, code_challenge=""))
+    denied_answer = await browser.decide(
+        await browser.get(AUTHORIZE, authorization_parameters(client, redirect_uri=address)), "deny"
+    )
 
-    link = link_parameters(page, back)
+    link = link_parameters(page, address)
     assert (link["error"], link["state"], link["iss"]) == ("invalid_request", STATE, ROOT_URL)
     assert "not verified" in page.text
     assert "<script" not in page.text
-    assert redirect_parameters(denied, back)["error"] == "access_denied"
+    assert redirect_parameters(denied_answer, address)["error"] == "access_denied"
 
 
 async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
@@ -572,7 +586,7 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
     async with opened_with(closed) as http:
         server = (await http.get(SERVER_METADATA)).json()
         registration = await http.post(REGISTER, json={"redirect_uris": [BACK]})
-        response = await http.get(AUTHORIZE, params=asking(client), headers=browser.cookie)
+        response = await http.get(AUTHORIZE, params=authorization_parameters(client), headers=browser.cookie)
         exchanged = await exchange(World(closed, http), client, code)
 
     assert "registration_endpoint" not in server
@@ -585,8 +599,8 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
 def opened_with() -> Callable[[Store], httpx.AsyncClient]:
     """Return a function that returns an HTTP client for the application of a given store."""
 
-    def opened(store: Store) -> httpx.AsyncClient:
+    def open_client(store: Store) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(store_app.create(store), raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=ROOT_URL)
 
-    return opened
+    return open_client

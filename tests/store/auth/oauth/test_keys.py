@@ -49,16 +49,16 @@ async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind
     world: World, client: KnownClient, browser: Browser, other_worker: httpx.AsyncClient
 ) -> None:
     kids = await published_key_ids(world.http)
-    signed = [await every_token(world, client, browser)]
+    signed_tokens = [await every_token(world, client, browser)]
     texts = [await assertion(world)]
     for _ in range(3):
         kids.insert(0, await rotate(world))
-        signed.append(await every_token(world, client, browser))
+        signed_tokens.append(await every_token(world, client, browser))
         texts.append(await assertion(world))
 
     for worker in (world.http, other_worker):
         assert await published_key_ids(worker) == kids
-        assert {await status(worker, token) for pair in signed for token in pair} == {200}
+        assert {await status(worker, token) for pair in signed_tokens for token in pair} == {200}
         assert {(await exchange_assertion(worker, text)).status_code for text in texts} == {200}
 
 
@@ -66,19 +66,27 @@ async def test_t10_a_key_is_unpublished_after_the_last_token_that_it_signed_has_
     world: World, client: KnownClient, other_worker: httpx.AsyncClient
 ) -> None:
     at = clock.now()
-    [first] = await published_key_ids(world.http)
+    [first_key_id] = await published_key_ids(world.http)
     with clock.fixed(at):
         last = await client_token(world, client)
-        second = await rotate(world)
+        second_key_id = await rotate(world)
     with clock.fixed(clock.later(at, seconds=MAX_LIFE_S + SKEW_S)):
         assert await status(world.http, last) == await status(other_worker, last) == 200
-        third = await rotate(world)
-        assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third, second, first]
+        third_key_id = await rotate(world)
+        assert (
+            await published_key_ids(world.http)
+            == await published_key_ids(other_worker)
+            == [third_key_id, second_key_id, first_key_id]
+        )
     with clock.fixed(clock.later(at, seconds=RETIREMENT_S + 1)):
-        assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third, second]
+        assert (
+            await published_key_ids(world.http)
+            == await published_key_ids(other_worker)
+            == [third_key_id, second_key_id]
+        )
         assert await status(world.http, last) == 401
     with clock.fixed(clock.later(at, seconds=3 * RETIREMENT_S)):
-        assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third]
+        assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third_key_id]
 
 
 async def test_t10_a_dropped_key_ends_its_tokens_on_every_worker_at_once(
@@ -87,12 +95,12 @@ async def test_t10_a_dropped_key_ends_its_tokens_on_every_worker_at_once(
     old = await client_token(world, client)
     assert await status(world.http, old) == await status(other_worker, old) == 200
 
-    fresh = await rotate(world, drop_previous=True)
+    fresh_key_id = await rotate(world, drop_previous=True)
 
     assert await status(other_worker, old) == await status(world.http, old) == 401
-    assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [fresh]
-    issued = await other_worker.post("/api/v1/auth/token", data={"grant_type": "client_credentials"}, auth=client)
-    assert await status(world.http, issued.json()["access_token"]) == 200
+    assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [fresh_key_id]
+    token_answer = await other_worker.post("/api/v1/auth/token", data={"grant_type": "client_credentials"}, auth=client)
+    assert await status(world.http, token_answer.json()["access_token"]) == 200
 
 
 async def test_t10_a_worker_that_only_issues_signs_with_the_new_key(
@@ -100,9 +108,9 @@ async def test_t10_a_worker_that_only_issues_signs_with_the_new_key(
 ) -> None:
     await rotate(world, drop_previous=True)
 
-    issued = await other_worker.post("/api/v1/auth/token", data={"grant_type": "client_credentials"}, auth=client)
+    token_answer = await other_worker.post("/api/v1/auth/token", data={"grant_type": "client_credentials"}, auth=client)
 
-    assert await status(world.http, issued.json()["access_token"]) == 200
+    assert await status(world.http, token_answer.json()["access_token"]) == 200
 
 
 async def test_of_rotations_at_once_each_is_whole(world: World) -> None:
@@ -117,7 +125,7 @@ async def test_of_rotations_at_once_each_is_whole(world: World) -> None:
 async def test_the_ring_is_kept_sealed(world: World) -> None:
     await rotate(world)
 
-    [(sealed,)] = await world.store.database.fetch("SELECT sealed FROM service_key")
+    [(sealed_ring,)] = await world.store.database.fetch("SELECT sealed FROM service_key")
 
-    assert b'"d"' not in bytes(sealed)
-    assert b"P-256" not in bytes(sealed)
+    assert b'"d"' not in bytes(sealed_ring)
+    assert b"P-256" not in bytes(sealed_ring)

@@ -98,12 +98,12 @@ async def test_a_challenge_leads_to_everything_the_metadata_names(world: World) 
 
 
 async def test_a_refusal_names_the_scope_that_would_have_been_enough(world: World) -> None:
-    known = f'resource_metadata="{ROOT_URL}{RESOURCE}"'
+    metadata_link = f'resource_metadata="{ROOT_URL}{RESOURCE}"'
 
     for path, needed in (("/library", ', scope="read:library"'), ("/auth/me", "")):
-        without, with_one = await world.call("GET", path), await world.call("GET", path, "no token of ours")
-        assert without.headers["www-authenticate"] == f"Bearer {known}{needed}"
-        assert with_one.headers["www-authenticate"].endswith(f", {known}{needed}")
+        anonymous_answer, with_one = await world.call("GET", path), await world.call("GET", path, "no token of ours")
+        assert anonymous_answer.headers["www-authenticate"] == f"Bearer {metadata_link}{needed}"
+        assert with_one.headers["www-authenticate"].endswith(f", {metadata_link}{needed}")
         assert with_one.headers["www-authenticate"].startswith('Bearer error="invalid_token", error_description=')
 
 
@@ -126,13 +126,13 @@ async def test_t48_no_request_changes_an_address(world: World) -> None:
 
 
 async def test_a_disabled_feature_is_not_offered(settings: Settings) -> None:
-    changed = with_settings(
+    changed_settings = with_settings(
         settings,
         agents_anonymous=False,
         resource_name="Paper <Lantern>",
         claim_grant="urn:acme:agent-auth:grant-type:claim",
     )
-    async with distribution.open_store(changed, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(changed_settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             resource, server = (await http.get(RESOURCE)).json(), (await http.get(SERVER)).json()
@@ -143,7 +143,7 @@ async def test_a_disabled_feature_is_not_offered(settings: Settings) -> None:
     assert server["grant_types_supported"][-1] == "urn:acme:agent-auth:grant-type:claim"
     assert "Paper <Lantern>" in skill
     assert "urn:acme:agent-auth:grant-type:claim" in skill
-    assert "workos" not in skill.replace(changed.revoked_event, "")
+    assert "workos" not in skill.replace(changed_settings.revoked_event, "")
     assert "### anonymous" not in skill
 
 
@@ -158,7 +158,7 @@ async def test_the_skill_explains_everything_and_says_to_ask_the_person_first(wo
     parts = [
         heading for heading in headings if not heading.startswith(("identity_assertion", "service_auth", "anonymous"))
     ]
-    assert [part.lower() for part in parts[1:]] == [
+    assert [heading.lower() for heading in parts[1:]] == [
         "1. discover",
         "2. pick a method",
         "3. register",
@@ -182,13 +182,13 @@ async def test_every_address_in_the_skill_is_one_of_the_metadata(world: World) -
 
     for address in set(re.findall(rf"{re.escape(ROOT_URL)}[\w./-]*[\w]", text)):
         path = address.removeprefix(ROOT_URL)
-        later = ("/wiki.json", "/api/v1/auth/register", "/api/v1/auth/me/complete")
-        if path and path != "/api/v1" and path not in later:
+        later_paths = ("/wiki.json", "/api/v1/auth/register", "/api/v1/auth/me/complete")
+        if path and path != "/api/v1" and path not in later_paths:
             answer = await world.http.get(path)
             assert answer.status_code != 404, path
 
 
-async def test_the_logo_is_a_picture_and_nothing_else(world: World) -> None:
+async def test_the_logo_is_served_only_as_a_picture(world: World) -> None:
     answer = await world.http.get("/logo.svg")
 
     assert answer.headers["content-type"] == "image/svg+xml"
@@ -229,7 +229,7 @@ async def test_pages_of_any_site_may_use_tokens_and_read_what_is_refused(world: 
 
 
 @pytest.mark.parametrize("path", ["/auth/authorize", "/auth/agents", "/auth/signin", "/api/v1/library"])
-async def test_pages_of_other_sites_use_nothing_else(world: World, path: str) -> None:
+async def test_pages_of_other_sites_can_use_no_other_endpoint(world: World, path: str) -> None:
     preflight = await world.http.options(path)
     answer = await world.http.get(path, headers={"Origin": "https://evil.example"})
 

@@ -46,7 +46,7 @@ async def test_t41_a_revoked_token_is_refused_at_once_on_every_worker(
     of_agent = (
         await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": await assertion(world)})
     ).json()["access_token"]
-    other = await client_token(world, client)
+    other_token = await client_token(world, client)
     for token in (of_person, of_agent, await client_token(world, client)):
         assert await status(world.http, token) == await status(other_worker, token) == 200
 
@@ -56,14 +56,14 @@ async def test_t41_a_revoked_token_is_refused_at_once_on_every_worker(
         assert await status(world.http, token) == await status(other_worker, token) == 401
     challenge = (await world.call("GET", "/library", of_person)).headers["www-authenticate"]
     assert 'error="invalid_token"' in challenge
-    assert await status(world.http, other) == 200, "no other token ends"
+    assert await status(world.http, other_token) == 200, "no other token ends"
 
 
-async def test_t41_a_client_does_not_end_anothers_token(world: World, client: KnownClient) -> None:
-    other = await new_client(world, name="Other")
+async def test_t41_a_client_does_not_end_the_token_of_another_client(world: World, client: KnownClient) -> None:
+    other_client = await new_client(world, name="Other")
     token = await client_token(world, client)
 
-    answer = await world.http.post(REVOKE, data={"token": token}, auth=other)
+    answer = await world.http.post(REVOKE, data={"token": token}, auth=other_client)
 
     assert (answer.status_code, answer.content) == (200, b"{}")
     assert await status(world.http, token) == 200
@@ -79,13 +79,13 @@ async def test_t41_a_client_does_not_end_an_agent_by_its_assertion(world: World,
     assert (await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})).status_code == 200
 
 
-async def test_credentials_that_come_along_must_hold(world: World, client: KnownClient) -> None:
+async def test_credentials_in_the_request_must_be_valid(world: World, client: KnownClient) -> None:
     token = await client_token(world, client)
 
-    wrong = await world.http.post(REVOKE, data={"token": token}, auth=(client.id, "wrong"))
+    wrong_secret = await world.http.post(REVOKE, data={"token": token}, auth=(client.id, "wrong"))
     in_form = await world.http.post(REVOKE, data={"token": token, "client_id": client.id, "client_secret": "x"})
 
-    assert oauth_refusal(wrong) == oauth_refusal(in_form) == (401, "invalid_client")
+    assert oauth_refusal(wrong_secret) == oauth_refusal(in_form) == (401, "invalid_client")
     assert await status(world.http, token) == 200
 
 

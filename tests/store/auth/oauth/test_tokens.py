@@ -23,17 +23,20 @@ async def assertion(world: World, **changes: object) -> str:
     """Return the store's assertion for an anonymous agent. With changes, it has claims that were never issued."""
     applicant = Applicant("an agent", "192.0.2.1", queries.PRE_CLAIM)
     async with world.store.database.transaction() as transaction:
-        made, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
-    text, _ = registrations.issue_assertion(world.store, made, None)
+        registration, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
+    text, _ = registrations.issue_assertion(world.store, registration, None)
     if not changes:
         return text
     claims = {**msgspec.json.decode(world.store.tokens.ring.open(text, registrations.TYP)), **changes}
     return world.store.tokens.ring.sign(msgspec.json.encode(claims), registrations.TYP)
 
 
-def forged(payload: bytes) -> str:
+def forged_jwt(payload: bytes) -> str:
     """Return a text with the format of a JWT and this payload."""
-    encoded = [base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in (b'{"alg":"none"}', payload, b"x" * 64)]
+    encoded = [
+        base64.urlsafe_b64encode(token_part).rstrip(b"=").decode()
+        for token_part in (b'{"alg":"none"}', payload, b"x" * 64)
+    ]
     return ".".join(encoded)
 
 
@@ -64,10 +67,10 @@ async def test_credentials_beside_our_own_assertion_must_hold(world: World, clie
     assert (await world.http.post(TOKEN, data=form, auth=client)).status_code == 200
 
 
-async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone(
+async def test_only_an_authenticated_client_may_present_an_assertion_of_another_issuer(
     world: World, client: KnownClient
 ) -> None:
-    form = {"grant_type": JWT_BEARER, "assertion": forged(b'{"iss":"https://idp.example"}')}
+    form = {"grant_type": JWT_BEARER, "assertion": forged_jwt(b'{"iss":"https://idp.example"}')}
 
     assert oauth_refusal(await world.http.post(TOKEN, data=form)) == (401, "invalid_client")
     assert oauth_refusal(await world.http.post(TOKEN, data=form, auth=client)) == (400, "invalid_grant")
@@ -79,14 +82,14 @@ async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone
         "x",
         "..",
         "a.b.c",
-        forged(b"[]"),
-        forged(b"1"),
-        forged(b"{}"),
-        forged(b'{"iss":1}'),
-        forged(b'{"iss":["' + ROOT_URL.encode() + b'"]}'),
-        forged(b"\xff\xfe"),
-        forged(b"[" * 5_000),
-        forged(b'{"iss":"' + ROOT_URL.encode() + b'","sub":"reg_x"}'),
+        forged_jwt(b"[]"),
+        forged_jwt(b"1"),
+        forged_jwt(b"{}"),
+        forged_jwt(b'{"iss":1}'),
+        forged_jwt(b'{"iss":["' + ROOT_URL.encode() + b'"]}'),
+        forged_jwt(b"\xff\xfe"),
+        forged_jwt(b"[" * 5_000),
+        forged_jwt(b'{"iss":"' + ROOT_URL.encode() + b'","sub":"reg_x"}'),
     ],
 )
 async def test_t7_what_is_no_assertion_is_an_invalid_grant(world: World, text: str) -> None:
@@ -118,11 +121,11 @@ async def test_an_assertion_of_an_older_generation_is_dead(world: World) -> None
 
 async def test_the_claim_grant_is_known_by_its_configured_name(world: World) -> None:
     unknown = await world.http.post(TOKEN, data={"grant_type": CLAIM, "claim_token": "clm_unknown"})
-    without = await world.http.post(TOKEN, data={"grant_type": CLAIM})
+    tokenless = await world.http.post(TOKEN, data={"grant_type": CLAIM})
     short = await world.http.post(TOKEN, data={"grant_type": "claim", "claim_token": "clm_unknown"})
 
     assert oauth_refusal(unknown) == (400, "expired_token")
-    assert oauth_refusal(without) == (400, "invalid_request")
+    assert oauth_refusal(tokenless) == (400, "invalid_request")
     assert oauth_refusal(short) == (400, "unsupported_grant_type")
 
 
@@ -162,31 +165,31 @@ async def test_a_token_is_for_this_service_alone(world: World, client: KnownClie
             assert oauth_refusal(answer) == (400, "invalid_target")
 
 
-async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: KnownClient) -> None:
+async def test_t39_a_client_authenticates_with_one_method_only(world: World, client: KnownClient) -> None:
     form = {**GRANT, "client_id": client.id, "client_secret": client.secret}
 
-    both = await world.http.post(TOKEN, data=form, auth=client)
+    double_answer = await world.http.post(TOKEN, data=form, auth=client)
     jwt_too = await world.http.post(TOKEN, data={**form, "client_assertion": "x"})
     another = await world.http.post(TOKEN, data={**GRANT, "client_id": "cc_other"}, auth=client)
     named_response = await world.http.post(TOKEN, data={**GRANT, "client_id": client.id}, auth=client)
 
-    for answer in (both, jwt_too, another):
+    for answer in (double_answer, jwt_too, another):
         assert oauth_refusal(answer) == (400, "invalid_request")
     assert named_response.status_code == 200
 
 
 async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(world: World, client: KnownClient) -> None:
-    other = await new_client(world)
+    other_client = await new_client(world)
     secret = client.secret
 
-    wrong, unknown, anothers, none = [
+    wrong_secret, unknown, anothers, none = [
         await world.http.post(TOKEN, data=GRANT, auth=auth)
-        for auth in ((client.id, "wrong"), ("cc_unknown", secret), (other.id, secret), (client.id, ""))
+        for auth in ((client.id, "wrong"), ("cc_unknown", secret), (other_client.id, secret), (client.id, ""))
     ]
 
-    for answer in (wrong, unknown, anothers, none):
+    for answer in (wrong_secret, unknown, anothers, none):
         assert oauth_refusal(answer) == (401, "invalid_client")
-        assert answer.json() == wrong.json()
+        assert answer.json() == wrong_secret.json()
         assert answer.headers["www-authenticate"] == 'Basic realm="token"'
 
 
@@ -221,16 +224,16 @@ async def test_t39_basic_is_form_encoded_first(world: World) -> None:
 
 async def test_t45_several_tokens_and_tokens_in_the_address_give_no_access(world: World) -> None:
     token = await world.person("ann@example.com")
-    one = ("Authorization", f"Bearer {token}")
+    bearer_header = ("Authorization", f"Bearer {token}")
 
-    twice = await world.http.get("/api/v1/library", headers=[one, one])
+    double_answer = await world.http.get("/api/v1/library", headers=[bearer_header, bearer_header])
     listed_response = await world.http.get(
         "/api/v1/library", headers={"Authorization": f"Bearer {token}, Bearer {token}"}
     )
-    by_key = await world.http.get("/api/v1/library", headers=[one, ("X-API-Key", "csk_x")])
+    by_key = await world.http.get("/api/v1/library", headers=[bearer_header, ("X-API-Key", "csk_x")])
     in_address = await world.http.get("/api/v1/library", params={"access_token": token})
 
-    assert (twice.status_code, twice.json()["error"]) == (400, "invalid_request")
+    assert (double_answer.status_code, double_answer.json()["error"]) == (400, "invalid_request")
     assert (listed_response.status_code, listed_response.json()["error"]) == (401, "invalid_token")
     assert by_key.status_code == 400
     assert in_address.status_code == 401

@@ -12,6 +12,6 @@ async def refusal_code(store: Store, token: str) -> str:
     with pytest.raises(Refused) as refusal:
         await id_jag.verify(store, token)
     assert refusal.value.status in (400, 401)
-    for part in token.split("."):
-        assert len(part) < 12 or part not in refusal.value.detail
+    for token_part in token.split("."):
+        assert len(token_part) < 12 or token_part not in refusal.value.detail
     return refusal.value.code

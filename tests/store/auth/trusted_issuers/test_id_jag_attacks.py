@@ -72,9 +72,9 @@ async def test_t4_a_member_that_must_be_understood_is_refused(
 async def test_t5_no_address_in_a_token_is_ever_asked(
     store: Store, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *where, **_: asked.append(where))
-    monkeypatch.setattr(asyncio, "open_connection", lambda *where, **_: asked.append(where))
+    resolved: list[object] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **_: resolved.append(arguments))
+    monkeypatch.setattr(asyncio, "open_connection", lambda *arguments, **_: resolved.append(arguments))
     attacker = identity_provider.new_key("ES256")
     for place in ("http://169.254.169.254/latest", "https://attacker.example/jwks.json", f"{provider.issuer}/evil"):
         for members in ({"jku": place}, {"x5u": place}, {"jwk": attacker.jwk()}, {"x5c": ["MII="]}):
@@ -84,7 +84,7 @@ async def test_t5_no_address_in_a_token_is_ever_asked(
             assert await refusal_code(store, compact(header, claims, attacker.sign)) == "invalid_request"
     assert await refusal_code(store, provider.mint(ROOT_URL, iss="https://attacker.example")) == "invalid_issuer"
 
-    assert asked == []
+    assert resolved == []
     assert provider.requests == 0
 
 
@@ -110,21 +110,23 @@ async def test_t7_a_payload_that_is_no_object_is_refused(
 
 
 async def test_t7_a_claim_that_occurs_twice_is_refused(store: Store, provider: IdentityProvider) -> None:
-    twice = json.dumps(provider.claims(ROOT_URL)).encode()[:-1] + b', "email": "victim@example.com"}'
+    doubled_claims = json.dumps(provider.claims(ROOT_URL)).encode()[:-1] + b', "email": "victim@example.com"}'
 
-    assert await refusal_code(store, provider.signed(twice)) == "invalid_request"
+    assert await refusal_code(store, provider.signed(doubled_claims)) == "invalid_request"
 
 
 async def test_t8_every_other_kind_of_token_is_refused_here(store: Store, provider: IdentityProvider) -> None:
     usual = provider.claims(ROOT_URL)
-    others = [provider.signed(usual, {"typ": typ}) for typ in ("JWT", "at+jwt", SECEVENT, "id_token", None, "jag")]
-    others.append(tokens.issue(store, "person", tokens.FIRST_PARTY, frozenset({"read:products"})))
-    others.append(provider.event(ROOT_URL))
+    other_tokens = [
+        provider.signed(usual, {"typ": typ}) for typ in ("JWT", "at+jwt", SECEVENT, "id_token", None, "jag")
+    ]
+    other_tokens.append(tokens.issue(store, "person", tokens.FIRST_PARTY, frozenset({"read:products"})))
+    other_tokens.append(provider.event(ROOT_URL))
 
-    for token in others:
+    for token in other_tokens:
         assert await refusal_code(store, token) == "invalid_request"
-    own = store.tokens.ring.sign(json.dumps(usual | {"iss": ROOT_URL}).encode(), identity_provider.ID_JAG)
-    assert await refusal_code(store, own) == "invalid_issuer"
+    own_token = store.tokens.ring.sign(json.dumps(usual | {"iss": ROOT_URL}).encode(), identity_provider.ID_JAG)
+    assert await refusal_code(store, own_token) == "invalid_issuer"
 
 
 @pytest.mark.parametrize(
@@ -188,29 +190,29 @@ async def test_t12_an_issuer_that_was_removed_is_believed_no_more(store: Store, 
 async def test_t13_an_assertion_out_of_its_time_is_refused(
     store: Store, provider: IdentityProvider, claims: dict[str, int], code: str
 ) -> None:
-    moved = {name: now_s() + offset_s for name, offset_s in claims.items()}
+    moved_claims = {name: now_s() + offset_s for name, offset_s in claims.items()}
 
-    assert await refusal_code(store, provider.mint(ROOT_URL, **moved)) == code
+    assert await refusal_code(store, provider.mint(ROOT_URL, **moved_claims)) == code
 
 
-@pytest.mark.parametrize(("issued", "ends"), [(-300, -50), (50, 300), (0, 600), (-1, 599)])
+@pytest.mark.parametrize(("issued_offset", "ends"), [(-300, -50), (50, 300), (0, 600), (-1, 599)])
 async def test_t13_a_minutes_difference_of_clocks_is_forgiven(
-    store: Store, provider: IdentityProvider, issued: int, ends: int
+    store: Store, provider: IdentityProvider, issued_offset: int, ends: int
 ) -> None:
-    assert await id_jag.verify(store, provider.mint(ROOT_URL, iat=now_s() + issued, exp=now_s() + ends))
+    assert await id_jag.verify(store, provider.mint(ROOT_URL, iat=now_s() + issued_offset, exp=now_s() + ends))
 
 
 @pytest.mark.parametrize("claim", ["iss", "sub", "aud", "client_id", "jti", "exp", "iat"])
 async def test_t13_a_claim_that_is_missing_or_of_a_wrong_type_is_refused(
     store: Store, provider: IdentityProvider, claim: str
 ) -> None:
-    whole = provider.claims(ROOT_URL)
-    del whole[claim]
-    wrong: list[object] = [None, [], {}, 1.5, True, -1, "", 10**400, "x" * 256, [1], [""]]
-    wrong.append("1" if claim in ("exp", "iat") else 1)
+    claims = provider.claims(ROOT_URL)
+    del claims[claim]
+    wrong_values: list[object] = [None, [], {}, 1.5, True, -1, "", 10**400, "x" * 256, [1], [""]]
+    wrong_values.append("1" if claim in ("exp", "iat") else 1)
 
-    codes = [await refusal_code(store, provider.signed(whole))]
-    codes += [await refusal_code(store, provider.signed(whole | {claim: value})) for value in wrong]
+    codes = [await refusal_code(store, provider.signed(claims))]
+    codes += [await refusal_code(store, provider.signed(claims | {claim: value})) for value in wrong_values]
 
     assert set(codes) <= {"invalid_request", {"iss": "invalid_issuer", "aud": "invalid_audience"}.get(claim)}
     assert codes[0] == "invalid_request"
@@ -218,7 +220,7 @@ async def test_t13_a_claim_that_is_missing_or_of_a_wrong_type_is_refused(
 
 @pytest.mark.parametrize("claim", ["scope", "email", "auth_time", "nbf", "resource"])
 @pytest.mark.parametrize("value", [{}, 1.5, True, [1]], ids=repr)
-async def test_t13_a_claim_that_may_be_missing_has_its_type_as_well(
+async def test_t13_an_optional_claim_must_have_its_type(
     store: Store, provider: IdentityProvider, claim: str, value: object
 ) -> None:
     assert await refusal_code(store, provider.mint(ROOT_URL, **{claim: value})) == "invalid_request"
@@ -234,12 +236,15 @@ async def test_t13_a_text_that_no_database_keeps_is_refused(
 
 async def test_t16_a_token_that_is_refused_uses_no_jti_up(store: Store, provider: IdentityProvider) -> None:
     stranger = identity_provider.new_key("ES256")
-    good = provider.claims(ROOT_URL)
+    valid_claims = provider.claims(ROOT_URL)
     header = {"alg": "ES256", "kid": provider.keys["ES256"].kid, "typ": identity_provider.ID_JAG}
-    assert await refusal_code(store, compact(header, good, stranger.sign)) == "invalid_signature"
-    assert await refusal_code(store, provider.signed(good | {"aud": "https://other.example"})) == "invalid_audience"
+    assert await refusal_code(store, compact(header, valid_claims, stranger.sign)) == "invalid_signature"
+    assert (
+        await refusal_code(store, provider.signed(valid_claims | {"aud": "https://other.example"}))
+        == "invalid_audience"
+    )
 
-    asserted = await id_jag.verify(store, provider.signed(good))
+    asserted = await id_jag.verify(store, provider.signed(valid_claims))
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, asserted)
 
@@ -247,9 +252,9 @@ async def test_t16_a_token_that_is_refused_uses_no_jti_up(store: Store, provider
 async def test_t17_an_assertion_for_another_client_is_refused(store: Store, provider: IdentityProvider) -> None:
     asserted = await id_jag.verify(store, provider.mint(ROOT_URL, client_id="agent-1"))
     id_jag.require_client(asserted, "agent-1")
-    for other in ("agent-2", "AGENT-1", "agent-1 ", ""):
+    for other_client_id in ("agent-2", "AGENT-1", "agent-1 ", ""):
         with pytest.raises(id_jag.InvalidClientId):
-            id_jag.require_client(asserted, other)
+            id_jag.require_client(asserted, other_client_id)
 
 
 async def test_t17_an_issuer_speaks_to_its_clients_alone(store: Store, provider: IdentityProvider) -> None:
@@ -308,10 +313,10 @@ async def test_t19_an_address_that_is_invalid_is_refused(store: Store, provider:
 
 async def test_t19_without_an_address_there_is_none_to_rely_on(store: Store, provider: IdentityProvider) -> None:
     nameless = await id_jag.verify(store, provider.mint(ROOT_URL, email=None))
-    named = await id_jag.verify(store, provider.mint(ROOT_URL, email=" Ann@Example.COM "))
+    named_assertion = await id_jag.verify(store, provider.mint(ROOT_URL, email=" Ann@Example.COM "))
 
-    assert (nameless.email, named.email) == (None, "ann@example.com")
-    assert id_jag.verified_email(named) == "ann@example.com"
+    assert (nameless.email, named_assertion.email) == (None, "ann@example.com")
+    assert id_jag.verified_email(named_assertion) == "ann@example.com"
     with pytest.raises(id_jag.MissingVerifiedEmail):
         id_jag.verified_email(nameless)
 
@@ -327,18 +332,21 @@ async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider
         assert await refusal_code(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
 
 
-async def test_t21_what_one_issuer_signs_is_none_of_anothers(store: Store, provider: IdentityProvider) -> None:
-    with identity_provider.serve_provider() as other:
-        await other.trust(store)
-        mine = await id_jag.verify(store, provider.mint(ROOT_URL))
-        theirs = await id_jag.verify(store, other.mint(ROOT_URL))
+async def test_t21_an_assertion_belongs_only_to_the_issuer_that_signed_it(
+    store: Store, provider: IdentityProvider
+) -> None:
+    with identity_provider.serve_provider() as other_provider:
+        await other_provider.trust(store)
+        own_assertion = await id_jag.verify(store, provider.mint(ROOT_URL))
+        other_asserted = await id_jag.verify(store, other_provider.mint(ROOT_URL))
 
-        assert mine.subject == theirs.subject
-        assert mine.issuer != theirs.issuer
+        assert own_assertion.subject == other_asserted.subject
+        assert own_assertion.issuer != other_asserted.issuer
         header = {"kid": provider.keys["ES256"].kid}
-        assert await refusal_code(store, other.mint(ROOT_URL, iss=provider.issuer)) == "invalid_signature"
+        assert await refusal_code(store, other_provider.mint(ROOT_URL, iss=provider.issuer)) == "invalid_signature"
         assert (
-            await refusal_code(store, other.mint(ROOT_URL, iss=provider.issuer, header=header)) == "invalid_signature"
+            await refusal_code(store, other_provider.mint(ROOT_URL, iss=provider.issuer, header=header))
+            == "invalid_signature"
         )
 
 
@@ -352,13 +360,13 @@ async def test_t22_a_claim_that_would_change_the_meaning_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("claimed", "scope"),
+    ("claimed_scope", "scope"),
     [(None, None), ("", frozenset()), ("read:products", {"read:products"}), ("a  b a", {"a", "b"})],
 )
 async def test_t23_the_scopes_it_is_limited_to_are_reported(
-    store: Store, provider: IdentityProvider, claimed: str | None, scope: set[str] | None
+    store: Store, provider: IdentityProvider, claimed_scope: str | None, scope: set[str] | None
 ) -> None:
-    assert (await id_jag.verify(store, provider.mint(ROOT_URL, scope=claimed))).scope == scope
+    assert (await id_jag.verify(store, provider.mint(ROOT_URL, scope=claimed_scope))).scope == scope
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -366,7 +374,7 @@ async def test_t23_the_scopes_it_is_limited_to_are_reported(
     st.binary(max_size=200).map(lambda data: data.decode("latin-1"))
     | st.lists(st.binary(max_size=60).map(b64), min_size=3, max_size=3).map(".".join)
 )
-async def test_t7_any_text_is_refused_and_nothing_else_happens(store: Store, text: str) -> None:
+async def test_t7_any_text_is_refused_without_another_effect(store: Store, text: str) -> None:
     with pytest.raises(Refused):
         await id_jag.verify(store, text)
 

@@ -26,7 +26,9 @@ async def unavailable_refusal(store: Store, token: str) -> Unavailable:
     return refusal.value
 
 
-async def test_t9_a_flood_of_unknown_key_ids_asks_the_issuer_twice(store: Store, provider: IdentityProvider) -> None:
+async def test_t9_a_flood_of_unknown_key_ids_causes_two_requests_to_the_issuer(
+    store: Store, provider: IdentityProvider
+) -> None:
     await provider.trust(store)
     await id_jag.verify(store, provider.mint(ROOT_URL))
 
@@ -80,7 +82,7 @@ async def test_t9_a_huge_set_or_none_at_all_is_as_if_the_issuer_were_away(
 
 
 @pytest.mark.parametrize("how", ["delay_s", "drip_s"])
-async def test_t9_a_slow_issuer_holds_nobody_longer_than_the_whole_time(
+async def test_t9_a_slow_issuer_delays_no_caller_beyond_the_time_limit(
     store: Store, provider: IdentityProvider, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
@@ -104,13 +106,13 @@ async def test_t9_an_issuer_that_is_down_is_503_at_once_and_believed_again_when_
     provider.status = 200
     await unavailable_refusal(store, provider.mint(ROOT_URL))
 
-    back = clock.later(clock.now(), seconds=6)
-    with clock.fixed(back):
-        token = provider.mint(ROOT_URL, now_s=back // clock.SECOND)
+    later_time = clock.later(clock.now(), seconds=6)
+    with clock.fixed(later_time):
+        token = provider.mint(ROOT_URL, now_s=later_time // clock.SECOND)
         assert await id_jag.verify(store, token)
         provider.stop()
         assert await id_jag.verify(store, token)
-    with clock.fixed(clock.later(back, seconds=600)):
+    with clock.fixed(clock.later(later_time, seconds=600)):
         await unavailable_refusal(store, token)
 
 
@@ -120,8 +122,8 @@ async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says
     await provider.trust(store)
     careful = with_settings(settings, private_issuers=False)
 
-    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as same:
-        await unavailable_refusal(same, provider.mint(ROOT_URL))
+    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as careful_store:
+        await unavailable_refusal(careful_store, provider.mint(ROOT_URL))
 
     assert provider.requests == 0
     assert await id_jag.verify(store, provider.mint(ROOT_URL))

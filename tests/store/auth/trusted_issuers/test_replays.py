@@ -71,8 +71,8 @@ async def test_t14_a_restart_does_not_forget(store: Store, settings: Settings) -
     token = new_assertion("jti")
     assert await use(store, token)
 
-    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as again:
-        assert not await use(again, token)
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as restarted_store:
+        assert not await use(restarted_store, token)
 
 
 async def test_t15_the_same_jti_of_two_issuers_and_of_two_kinds_is_accepted(store: Store) -> None:

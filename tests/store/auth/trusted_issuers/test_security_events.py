@@ -58,65 +58,70 @@ async def test_a_revocation_ends_what_the_issuer_asserted_and_is_acknowledged_tw
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
     await provider.trust(store)
-    ended = [await register(store, provider.issuer, "user-1") for _ in range(2)]
-    other = await register(store, provider.issuer, "user-2")
+    ended_registrations = [await register(store, provider.issuer, "user-1") for _ in range(2)]
+    other_registration = await register(store, provider.issuer, "user-2")
     event = provider.event(ROOT_URL)
 
-    first = await push(http, event)
-    assert [await status(store, registration) for registration in (*ended, other)] == [
+    first_answer = await push(http, event)
+    assert [await status(store, registration) for registration in (*ended_registrations, other_registration)] == [
         ("revoked", 2),
         ("revoked", 2),
         ("claimed", 1),
     ]
-    later = await register(store, provider.issuer, "user-1")
-    again = await push(http, event)
+    later_registration = await register(store, provider.issuer, "user-1")
+    second_answer = await push(http, event)
 
-    for answer in (first, again):
+    for answer in (first_answer, second_answer):
         assert (answer.status_code, answer.content) == (202, b"")
-    assert await status(store, later) == ("claimed", 1)
+    assert await status(store, later_registration) == ("claimed", 1)
 
 
 async def test_a_subject_may_be_named_by_issuer_and_sub(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
     await provider.trust(store)
-    named = await register(store, provider.issuer, "user-1")
+    named_registration = await register(store, provider.issuer, "user-1")
     sub_id = {"format": "iss_sub", "iss": provider.issuer, "sub": "user-1"}
 
     assert (await push(http, provider.event(ROOT_URL, None, sub_id=sub_id))).status_code == 202
-    assert (await status(store, named))[0] == "revoked"
-    for changed in ({"sub": "user-2"}, {"sub": None}, {"sub": 1}, {"format": "email", "email": "ann@example.com"}):
-        subject = "user-1" if changed == {"sub": "user-2"} else None
-        event = provider.event(ROOT_URL, subject, sub_id=sub_id | changed)
+    assert (await status(store, named_registration))[0] == "revoked"
+    for changed_members in (
+        {"sub": "user-2"},
+        {"sub": None},
+        {"sub": 1},
+        {"format": "email", "email": "ann@example.com"},
+    ):
+        subject = "user-1" if changed_members == {"sub": "user-2"} else None
+        event = provider.event(ROOT_URL, subject, sub_id=sub_id | changed_members)
         assert await err(http, event) == "invalid_request"
 
 
 async def test_t42_an_event_about_another_issuers_subject_has_no_effect(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
-    with identity_provider.serve_provider() as other:
+    with identity_provider.serve_provider() as other_provider:
         await provider.trust(store)
-        await other.trust(store)
-        mine = await register(store, provider.issuer, "user-1")
+        await other_provider.trust(store)
+        own_registration = await register(store, provider.issuer, "user-1")
 
-        assert (await push(http, other.event(ROOT_URL))).status_code == 202
+        assert (await push(http, other_provider.event(ROOT_URL))).status_code == 202
         sub_id = {"format": "iss_sub", "iss": provider.issuer, "sub": "user-1"}
-        assert await err(http, other.event(ROOT_URL, None, sub_id=sub_id)) == "access_denied"
-        assert await err(http, other.event(ROOT_URL, iss=provider.issuer)) == "invalid_key"
+        assert await err(http, other_provider.event(ROOT_URL, None, sub_id=sub_id)) == "access_denied"
+        assert await err(http, other_provider.event(ROOT_URL, iss=provider.issuer)) == "invalid_key"
 
-    assert await status(store, mine) == ("claimed", 1)
+    assert await status(store, own_registration) == ("claimed", 1)
 
 
 async def test_t42_an_event_that_is_not_believed_has_no_effect(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
     await provider.trust(store)
-    mine = await register(store, provider.issuer, "user-1")
+    own_registration = await register(store, provider.issuer, "user-1")
     now_s = int(time.time())
-    good = provider.event(ROOT_URL)
+    valid_event = provider.event(ROOT_URL)
     stranger = identity_provider.new_key("ES256")
     header = {"alg": "ES256", "kid": provider.keys["ES256"].kid, "typ": "secevent+jwt"}
-    forged = identity_provider.compact(header, provider.claims(ROOT_URL), stranger.sign)
+    forged_event = identity_provider.compact(header, provider.claims(ROOT_URL), stranger.sign)
     cases: list[tuple[str, str]] = [
         (provider.event("https://other.example"), "invalid_audience"),
         (provider.event(f"{ROOT_URL}/"), "invalid_audience"),
@@ -130,9 +135,9 @@ async def test_t42_an_event_that_is_not_believed_has_no_effect(
         (provider.event(ROOT_URL, events={}), "invalid_request"),
         (provider.event(ROOT_URL, events=[REVOKED]), "invalid_request"),
         (provider.event(ROOT_URL, events={REVOKED: None}), "invalid_request"),
-        (forged, "authentication_failed"),
-        (good[:-8] + "AAAAAAAA", "authentication_failed"),
-        (good.rpartition(".")[0] + ".", "invalid_request"),
+        (forged_event, "authentication_failed"),
+        (valid_event[:-8] + "AAAAAAAA", "authentication_failed"),
+        (valid_event.rpartition(".")[0] + ".", "invalid_request"),
     ]
     for token, expected in cases:
         assert await err(http, token) == expected
@@ -140,7 +145,7 @@ async def test_t42_an_event_that_is_not_believed_has_no_effect(
         for value in ("missing", [], "", True):
             event = provider.event(ROOT_URL, **{claim: None if value == "missing" else value})
             assert await err(http, event) in ("invalid_request", "invalid_issuer", "invalid_audience")
-    assert await status(store, mine) == ("claimed", 1)
+    assert await status(store, own_registration) == ("claimed", 1)
 
 
 async def test_t8_every_other_kind_of_token_is_no_event(
@@ -148,27 +153,27 @@ async def test_t8_every_other_kind_of_token_is_no_event(
 ) -> None:
     await provider.trust(store)
     claims: dict[str, Any] = provider.claims(ROOT_URL, events={REVOKED: {}})
-    mine = await register(store, provider.issuer, "user-1")
+    own_registration = await register(store, provider.issuer, "user-1")
 
     for typ in ("JWT", "at+jwt", "oauth-id-jag+jwt", None):
         assert await err(http, provider.signed(claims, {"typ": typ})) == "invalid_request"
-    own = tokens.issue(store, "person", tokens.FIRST_PARTY, frozenset({"read:products"}))
-    assert await err(http, own) == "invalid_request"
-    assert await status(store, mine) == ("claimed", 1)
+    own_token = tokens.issue(store, "person", tokens.FIRST_PARTY, frozenset({"read:products"}))
+    assert await err(http, own_token) == "invalid_request"
+    assert await status(store, own_registration) == ("claimed", 1)
 
 
 async def test_t42_an_unknown_event_is_accepted_and_has_no_effect(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
     await provider.trust(store)
-    mine = await register(store, provider.issuer, "user-1")
+    own_registration = await register(store, provider.issuer, "user-1")
 
     for events in ({"https://schemas.openid.net/secevent/caep/event-type/session-revoked": {}}, {REVOKED + "x": {}}):
         assert (await push(http, provider.event(ROOT_URL, events=events))).status_code == 202
     assert (await push(http, provider.event(ROOT_URL, None, events={"urn:x": {}}))).status_code == 202
-    assert await status(store, mine) == ("claimed", 1)
+    assert await status(store, own_registration) == ("claimed", 1)
     assert (await push(http, provider.event(ROOT_URL, events={"urn:x": {}, REVOKED: {}}))).status_code == 202
-    assert (await status(store, mine))[0] == "revoked"
+    assert (await status(store, own_registration))[0] == "revoked"
 
 
 async def test_t42_the_body_is_one_event_of_its_type_and_64_kib_at_most(
@@ -199,13 +204,13 @@ async def test_t42_of_many_deliveries_at_once_one_has_an_effect(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
     await provider.trust(store)
-    mine = await register(store, provider.issuer, "user-1")
+    own_registration = await register(store, provider.issuer, "user-1")
     event = provider.event(ROOT_URL)
 
     answers = await asyncio.gather(*(push(http, event) for _ in range(10)))
 
     assert {answer.status_code for answer in answers} == {202}
-    assert await status(store, mine) == ("revoked", 2)
+    assert await status(store, own_registration) == ("revoked", 2)
 
 
 async def test_while_the_issuers_keys_cannot_be_had_the_event_is_to_be_sent_again(
@@ -220,7 +225,7 @@ async def test_while_the_issuers_keys_cannot_be_had_the_event_is_to_be_sent_agai
 
 
 @pytest.mark.parametrize("header", ["Bearer nonsense", "Basic nonsense"])
-async def test_an_authorization_header_of_the_transmitter_is_not_looked_at(
+async def test_an_authorization_header_of_the_transmitter_is_ignored(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider, header: str
 ) -> None:
     await provider.trust(store)

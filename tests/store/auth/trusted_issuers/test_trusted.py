@@ -31,7 +31,7 @@ async def test_an_issuer_is_kept_as_it_was_given(store: Store) -> None:
     assert await trusted_issuers.issuers(store.database) == [added_issuer]
 
 
-async def test_without_algorithms_the_two_usual_ones_are_allowed(store: Store) -> None:
+async def test_without_declared_algorithms_the_two_usual_algorithms_are_allowed(store: Store) -> None:
     assert (await add(store)).algorithms == {"ES256", "RS256"}
 
 
@@ -58,8 +58,8 @@ async def test_an_issuer_is_removed_once(store: Store) -> None:
 async def test_t12_an_issuer_is_found_by_its_exact_name_alone(store: Store) -> None:
     await add(store)
 
-    for other in (f"{ISSUER}/", ISSUER.upper(), ISSUER[:-1], f"{ISSUER}%", "", "%", "_" * len(ISSUER)):
-        assert await trusted_issuers.issuer(store.database, other) is None
+    for similar_issuer in (f"{ISSUER}/", ISSUER.upper(), ISSUER[:-1], f"{ISSUER}%", "", "%", "_" * len(ISSUER)):
+        assert await trusted_issuers.issuer(store.database, similar_issuer) is None
 
 
 SENSELESS: list[dict[str, object]] = [
@@ -67,7 +67,7 @@ SENSELESS: list[dict[str, object]] = [
     *({"jwks_uri": address} for address in ("ftp://id.example", "")),
     *({"algorithms": names} for names in (["none"], ["HS256"], ["ES256", "rs256"])),
     *({"domains": [domain]} for domain in ("a@example.com", "", ".", "com", "exa mple.com", "exámple.com")),
-    *({"issuer": f"{ISSUER}{more}"} for more in ("?a", "#a", "/" + "a" * 255)),
+    *({"issuer": f"{ISSUER}{suffix}"} for suffix in ("?a", "#a", "/" + "a" * 255)),
     *({"issuer": name} for name in ("id.example", ROOT_URL, f"{ROOT_URL}/")),
 ]
 
@@ -80,11 +80,11 @@ async def test_invalid_issuer_data_is_refused(store: Store) -> None:
     assert await trusted_issuers.issuers(store.database) == []
 
 
-async def test_plain_http_is_for_those_who_allow_it(store: Store, settings: Settings) -> None:
+async def test_plain_http_needs_the_setting_that_allows_it(store: Store, settings: Settings) -> None:
     careful = with_settings(settings, private_issuers=False)
-    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as same:
+    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as careful_store:
         for members in ({"issuer": "http://id.example"}, {"jwks_uri": "http://id.example/jwks.json"}):
             with pytest.raises(InvalidRequest):
-                await add(same, **members)
+                await add(careful_store, **members)
 
     assert await add(store, "http://id.example", jwks_uri="http://127.0.0.1:1/jwks.json")

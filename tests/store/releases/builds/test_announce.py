@@ -47,10 +47,10 @@ async def test_a_bad_announcement_names_the_member(shop: Shop, members: dict[str
 async def test_a_ready_file_is_never_replaced(shop: Shop) -> None:
     await shop.upload(DATA)
 
-    same, other = await shop.announce(100), await shop.announce(100, "Game.zip")
+    same_answer, other_file = await shop.announce(100), await shop.announce(100, "Game.zip")
 
-    assert (same.status_code, same.json()["code"]) == (409, "filename_taken")
-    assert other.status_code == 201
+    assert (same_answer.status_code, same_answer.json()["code"]) == (409, "filename_taken")
+    assert other_file.status_code == 201
 
 
 async def test_a_yanked_release_takes_no_more_files(shop: Shop) -> None:
@@ -66,8 +66,8 @@ async def test_strangers_learn_nothing_of_a_draft_and_are_turned_away_from_what_
     world = shop.world
     stranger = await world.person("s@south.example", south="publisher")
     viewer = await world.person("v@north.example", north="viewer")
-    hidden = await product(world, shop.token, "hidden")
-    await release(world, shop.token, hidden, "1.0.0", publish=False)
+    hidden_product = await product(world, shop.token, "hidden")
+    await release(world, shop.token, hidden_product, "1.0.0", publish=False)
     body = {"filename": "a", "size": 1}
 
     async def announce(token: str | None, product: str) -> tuple[int, str]:
@@ -78,7 +78,7 @@ async def test_strangers_learn_nothing_of_a_draft_and_are_turned_away_from_what_
     assert await announce(None, shop.product_id) == (401, "invalid_token")
     assert await announce(stranger, shop.product_id) == (403, "insufficient_scope")
     assert await announce(viewer, shop.product_id) == (403, "insufficient_scope")
-    assert await announce(stranger, hidden) == (404, "resource_not_found")
+    assert await announce(stranger, hidden_product) == (404, "resource_not_found")
     missing_response = await world.call("POST", "/products/nothing/releases/1.0.0/artifacts", stranger, json=body)
     secret = await world.call("POST", "/products/hidden/releases/1.0.0/artifacts", stranger, json=body)
     assert missing_response.content.replace(b"nothing", b"hidden") == secret.content
@@ -89,19 +89,19 @@ async def test_an_announcement_repeated_with_its_key_is_the_same(shop: Shop) -> 
     headers = {"Idempotency-Key": "0193b1de-0000-7000-8000-000000000001"}
     body = {"filename": "a", "size": 1}
 
-    first = await shop.world.call("POST", path, shop.token, json=body, headers=headers)
-    again = await shop.world.call("POST", path, shop.token, json=body, headers=headers)
+    first_answer = await shop.world.call("POST", path, shop.token, json=body, headers=headers)
+    second_answer = await shop.world.call("POST", path, shop.token, json=body, headers=headers)
 
-    assert first.json() == again.json()
-    assert again.headers["Idempotency-Replayed"] == "true"
+    assert first_answer.json() == second_answer.json()
+    assert second_answer.headers["Idempotency-Replayed"] == "true"
 
 
 async def test_a_ready_file_appears_in_the_releases_at_once(shop: Shop) -> None:
     path = f"/products/{shop.product_id}/releases"
-    before = (await shop.world.call("GET", path)).json()
+    releases_before = (await shop.world.call("GET", path)).json()
 
-    done = await shop.upload(DATA)
+    artifact = await shop.upload(DATA)
 
-    after = (await shop.world.call("GET", path)).json()
-    assert before[0]["artifacts"] == []
-    assert after[0]["artifacts"] == [done]
+    releases_after = (await shop.world.call("GET", path)).json()
+    assert releases_before[0]["artifacts"] == []
+    assert releases_after[0]["artifacts"] == [artifact]

@@ -33,12 +33,12 @@ def clock_two_hours_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
 
-async def sealed_digests(shop: Shop) -> list[str]:
+async def list_sealed_digests(shop: Shop) -> list[str]:
     """Return the digests of all sealed blobs."""
     return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
 
-async def staged_uploads(shop: Shop) -> list[str]:
+async def list_staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
     return [blob.upload async for blob in shop.store.blobs.staged()]
 
@@ -63,7 +63,7 @@ async def test_an_expired_upload_is_deleted_with_its_bytes_and_its_artifact(shop
     collected = await blob_gc.collect(shop.store)
 
     assert collected == CollectResult(1, 0, 0)
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
     assert await shop.store.database.fetch("SELECT id FROM artifact") == []
     assert (await shop.announce(1000)).status_code == 201
 
@@ -80,18 +80,18 @@ async def test_used_and_recent_blobs_are_kept(shop: Shop) -> None:
     await run(shop, "DELETE FROM blob WHERE sha256 = $1", sha256_of(pattern(50)))
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 0)
-    assert len(await sealed_digests(shop)) == 2
-    assert len(await staged_uploads(shop)) == 2
+    assert len(await list_sealed_digests(shop)) == 2
+    assert len(await list_staged_uploads(shop)) == 2
     assert await shop.received_ranges(address) == [[0, 499]]
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> None:
-    done = await shop.upload(DATA)
+    artifact = await shop.upload(DATA)
     await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
 
     assert await blob_gc.collect(shop.store) == CollectResult(1, 0, 0)
-    assert (await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)).content == DATA
+    assert (await shop.world.call("GET", f"/artifacts/{artifact['id']}", shop.token)).content == DATA
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -100,7 +100,7 @@ async def test_unreferenced_bytes_are_deleted(shop: Shop) -> None:
     await orphan(shop)
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 1)
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 
@@ -117,7 +117,7 @@ async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(s
     assert report is not None
     assert report[1:] == (1, 0, 1, len(DATA), "")
     assert report.notes == ["1 stored files (1000 bytes) are unknown to the database and are kept"]
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
     # An operator may remove them, like any file whose last reference was just removed.
     assert (await blob_gc.collect(shop.store, takes_unknown=True)).blobs == 0
     assert (await blob_gc.collect(shop.store)).blobs == 1
@@ -130,11 +130,11 @@ async def test_bytes_stay_for_a_day_after_the_last_reference_went(shop: Shop) ->
         assert (await blob_gc.collect(shop.store)).blobs == 0
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 - 60)):
         assert (await blob_gc.collect(shop.store)).blobs == 0
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
 
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 + 60)):
         assert (await blob_gc.collect(shop.store)).blobs == 1
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
 
 
 async def test_bytes_that_are_referred_to_again_restart_their_grace_period(shop: Shop) -> None:
@@ -148,7 +148,7 @@ async def test_bytes_that_are_referred_to_again_restart_their_grace_period(shop:
 
     with clock.fixed(clock.later(clock.now(), seconds=100_000)):
         assert (await blob_gc.collect(shop.store)).blobs == 0
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -160,20 +160,20 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     await run(shop, "DELETE FROM artifact WHERE filename IN ('file 0', 'file 1', 'file 2')")
 
     with capture_logs() as logged:
-        first = await blob_gc.collect(shop.store)
-        again = await blob_gc.collect(shop.store)
+        first_run = await blob_gc.collect(shop.store)
+        second_run = await blob_gc.collect(shop.store)
     report = await blob_gc.report(shop.store.database)
 
-    assert first.blobs == again.blobs == 0
-    assert "3 of 20" in first.stopped
-    assert "installation collect --yes" in first.stopped
+    assert first_run.blobs == second_run.blobs == 0
+    assert "3 of 20" in first_run.stopped
+    assert "installation collect --yes" in first_run.stopped
     assert report is not None
-    assert report.stopped == first.stopped
-    assert len(await sealed_digests(shop)) == 20
+    assert report.stopped == first_run.stopped
+    assert len(await list_sealed_digests(shop)) == 20
     assert [line["log_level"] for line in logged] == ["error"]
 
     assert (await blob_gc.collect(shop.store, is_confirmed=True)).blobs == 3
-    assert len(await sealed_digests(shop)) == 17
+    assert len(await list_sealed_digests(shop)) == 17
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -200,32 +200,32 @@ async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(
     await blobs.put(shop.store.database, shop.store.blobs, DATA)
 
     assert (await blob_gc.collect(shop.store)).blobs == 0
-    assert await sealed_digests(shop) == [DIGEST]
+    assert await list_sealed_digests(shop) == [DIGEST]
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_noted_bytes_without_a_reference_are_deleted(shop: Shop) -> None:
     digest = await blobs.put(shop.store.database, shop.store.blobs, DATA)
     await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))
-    assert await sealed_digests(shop) == [digest]
+    assert await list_sealed_digests(shop) == [digest]
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 1)
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM idle_blob") == []
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
 async def test_staged_bytes_without_an_open_upload_are_deleted(shop: Shop) -> None:
-    first = await shop.address(1000)
-    await shop.put(first, DATA[:500], "bytes 0-499/1000")
+    first_address = await shop.address(1000)
+    await shop.put(first_address, DATA[:500], "bytes 0-499/1000")
     await shop.address(1000)
 
     assert await blob_gc.collect(shop.store) == CollectResult(0, 1, 0)
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
-async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
+async def test_an_interrupted_removal_is_continued(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
     await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))
@@ -240,7 +240,9 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
     for number in range(4):
         await shop.upload(pattern(100, number + 10), f"file {number}")
     await orphan(shop)
-    await blobs.condemn(shop.store.database, (await sealed_digests(shop))[0], clock.later(clock.now(), seconds=7200))
+    await blobs.condemn(
+        shop.store.database, (await list_sealed_digests(shop))[0], clock.later(clock.now(), seconds=7200)
+    )
     files, size = blob_gc.REMOVED.of().value, blob_gc.REMOVED_BYTES.of().value
 
     with capture_logs() as logged:
@@ -248,7 +250,7 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
 
     assert "3 of 3" in collected.stopped
     assert collected.blobs == 1
-    assert len(await sealed_digests(shop)) == 3
+    assert len(await list_sealed_digests(shop)) == 3
     assert (blob_gc.REMOVED.of().value - files, blob_gc.REMOVED_BYTES.of().value - size) == (1, 100)
     assert [(each["files"], each["bytes"]) for each in logged if each["log_level"] == "info"] == [(1, 100)]
 
@@ -293,11 +295,11 @@ async def test_unknown_files_are_noted_in_pages(shop: Shop, monkeypatch: pytest.
         await shop.upload(pattern(100, number + 10), f"file {number}")
     for table in ("artifact", "blob", "idle_blob"):
         await run(shop, f"DELETE FROM {table}")
-    counted: Any = RowCountingDatabase(shop.store.database)
+    counting: Any = RowCountingDatabase(shop.store.database)
 
-    await blob_gc.collect(replace(shop.store, database=counted), takes_unknown=True)
+    await blob_gc.collect(replace(shop.store, database=counting), takes_unknown=True)
 
-    assert counted.rows == [2, 2, 1]
+    assert counting.rows == [2, 2, 1]
     assert await shop.store.database.fetch("SELECT count(*) FROM idle_blob") == [(5,)]
 
 
@@ -311,7 +313,7 @@ async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> N
 
     # One run may count a file that another run removed after both had listed it. Nothing is left in any case.
     assert sum(result.blobs for result in results) >= 5
-    assert await sealed_digests(shop) == []
+    assert await list_sealed_digests(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 
@@ -321,13 +323,13 @@ async def test_finishing_waits_for_a_condemned_blob_and_keeps_what_has_arrived(s
     address = await shop.address(1000)
     await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))
 
-    refused = await shop.put(address, DATA)
+    refused_answer = await shop.put(address, DATA)
 
-    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert (refused_answer.status_code, refused_answer.headers["Retry-After"]) == (503, "1")
     assert await shop.received_ranges(address) == [[0, 999]]
     assert await blobs.remove_condemned(shop.store.database, shop.store.blobs, DIGEST)
-    done = await shop.put(address, DATA)
-    assert done.status_code == 201
+    finished_answer = await shop.put(address, DATA)
+    assert finished_answer.status_code == 201
     assert await shop.store.blobs.size(DIGEST) == 1000
 
 
@@ -362,9 +364,9 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
     async def last() -> Any:
         yield DATA[999:]
 
-    part = await shop.store.blobs.stage(upload.id, 999, last())
+    staged_part = await shop.store.blobs.stage(upload.id, 999, last())
     async with database.transaction() as transaction:
-        assert await uploads.add_part(transaction, upload.id, part)
+        assert await uploads.add_part(transaction, upload.id, staged_part)
     interrupted: Any = InterruptedBlobStore(shop.store.blobs, shop)
 
     answer = await finish(replace(shop.store, blobs=interrupted), upload, ARTIFACT)
@@ -400,14 +402,14 @@ async def test_a_store_that_is_away_leaves_the_row_for_the_next_collection(shop:
     await orphan(shop)
     await blobs.condemn(shop.store.database, DIGEST, Instant(1 << 62))
     folder = Path(shop.store.settings.data) / "blobs" / "sealed" / DIGEST[:2] / DIGEST[2:4]
-    hidden = folder.with_name("hidden")
-    os.rename(folder, hidden)
+    hidden_folder = folder.with_name("hidden")
+    os.rename(folder, hidden_folder)
     folder.write_bytes(b"")
 
     with pytest.raises(Unavailable):
         await blob_gc.collect(shop.store)
 
     folder.unlink()
-    os.rename(hidden, folder)
+    os.rename(hidden_folder, folder)
     with clock.fixed(clock.later(clock.now(), seconds=distribution.COLLECT_EVERY_S)):
         assert (await blob_gc.collect(shop.store)).blobs == 1

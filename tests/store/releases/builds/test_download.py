@@ -17,8 +17,8 @@ DATA = pattern(1000)
 
 async def downloads(shop: Shop) -> int:
     """Return the number of counted downloads."""
-    counted = "SELECT coalesce(sum(value), 0) FROM daily_count WHERE metric = 'downloads'"
-    row = await shop.store.database.fetch_one(counted)
+    sum_downloads = "SELECT coalesce(sum(value), 0) FROM daily_count WHERE metric = 'downloads'"
+    row = await shop.store.database.fetch_one(sum_downloads)
     assert row is not None
     return int(row[0])
 
@@ -53,9 +53,9 @@ async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
 
 async def test_a_caller_without_an_entitlement_is_shown_how_to_get_one(shop: Shop) -> None:
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
-    other = await shop.world.person("other@example.org")
+    other_person = await shop.world.person("other@example.org")
 
-    answer = await shop.world.call("GET", path, other)
+    answer = await shop.world.call("GET", path, other_person)
 
     assert "/redeem" in answer.json()["resolution"]
 
@@ -76,7 +76,7 @@ async def test_a_hidden_product_cannot_be_distinguished_from_a_missing_one(shop:
     world = shop.world
     draft = await product(world, shop.token, "draft", access="free")
     await release(world, shop.token, draft, "1.0.0", publish=False)
-    hidden = (await shop._replace(product_id=draft).upload(DATA))["id"]
+    hidden_artifact = (await shop._replace(product_id=draft).upload(DATA))["id"]
     await release(world, shop.token, shop.product_id, "2.0.0", publish=False)
     body = {"filename": "a", "size": 1000}
     announced_response = await world.call(
@@ -91,11 +91,11 @@ async def test_a_hidden_product_cannot_be_distinguished_from_a_missing_one(shop:
     for token in (None, buyer):
         empty_response = await world.call("GET", f"/artifacts/{missing}", token)
         assert (empty_response.status_code, empty_response.json()["code"]) == (404, "resource_not_found")
-        for artifact_id in (hidden, unpublished, receiving):
+        for artifact_id in (hidden_artifact, unpublished, receiving):
             answer = await world.call("GET", f"/artifacts/{artifact_id}", token)
             assert answer.content.replace(artifact_id.encode(), missing.encode()) == empty_response.content
     assert (await world.call("GET", "/artifacts/nothing", buyer)).status_code == 404
-    assert (await world.call("GET", f"/artifacts/{hidden}", shop.token)).content == DATA
+    assert (await world.call("GET", f"/artifacts/{hidden_artifact}", shop.token)).content == DATA
 
 
 async def test_a_yanked_release_stays_with_the_entitled_marked(shop: Shop) -> None:
@@ -114,9 +114,9 @@ async def test_a_yanked_release_stays_with_the_entitled_marked(shop: Shop) -> No
 
 
 async def test_the_headers_say_what_the_bytes_are(shop: Shop) -> None:
-    done = await shop.upload(DATA, 'Größe "1" %41.zip')
+    artifact = await shop.upload(DATA, 'Größe "1" %41.zip')
 
-    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)
+    answer = await shop.world.call("GET", f"/artifacts/{artifact['id']}", shop.token)
 
     digest = sha256_of(DATA)
     assert answer.headers["ETag"] == f'"{digest}"'
@@ -131,13 +131,17 @@ async def test_the_headers_say_what_the_bytes_are(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "start", "stop"),
+    ("requested_range", "start", "stop"),
     [("bytes=0-99", 0, 100), ("bytes=100-", 100, 1000), ("bytes=-10", 990, 1000), ("bytes=900-5000", 900, 1000)],
 )
-async def test_a_range_brings_just_those_bytes(shop: Shop, asked: str, start: int, stop: int) -> None:
-    done = await shop.upload(DATA)
+async def test_a_range_request_returns_exactly_its_bytes(
+    shop: Shop, requested_range: str, start: int, stop: int
+) -> None:
+    artifact = await shop.upload(DATA)
 
-    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token, headers={"Range": asked})
+    answer = await shop.world.call(
+        "GET", f"/artifacts/{artifact['id']}", shop.token, headers={"Range": requested_range}
+    )
 
     assert (answer.status_code, answer.content) == (206, DATA[start:stop])
     assert answer.headers["Content-Range"] == f"bytes {start}-{stop - 1}/1000"
@@ -146,12 +150,12 @@ async def test_a_range_brings_just_those_bytes(shop: Shop, asked: str, start: in
 
 
 async def test_ranges_and_conditions_follow_the_standard(shop: Shop) -> None:
-    done = await shop.upload(DATA)
-    etag = f'"{done["sha256"]}"'
+    artifact = await shop.upload(DATA)
+    etag = f'"{artifact["sha256"]}"'
 
     async def get(**headers: str) -> httpx.Response:
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token, headers=sent)
+        request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await shop.world.call("GET", f"/artifacts/{artifact['id']}", shop.token, headers=request_headers)
 
     beyond = await get(Range="bytes=1000-")
     assert (beyond.status_code, beyond.headers["Content-Range"]) == (416, "bytes */1000")
@@ -179,7 +183,7 @@ async def test_downloads_are_counted_when_they_begin_at_the_first_byte(shop: Sho
     assert await downloads(shop) == 2
 
 
-async def test_usage_shows_which_versions_are_downloaded_most_and_only_ones_own(shop: Shop) -> None:
+async def test_usage_shows_the_most_downloaded_versions_of_the_own_organisation_only(shop: Shop) -> None:
     world = shop.world
     owner = await world.person("owner@north.example", north="owner")
     other_token = await world.person("owner@south.example", south="owner")
@@ -191,8 +195,10 @@ async def test_usage_shows_which_versions_are_downloaded_most_and_only_ones_own(
 
     usage = (await world.call("GET", "/org/usage", owner)).json()
 
-    told = [(each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]]
-    assert told == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
+    downloads = [
+        (each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]
+    ]
+    assert downloads == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
     assert usage["downloads"] == 6
     assert (await world.call("GET", "/org/usage", other_token)).json()["downloaded"] == []
 
@@ -203,17 +209,17 @@ def client_of(store: Store) -> httpx.AsyncClient:
 
 
 async def test_a_cdn_is_sent_to_by_signed_addresses(shop: Shop) -> None:
-    done = await shop.upload(DATA, "ü.zip")
+    artifact = await shop.upload(DATA, "ü.zip")
     choices = replace(shop.store.settings, downloads="redirect", cdn_url="http://cdn.example/api/v1")
     async with client_of(replace(shop.store, settings=choices)) as client:
         headers = {"Authorization": f"Bearer {shop.token}"}
 
-        answer = await client.get(f"/api/v1/artifacts/{done['id']}", headers=headers)
-        await client.head(f"/api/v1/artifacts/{done['id']}", headers=headers)
+        answer = await client.get(f"/api/v1/artifacts/{artifact['id']}", headers=headers)
+        await client.head(f"/api/v1/artifacts/{artifact['id']}", headers=headers)
 
         assert (answer.status_code, answer.headers["Cache-Control"]) == (307, "no-store")
         location = answer.headers["Location"]
-        assert location.startswith(f"http://cdn.example/api/v1/blobs/{done['sha256']}?expires=")
+        assert location.startswith(f"http://cdn.example/api/v1/blobs/{artifact['sha256']}?expires=")
         fetched = await client.get(location.removeprefix("http://cdn.example"), headers={"Range": "bytes=10-"})
         assert (fetched.status_code, fetched.content) == (206, DATA[10:])
         assert "filename*=UTF-8''%C3%BC.zip" in fetched.headers["Content-Disposition"]
@@ -221,12 +227,12 @@ async def test_a_cdn_is_sent_to_by_signed_addresses(shop: Shop) -> None:
 
 
 async def test_with_redirects_a_bucket_serves_the_bytes_itself(shop: Shop) -> None:
-    done = await shop.upload(DATA)
+    artifact = await shop.upload(DATA)
     choices = replace(shop.store.settings, downloads="redirect")
     async with client_of(replace(shop.store, settings=choices)) as client:
         headers = {"Authorization": f"Bearer {shop.token}"}
 
-        answer = await client.get(f"/api/v1/artifacts/{done['id']}", headers=headers)
+        answer = await client.get(f"/api/v1/artifacts/{artifact['id']}", headers=headers)
 
     if not choices.blobs_url:
         assert (answer.status_code, answer.content) == (200, DATA)
@@ -238,28 +244,28 @@ async def test_with_redirects_a_bucket_serves_the_bytes_itself(shop: Shop) -> No
 
 async def test_forged_and_late_addresses_are_refused(shop: Shop) -> None:
     digest = (await shop.upload(DATA))["sha256"]
-    other = (await shop.upload(pattern(10), "other"))["sha256"]
+    other_digest = (await shop.upload(pattern(10), "other"))["sha256"]
     now_s = clock.now() // clock.SECOND
     signer = shop.store.addresses
-    good = download.signed_path(signer, digest, "a.zip", now_s + 60)
-    late = download.signed_path(signer, digest, "a.zip", now_s - 1)
-    gone = download.signed_path(signer, "0" * 64, "a.zip", now_s + 60)
+    valid_path = download.signed_path(signer, digest, "a.zip", now_s + 60)
+    late_path = download.signed_path(signer, digest, "a.zip", now_s - 1)
+    gone_path = download.signed_path(signer, "0" * 64, "a.zip", now_s + 60)
 
     async def get(path: str) -> tuple[int, str]:
         answer = await shop.world.call("GET", path)
         return answer.status_code, "" if answer.content == DATA else answer.json()["code"]
 
-    assert await get(good) == (200, "")
-    assert await get(late) == (410, "address_expired")
-    assert await get(gone) == (404, "resource_not_found")
-    for forged in (
-        good.replace(digest, other),
-        good.replace("a.zip", "b.zip"),
-        good.replace(f"expires={now_s + 60}", f"expires={now_s + 61}"),
-        good[:-3] + "AAA",
-        good + "%C3%BC",
+    assert await get(valid_path) == (200, "")
+    assert await get(late_path) == (410, "address_expired")
+    assert await get(gone_path) == (404, "resource_not_found")
+    for forged_path in (
+        valid_path.replace(digest, other_digest),
+        valid_path.replace("a.zip", "b.zip"),
+        valid_path.replace(f"expires={now_s + 60}", f"expires={now_s + 61}"),
+        valid_path[:-3] + "AAA",
+        valid_path + "%C3%BC",
     ):
-        assert await get(forged) == (403, "invalid_signature")
+        assert await get(forged_path) == (403, "invalid_signature")
     assert await get(f"/blobs/{digest}") == (400, "invalid_request")
 
 

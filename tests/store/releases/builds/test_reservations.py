@@ -61,15 +61,15 @@ class StepHooks:
         """Run these functions around the first call of the step."""
         owner = type(self._shop.store.blobs) if step[0] == "store" else step[0]
         original = getattr(owner, step[1])
-        waiting = [(before, after)]
+        waiting_hooks = [(before, after)]
 
         async def wrapped(*arguments: Any, **options: Any) -> Any:
-            first, then = waiting.pop() if waiting else (None, None)
-            if first is not None:
-                await first()
+            run_first, run_then = waiting_hooks.pop() if waiting_hooks else (None, None)
+            if run_first is not None:
+                await run_first()
             result = await original(*arguments, **options)
-            if then is not None:
-                await then()
+            if run_then is not None:
+                await run_then()
             return result
 
         self._monkeypatch.setattr(owner, step[1], wrapped)
@@ -94,9 +94,9 @@ async def create_received_upload(shop: Shop, filename: str = "game.zip") -> Uplo
     async def pieces() -> AsyncIterator[bytes]:
         yield DATA
 
-    part = await shop.store.blobs.stage(upload.id, 0, pieces())
+    staged_part = await shop.store.blobs.stage(upload.id, 0, pieces())
     async with shop.store.database.transaction() as transaction:
-        assert await uploads.add_part(transaction, upload.id, part)
+        assert await uploads.add_part(transaction, upload.id, staged_part)
     return upload
 
 
@@ -133,9 +133,9 @@ async def assert_exact(shop: Shop) -> None:
     await run(shop, "DELETE FROM upload")
     for days in (1.1, 2.2, 3.3):
         await collect(shop, days * DAY_S)
-    ready = await column(shop, READY)
-    assert {each.sha256 async for each in shop.store.blobs.sealed()} == ready
-    assert await column(shop, "SELECT sha256 FROM blob") == ready
+    ready_digests = await column(shop, READY)
+    assert {each.sha256 async for each in shop.store.blobs.sealed()} == ready_digests
+    assert await column(shop, "SELECT sha256 FROM blob") == ready_digests
     assert await column(shop, "SELECT sha256 FROM idle_blob") == set()
     assert [each async for each in shop.store.blobs.staged()] == []
 
@@ -168,26 +168,26 @@ async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, step
         await collect(shop)
     # If the removal has begun, the upload is refused until a run finishes the removal.
     address = await shop.address(len(DATA))
-    first = await shop.put(address, DATA)
+    first_answer = await shop.put(address, DATA)
     await collect(shop)
     await collect(shop, blobs.CLAIM_S + 1)
 
-    again = await shop.put(address, DATA)
-    assert first.status_code in (201, 503)
-    assert again.status_code == 201, again.text
+    second_answer = await shop.put(address, DATA)
+    assert first_answer.status_code in (201, 503)
+    assert second_answer.status_code == 201, second_answer.text
     assert await shop.store.blobs.size(DIGEST) == len(DATA)
     await assert_exact(shop)
 
 
 async def test_uploads_of_the_same_content_share_its_blob(shop: Shop, steps: StepHooks) -> None:
-    first, second = [await create_received_upload(shop, name) for name in ("first", "second")]
+    first_upload, second_upload = [await create_received_upload(shop, name) for name in ("first", "second")]
 
     async def finish_second() -> None:
-        assert (await finish(shop.store, second, ARTIFACT)).status == 201
+        assert (await finish(shop.store, second_upload, ARTIFACT)).status == 201
 
     steps.hook_once((blobs, "reserve"), after=finish_second)
 
-    assert (await finish(shop.store, first, ARTIFACT)).status == 201
+    assert (await finish(shop.store, first_upload, ARTIFACT)).status == 201
     assert await shop.store.database.fetch(f"{READY} ORDER BY id") == [(DIGEST,), (DIGEST,)]
     assert await shop.store.database.fetch("SELECT state FROM blob") == [("live",)]
     await assert_exact(shop)
@@ -213,12 +213,12 @@ async def test_bytes_that_are_removed_during_an_upload_are_sealed_again(
 
 
 async def test_a_reservation_ends_with_the_blob_also_if_the_same_content_is_stored_again(shop: Shop) -> None:
-    database, stored = shop.store.database, [(DIGEST, len(DATA))]
+    database, stored_blobs = shop.store.database, [(DIGEST, len(DATA))]
     await blobs.put(database, shop.store.blobs, DATA)
-    (old,) = await blobs.reserve(database, shop.store.blobs, stored)
+    (old,) = await blobs.reserve(database, shop.store.blobs, stored_blobs)
     await remove(shop, DIGEST)
     await blobs.put(database, shop.store.blobs, DATA)
-    (new,) = await blobs.reserve(database, shop.store.blobs, stored)
+    (new,) = await blobs.reserve(database, shop.store.blobs, stored_blobs)
 
     with pytest.raises(BlobRemoved):
         async with database.transaction() as transaction:
@@ -269,7 +269,11 @@ class StepGate:
 
 
 async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop, steps: StepHooks) -> None:
-    upload, other, gate = await create_received_upload(shop), await create_received_upload(shop, "other"), StepGate()
+    upload, other_upload, gate = (
+        await create_received_upload(shop),
+        await create_received_upload(shop, "other"),
+        StepGate(),
+    )
     await blobs.note_idle(shop.store.database, DIGEST)
     steps.hook_once(("store", "size"), before=gate.wait)
 
@@ -277,7 +281,7 @@ async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop
     async with asyncio.timeout(PATIENCE_S):
         await gate.reached.wait()
         assert await run(shop, "UPDATE blob SET touched_at = touched_at WHERE sha256 = $1", DIGEST) == 1
-        assert (await finish(shop.store, other, ARTIFACT)).status == 201
+        assert (await finish(shop.store, other_upload, ARTIFACT)).status == 201
     assert not slow.done()
     gate.opened.set()
 

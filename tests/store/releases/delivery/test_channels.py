@@ -28,15 +28,19 @@ async def test_the_statement_stays_the_same_while_nothing_changes(works: JobRunn
 
 async def test_every_change_has_a_higher_number(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
-    first = await channel_statement(works)
+    first_statement = await channel_statement(works)
     await publish_built(works, "1.2.0")
-    second = await channel_statement(works)
+    second_statement = await channel_statement(works)
     path = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
     await works.shop.world.call("POST", path, works.shop.token, json={"reason": "broken"})
-    third = await channel_statement(works)
+    third_statement = await channel_statement(works)
 
-    assert [each["version"] for each in (first, second, third)] == ["1.1.0", "1.2.0", "1.1.0"]
-    assert first["counter"] < second["counter"] < third["counter"]
+    assert [each["version"] for each in (first_statement, second_statement, third_statement)] == [
+        "1.1.0",
+        "1.2.0",
+        "1.1.0",
+    ]
+    assert first_statement["counter"] < second_statement["counter"] < third_statement["counter"]
 
 
 async def test_a_release_without_a_build_moves_no_channel(works: JobRunner) -> None:
@@ -62,29 +66,29 @@ async def test_a_promoted_release_moves_both_channels(works: JobRunner) -> None:
 
 async def test_a_statement_is_renewed_when_half_of_its_life_is_over(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
-    first = await channel_statement(works)
+    first_statement = await channel_statement(works)
     ttl_s = works.store.settings.statement_ttl_s
 
     with clock.fixed(clock.later(clock.now(), seconds=ttl_s * 0.4)):
-        assert await channel_statement(works) == first
+        assert await channel_statement(works) == first_statement
     with clock.fixed(clock.later(clock.now(), seconds=ttl_s * 0.6)):
         renewed = await channel_statement(works)
 
-    assert renewed["counter"] > first["counter"]
-    assert renewed["expires_at"] > first["expires_at"]
+    assert renewed["counter"] > first_statement["counter"]
+    assert renewed["expires_at"] > first_statement["expires_at"]
 
 
 async def test_a_rotated_key_signs_the_next_statement(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
-    before = await works.get("/channels/stable")
+    channel_before = await works.get("/channels/stable")
     owner = await works.shop.world.person("olga@north.example", north="owner")
 
-    fresh = (await works.shop.world.call("POST", "/org/signing-keys", owner)).json()
+    fresh_key = (await works.shop.world.call("POST", "/org/signing-keys", owner)).json()
 
-    after = await works.get("/channels/stable")
-    assert after["statement"]["signatures"][0]["keyid"] == fresh["keyid"]
-    assert after["root"] == before["root"]
-    assert len(after["rotations"]) == 1
+    channel_after = await works.get("/channels/stable")
+    assert channel_after["statement"]["signatures"][0]["keyid"] == fresh_key["keyid"]
+    assert channel_after["root"] == channel_before["root"]
+    assert len(channel_after["rotations"]) == 1
 
 
 async def test_all_who_ask_at_once_get_the_same_answers(works: JobRunner) -> None:

@@ -20,21 +20,24 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
 
     state = msgspec.convert(await works.get("/channels/stable"), ChannelState)
     statement, key = trust.verify_channel("north", "stable", state, pinned_key=None, seen_counter=0, now=clock.now())
-    signed = msgspec.convert(await works.get("/releases/1.1.0/manifest"), Envelope)
-    payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key})
+    signed_manifest = msgspec.convert(await works.get("/releases/1.1.0/manifest"), Envelope)
+    payload = dsse.verify(signed_manifest, manifest.PAYLOAD_TYPE, {key.keyid: key})
     assert statement.version == "1.1.0"
     assert statement.builds == {"": manifest.digest(payload)}
-    described = manifest.decode(payload)
+    build_manifest = manifest.decode(payload)
     places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
-    sizes = {chunk.id: chunk.size for chunk in described.chunks}
-    got: dict[str, bytes] = {}
+    sizes = {chunk.id: chunk.size for chunk in build_manifest.chunks}
+    received_chunks: dict[str, bytes] = {}
     for pack in places.packs:
         for name, start, length in pack.chunks:
             answer = await works.shop.world.http.get(pack.url, headers={"Range": f"bytes={start}-{start + length - 1}"})
             assert answer.status_code == 206
-            got[name] = chunks.decompress(answer.content, sizes[name], name)
-    whole = {file.path: b"".join(got[described.chunks[n].id] for n in file.chunks) for file in described.files}
-    assert whole == FILES
+            received_chunks[name] = chunks.decompress(answer.content, sizes[name], name)
+    rebuilt_files = {
+        file.path: b"".join(received_chunks[build_manifest.chunks[n].id] for n in file.chunks)
+        for file in build_manifest.files
+    }
+    assert rebuilt_files == FILES
     artifact = await works.shop.world.http.get(places.artifact_url)
     assert artifact.content == tar(FILES)
 
@@ -58,22 +61,22 @@ async def test_only_the_entitled_get_what_updates_are_made_of(works: JobRunner) 
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
-    sold = JobRunner(shop._replace(product_id=product_id), works.folder)
-    await sold.upload_and_process(tar(FILES), "1.0.0")
-    await sold.publish("1.0.0")
+    sold_works = JobRunner(shop._replace(product_id=product_id), works.folder)
+    await sold_works.upload_and_process(tar(FILES), "1.0.0")
+    await sold_works.publish("1.0.0")
     buyer = await world.person("buyer@example.org")
     other_token = await world.person("other@example.org")
     await world.grant("buyer@example.org", product_id)
 
-    for part in ("manifest", "chunks", "delta?from=1.0.0", "sbom"):
-        path = f"/products/{product_id}/releases/1.0.0/{part}"
+    for subpath in ("manifest", "chunks", "delta?from=1.0.0", "sbom"):
+        path = f"/products/{product_id}/releases/1.0.0/{subpath}"
         assert (await world.call("GET", path)).status_code == 401
         assert (await world.call("GET", path, other_token)).json()["code"] == "not_entitled"
-        assert (await world.call("GET", path, buyer)).status_code == (404 if part == "sbom" else 200)
-        assert (await world.call("GET", path, shop.token)).status_code == (404 if part == "sbom" else 200)
+        assert (await world.call("GET", path, buyer)).status_code == (404 if subpath == "sbom" else 200)
+        assert (await world.call("GET", path, shop.token)).status_code == (404 if subpath == "sbom" else 200)
 
 
-async def test_drafts_do_not_exist_for_others(works: JobRunner) -> None:
+async def test_drafts_do_not_exist_for_other_callers(works: JobRunner) -> None:
     world = works.shop.world
     await works.upload_and_process(tar(FILES), "2.0.0-draft")
     stranger = await world.person("s@south.example", south="owner")
@@ -97,8 +100,8 @@ async def test_builds_are_found_by_their_platform(works: JobRunner) -> None:
     await works.publish("1.1.0")
 
     for platform in ("linux", "windows"):
-        signed = await works.get(f"/releases/1.1.0/manifest?platform={platform}")
-        payload = json.loads(base64.b64decode(signed["payload"]))
+        signed_manifest = await works.get(f"/releases/1.1.0/manifest?platform={platform}")
+        payload = json.loads(base64.b64decode(signed_manifest["payload"]))
         assert (payload["platform"], payload["files"][0]["size"]) == (platform, len(platform))
     state = await works.get("/channels/stable")
     assert set(json.loads(base64.b64decode(state["statement"]["payload"]))["builds"]) == {"linux", "windows"}
@@ -107,12 +110,12 @@ async def test_builds_are_found_by_their_platform(works: JobRunner) -> None:
     assert (answer.status_code, answer.json()["code"]) == (404, "not_processed")
 
 
-async def test_a_manifest_is_not_sent_twice_to_who_has_it(works: JobRunner) -> None:
+async def test_a_manifest_is_not_sent_again_to_a_client_that_has_it(works: JobRunner) -> None:
     await works.upload_and_process(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     path = f"/products/{works.shop.product_id}/releases/1.1.0/manifest"
-    first = await works.shop.world.call("GET", path)
+    first_answer = await works.shop.world.call("GET", path)
 
-    again = await works.shop.world.call("GET", path, headers={"If-None-Match": first.headers["ETag"]})
+    second_answer = await works.shop.world.call("GET", path, headers={"If-None-Match": first_answer.headers["ETag"]})
 
-    assert again.status_code == 304
+    assert second_answer.status_code == 304

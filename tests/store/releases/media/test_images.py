@@ -12,13 +12,13 @@ from PIL import Image, ImageCms, PngImagePlugin
 from countersign.store.releases.media_formats import UnsupportedImage, reencode
 
 
-def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:
+def encode_picture(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:
     """Return a picture of two colours in a format."""
     image = Image.new(mode, size, "red" if mode in ("RGB", "RGBA") else 1)
     image.paste(Image.new(mode, (size[0] // 2, size[1]), "blue" if mode in ("RGB", "RGBA") else 0), (0, 0))
-    out = io.BytesIO()
-    image.save(out, name, **options)
-    return out.getvalue()
+    image_bytes = io.BytesIO()
+    image.save(image_bytes, name, **options)
+    return image_bytes.getvalue()
 
 
 def open_picture(data: bytes) -> Image.Image:
@@ -31,37 +31,37 @@ def open_picture(data: bytes) -> Image.Image:
     [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("AVIF", "image/avif")],
 )
 async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
-    picture = await reencode(encoded(name))
+    picture = await reencode(encode_picture(name))
 
     assert (picture.media_type, picture.width, picture.height) == (media_type, 60, 40)
-    again = open_picture(picture.data)
-    assert (again.format, again.size) == (name, (60, 40))
-    red, _, blue = again.convert("RGB").getpixel((5, 5))
+    stored_picture = open_picture(picture.data)
+    assert (stored_picture.format, stored_picture.size) == (name, (60, 40))
+    red, _, blue = stored_picture.convert("RGB").getpixel((5, 5))
     assert blue > 200 > 60 > red
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "I;16", "LA", "RGBA"])
 async def test_every_kind_of_pixel_becomes_plain_colour(mode: str) -> None:
-    out = io.BytesIO()
-    Image.new(mode, (8, 8)).save(out, "PNG")
+    png_bytes = io.BytesIO()
+    Image.new(mode, (8, 8)).save(png_bytes, "PNG")
 
-    assert open_picture((await reencode(out.getvalue())).data).mode in ("RGB", "RGBA")
+    assert open_picture((await reencode(png_bytes.getvalue())).data).mode in ("RGB", "RGBA")
 
 
 async def test_sixteen_bits_of_grey_keep_their_shade() -> None:
-    out = io.BytesIO()
-    Image.new("I;16", (8, 8), 40_000).save(out, "PNG")
+    png_bytes = io.BytesIO()
+    Image.new("I;16", (8, 8), 40_000).save(png_bytes, "PNG")
 
-    assert open_picture((await reencode(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
+    assert open_picture((await reencode(png_bytes.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
 
 
 async def test_transparency_is_kept() -> None:
-    picture = await reencode(encoded("PNG", mode="RGBA"))
+    picture = await reencode(encode_picture("PNG", mode="RGBA"))
 
     assert open_picture(picture.data).mode == "RGBA"
 
 
-async def test_places_words_and_profiles_do_not_travel() -> None:
+async def test_locations_comments_and_profiles_are_removed_from_pictures() -> None:
     words = PngImagePlugin.PngInfo()
     words.add_text("Comment", "SECRET WORDS")
     exif = Image.Exif()
@@ -69,10 +69,10 @@ async def test_places_words_and_profiles_do_not_travel() -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
     for data in (
-        encoded("PNG", pnginfo=words, exif=exif, icc_profile=profile),
-        encoded("JPEG", exif=exif, icc_profile=profile, comment=b"SECRET WORDS"),
-        encoded("WEBP", exif=exif, icc_profile=profile, xmp=b"SECRET WORDS"),
-        encoded("PNG") + b"SECRET TRAILER",
+        encode_picture("PNG", pnginfo=words, exif=exif, icc_profile=profile),
+        encode_picture("JPEG", exif=exif, icc_profile=profile, comment=b"SECRET WORDS"),
+        encode_picture("WEBP", exif=exif, icc_profile=profile, xmp=b"SECRET WORDS"),
+        encode_picture("PNG") + b"SECRET TRAILER",
     ):
         picture = await reencode(data)
         assert b"SECRET" not in picture.data
@@ -83,26 +83,26 @@ async def test_a_picture_is_turned_as_the_camera_meant_it() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
 
-    picture = await reencode(encoded("JPEG", exif=exif))
+    picture = await reencode(encode_picture("JPEG", exif=exif))
 
     assert (picture.width, picture.height) == (40, 60)
 
 
 async def test_a_profile_that_cannot_be_read_is_left_out_of_account() -> None:
-    picture = await reencode(encoded("JPEG", icc_profile=b"nonsense"))
+    picture = await reencode(encode_picture("JPEG", icc_profile=b"nonsense"))
 
     assert picture.width == 60
 
 
 async def test_of_a_moving_picture_the_first_frame_is_kept() -> None:
-    out = io.BytesIO()
+    png_bytes = io.BytesIO()
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
-    frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
+    frames[0].save(png_bytes, "PNG", save_all=True, append_images=frames[1:])
 
-    again = open_picture((await reencode(out.getvalue())).data)
+    stored_picture = open_picture((await reencode(png_bytes.getvalue())).data)
 
-    assert getattr(again, "n_frames", 1) == 1
-    assert again.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
+    assert getattr(stored_picture, "n_frames", 1) == 1
+    assert stored_picture.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
 
 
 def bomb(width: int, height: int) -> bytes:
@@ -122,16 +122,16 @@ HOSTILE = {
     "nothing": b"\0",
     "html": b"<html><script>alert(1)</script>",
     "svg": SVG,
-    "gif": encoded("GIF", mode="P"),
-    "bmp": encoded("BMP"),
-    "tiff": encoded("TIFF"),
-    "ico": encoded("ICO"),
-    "pdf": encoded("PDF"),
+    "gif": encode_picture("GIF", mode="P"),
+    "bmp": encode_picture("BMP"),
+    "tiff": encode_picture("TIFF"),
+    "ico": encode_picture("ICO"),
+    "pdf": encode_picture("PDF"),
     "eps": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n",
-    "cut png": encoded("PNG")[:60],
-    "cut jpeg": encoded("JPEG")[:300],
-    "cut webp": encoded("WEBP")[:40],
-    "cut avif": encoded("AVIF")[:100],
+    "cut png": encode_picture("PNG")[:60],
+    "cut jpeg": encode_picture("JPEG")[:300],
+    "cut webp": encode_picture("WEBP")[:40],
+    "cut avif": encode_picture("AVIF")[:100],
     "bomb of 8193": bomb(8193, 1),
     "bomb of 100 megapixels": bomb(10_000, 10_000),
     "bomb of 400 megapixels": bomb(20_000, 20_000),
@@ -148,7 +148,13 @@ async def test_a_file_that_is_no_picture_is_refused(data: bytes) -> None:
         await reencode(data)
 
 
-SAMPLES = [encoded("PNG"), encoded("PNG", mode="P"), encoded("JPEG"), encoded("WEBP"), encoded("AVIF", (16, 16))]
+SAMPLES = [
+    encode_picture("PNG"),
+    encode_picture("PNG", mode="P"),
+    encode_picture("JPEG"),
+    encode_picture("WEBP"),
+    encode_picture("AVIF", (16, 16)),
+]
 
 
 @settings(max_examples=300, deadline=None)

@@ -23,9 +23,9 @@ WEBM = b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x4
 
 def png(colour: str = "red") -> bytes:
     """Return a PNG picture."""
-    out = io.BytesIO()
-    Image.new("RGB", (64, 32), colour).save(out, "PNG")
-    return out.getvalue()
+    png_bytes = io.BytesIO()
+    Image.new("RGB", (64, 32), colour).save(png_bytes, "PNG")
+    return png_bytes.getvalue()
 
 
 async def announce(shop: Shop, size: int, **members: object) -> httpx.Response:
@@ -41,12 +41,12 @@ async def send(shop: Shop, data: bytes, **members: object) -> httpx.Response:
     return await shop.put(announcement.json()["upload_url"], data)
 
 
-async def shown_media(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
+async def product_media(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
     """Return the media in the product's detail."""
     return (await shop.world.call("GET", f"/products/{shop.product_id}", token)).json()["media"]
 
 
-async def sealed_digests(shop: Shop) -> set[str]:
+async def list_sealed_digests(shop: Shop) -> set[str]:
     """Return the digests of all sealed blobs."""
     return {digest async for digest, *_ in shop.store.blobs.sealed()}
 
@@ -59,10 +59,10 @@ async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> No
     assert response.status_code == 201, response.text
     picture = response.json()
     assert (picture["kind"], picture["alt"], picture["width"], picture["height"]) == ("cover", "A river", 64, 32)
-    assert await shown_media(shop) == [picture]
+    assert await product_media(shop) == [picture]
     digest = picture["url"].rsplit("/", 1)[1]
     assert digest != sha256_of(data)
-    assert await sealed_digests(shop) == {digest}
+    assert await list_sealed_digests(shop) == {digest}
     assert [blob async for blob in shop.store.blobs.staged()] == []
 
 
@@ -112,7 +112,7 @@ async def test_a_refused_picture_leaves_no_files(
 
     assert (response.status_code, response.json()["code"]) == (422, code)
     assert response.json()["resolution"]
-    assert await sealed_digests(shop) == set()
+    assert await list_sealed_digests(shop) == set()
     assert [blob async for blob in shop.store.blobs.staged()] == []
     for table in ("media", "upload", "blob"):
         assert await shop.store.database.fetch(f"SELECT count(*) FROM {table}") == [(0,)]
@@ -196,7 +196,7 @@ async def test_only_publishers_of_the_organisation_change_its_media(shop: Shop) 
         deletion = await world.call("DELETE", f"/products/{shop.product_id}/media/{media_id}", token)
         assert deletion.status_code == status
     assert (await announce(shop._replace(token=stranger, product_id=hidden_product), 10)).status_code == 404
-    assert len(await shown_media(shop)) == 1
+    assert len(await product_media(shop)) == 1
 
 
 async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
@@ -213,11 +213,11 @@ async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
     repeated_response = await shop.world.call("DELETE", path, shop.token)
 
     assert (wrong_product_response.status_code, response.status_code, repeated_response.status_code) == (404, 204, 404)
-    assert await shown_media(shop) == []
+    assert await product_media(shop) == []
     assert (await shop.world.http.get(picture["url"])).status_code == 404
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
     assert (await blob_gc.collect(shop.store)).blobs == 1
-    assert await sealed_digests(shop) == set()
+    assert await list_sealed_digests(shop) == set()
 
 
 async def test_a_picture_that_was_uploaded_twice_outlives_one_deletion(
@@ -279,9 +279,9 @@ def landscape(width: int = 1300, height: int = 731) -> bytes:
     """Return a picture with the shape of a cover, half red and half blue."""
     image = Image.new("RGB", (width, height), "red")
     image.paste("blue", (0, 0, width // 2, height))
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    return out.getvalue()
+    png_bytes = io.BytesIO()
+    image.save(png_bytes, "PNG")
+    return png_bytes.getvalue()
 
 
 async def test_a_cover_has_smaller_sizes_that_are_served_like_the_cover(shop: Shop) -> None:
@@ -326,19 +326,19 @@ async def test_deleting_the_newest_cover_shows_the_previous_one_and_deletes_the_
     await blob_gc.collect(shop.store)
     monkeypatch.setattr(clock, "now", lambda: later_time)
     await blob_gc.collect(shop.store, is_confirmed=True)
-    assert await sealed_digests(shop) == {old_cover["url"].rsplit("/", 1)[1]}
+    assert await list_sealed_digests(shop) == {old_cover["url"].rsplit("/", 1)[1]}
 
 
 async def test_garbage_collection_keeps_the_sizes_of_a_cover(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     await send(shop, landscape())
-    stored_digests = await sealed_digests(shop)
+    stored_digests = await list_sealed_digests(shop)
     later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
     monkeypatch.setattr(clock, "now", lambda: later_time)
 
     await blob_gc.collect(shop.store, is_confirmed=True)
 
-    assert await sealed_digests(shop) == stored_digests
+    assert await list_sealed_digests(shop) == stored_digests
     assert len(stored_digests) == 7
 
 
@@ -352,13 +352,13 @@ async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_st
         return digests[-1]
 
     async def reserve_after_a_removal(
-        database: Database, store: BlobStore, stored: Sequence[tuple[str, int]]
+        database: Database, store: BlobStore, stored_blobs: Sequence[tuple[str, int]]
     ) -> list[blobs.Reservation]:
         if not removed_digests:
             # The service stores the smaller sizes first, and then the cover itself.
             removed_digests.append(digests[0])
             assert await blobs.remove_noted(database, store, removed_digests[0])
-        return await original_reserve(database, store, stored)
+        return await original_reserve(database, store, stored_blobs)
 
     monkeypatch.setattr(blobs, "put", recording_put)
     monkeypatch.setattr(blobs, "reserve", reserve_after_a_removal)
@@ -367,4 +367,4 @@ async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_st
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
     assert [(await shop.world.http.get(image["url"])).status_code for image in cover["srcset"]] == [200] * 6
-    assert removed_digests[0] in await sealed_digests(shop)
+    assert removed_digests[0] in await list_sealed_digests(shop)

@@ -47,9 +47,9 @@ FILE_TYPE = box(b"ftyp", b"mp42\0\0\0\0mp42isom")
 PICTURES = box(b"mdat", bytes(300_000))
 
 
-def mp4(header: bytes, *more: bytes) -> bytes:
+def mp4(header: bytes, *more_boxes: bytes) -> bytes:
     """A film whose movie box is at the end, as cameras write it."""
-    return FILE_TYPE + box(b"free") + PICTURES + box(b"moov", header + b"".join(more))
+    return FILE_TYPE + box(b"free") + PICTURES + box(b"moov", header + b"".join(more_boxes))
 
 
 def element(name: int, content: bytes) -> bytes:
@@ -144,7 +144,7 @@ def test_only_a_few_ranges_of_a_hostile_file_are_read() -> None:
 
     assert duration_ms(VideoFile(len(film), fetch), "video/mp4") is None
     assert len(starts) == MAX_READS
-    assert all(before < after for before, after in pairwise(starts))
+    assert all(earlier < later for earlier, later in pairwise(starts))
 
 
 @given(st.data(), st.sampled_from(["video/mp4", "video/webm"]))
@@ -154,12 +154,12 @@ def test_a_damaged_file_never_fails(data: st.DataObject, kind: VideoType) -> Non
         film[place] = value
     stop = data.draw(st.integers(0, len(film)))
 
-    found = read(bytes(film[:stop]), kind)
+    duration_ms = read(bytes(film[:stop]), kind)
 
-    assert found is None or 1 <= found <= MAX_DURATION_MS
+    assert duration_ms is None or 1 <= duration_ms <= MAX_DURATION_MS
 
 
-async def announced(shop: Shop, film: bytes) -> httpx.Response:
+async def upload_film(shop: Shop, film: bytes) -> httpx.Response:
     """Announce and upload a film."""
     body = {"kind": "video", "filename": "film.mp4", "size": len(film), "alt": "A trailer"}
     answer = await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
@@ -172,7 +172,7 @@ async def announced(shop: Shop, film: bytes) -> httpx.Response:
     ids=("mp4", "webm", "none"),
 )
 async def test_an_uploaded_video_has_its_duration(shop: Shop, film: bytes, expected: float | None) -> None:
-    answer = await announced(shop, film)
+    answer = await upload_film(shop, film)
 
     assert answer.status_code == 201, answer.text
     assert answer.json()["duration"] == expected
@@ -183,7 +183,7 @@ async def test_an_uploaded_video_has_its_duration(shop: Shop, film: bytes, expec
 async def test_a_video_is_accepted_where_the_process_dies(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(media, "PROGRAM", "__hello__")
 
-    answer = await announced(shop, TRAILER)
+    answer = await upload_film(shop, TRAILER)
 
     assert (answer.status_code, answer.json()["duration"]) == (201, None)
 
@@ -196,7 +196,7 @@ async def test_a_video_is_accepted_where_the_process_cannot_be_started(
 
     monkeypatch.setattr(media, "running", refuse_to_start)
 
-    answer = await announced(shop, TRAILER)
+    answer = await upload_film(shop, TRAILER)
 
     assert (answer.status_code, answer.json()["duration"]) == (201, None)
 

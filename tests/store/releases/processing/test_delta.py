@@ -18,15 +18,15 @@ OLD = {"level.dat": noise(800_000, 1), "other.dat": noise(300_000, 2), "same.txt
 NEW = {**OLD, "level.dat": OLD["level.dat"][:400_000] + b"a few new bytes" + OLD["level.dat"][400_000:]}
 
 
-async def waiting(works: JobRunner) -> list[tuple[str, str]]:
+async def waiting_delta_jobs(works: JobRunner) -> list[tuple[str, str]]:
     rows = await works.store.database.fetch("SELECT payload FROM job WHERE type = 'delta.make' ORDER BY created_at")
     return [tuple(msgspec.json.decode(payload).values()) for (payload,) in rows]
 
 
 async def publish_build(works: JobRunner, files: dict[str, bytes], version: str, **members: object) -> str:
-    done = await works.upload_and_process(tar(files), version, f"game-{version}.tar", **members)
+    result = await works.upload_and_process(tar(files), version, f"game-{version}.tar", **members)
     await works.publish(version)
-    return done["artifact_id"]
+    return result["artifact_id"]
 
 
 async def prepare_delta(works: JobRunner, old: str, new: str) -> Any:
@@ -43,70 +43,73 @@ def spread(stretches: list[tuple[int, int]]) -> list[int]:
     return [place for start, stop in stretches for place in range(start, stop)]
 
 
-async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(works: JobRunner) -> None:
-    made = [await publish_build(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
+async def test_a_new_build_has_updates_from_the_newest_builds_of_its_channel(works: JobRunner) -> None:
+    build_ids = [await publish_build(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
 
-    found = await waiting(works)
+    waiting_deltas = await waiting_delta_jobs(works)
 
-    expected = [(old, new) for place, new in enumerate(made) for old in made[max(0, place - 3) : place]]
-    assert sorted(found) == sorted(expected)
+    expected = [(old, new) for place, new in enumerate(build_ids) for old in build_ids[max(0, place - 3) : place]]
+    assert sorted(waiting_deltas) == sorted(expected)
 
 
 async def test_builds_of_another_platform_are_no_base_of_an_update(works: JobRunner) -> None:
     await publish_build(works, OLD, "1.1.0", platform="linux")
     await publish_build(works, NEW, "1.2.0", platform="windows")
 
-    assert await waiting(works) == []
+    assert await waiting_delta_jobs(works) == []
 
 
 async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> None:
     old, new = await publish_build(works, OLD, "1.1.0"), await publish_build(works, NEW, "1.2.0")
 
-    done = await prepare_delta(works, old, new)
+    result = await prepare_delta(works, old, new)
 
-    assert done["deltas"] == 1
-    assert done["size"] < 1000
+    assert result["deltas"] == 1
+    assert result["size"] < 1000
     offer = msgspec.convert(await works.get("/releases/1.2.0/delta?from=1.1.0"), DeltaOffer)
     assert (offer.status, offer.from_version, offer.to_version) == ("ready", "1.1.0", "1.2.0")
     (delta,) = offer.deltas
     blob = (await works.shop.world.http.get(delta.url)).content
-    assert len(blob) == delta.size == done["size"]
-    before, after = await manifest_of(works, old), await manifest_of(works, new)
-    reads = [MemoryPiece(OLD[before.files[place].path]) for place in spread(delta.old)]
-    makes = [after.files[place] for place in spread(delta.files)]
-    out = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
-    assert {file.path: content for file, content in zip(makes, out, strict=True)} == {"level.dat": NEW["level.dat"]}
+    assert len(blob) == delta.size == result["size"]
+    old_manifest, new_manifest = await manifest_of(works, old), await manifest_of(works, new)
+    reads = [MemoryPiece(OLD[old_manifest.files[place].path]) for place in spread(delta.old)]
+    makes = [new_manifest.files[place] for place in spread(delta.files)]
+    made_contents = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
+    assert {file.path: content for file, content in zip(makes, made_contents, strict=True)} == {
+        "level.dat": NEW["level.dat"]
+    }
 
 
-async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_ones(works: JobRunner) -> None:
+async def test_a_build_of_an_older_release_is_the_base_of_updates_to_later_builds(works: JobRunner) -> None:
     await publish_build(works, OLD, "1.1.0", platform="linux")
-    later = [
+    later_builds = [
         await publish_build(works, {**NEW, "v": bytes([number])}, f"1.{number}.0", platform="windows")
         for number in range(2, 7)
     ]
-    before = set(await waiting(works))
+    deltas_before = set(await waiting_delta_jobs(works))
 
-    added = (await works.upload_and_process(tar(NEW), "1.1.0", "game.tar", platform="windows"))["artifact_id"]
+    added_build = (await works.upload_and_process(tar(NEW), "1.1.0", "game.tar", platform="windows"))["artifact_id"]
 
-    assert set(await waiting(works)) - before == {(added, new) for new in later[:3]}
+    assert set(await waiting_delta_jobs(works)) - deltas_before == {(added_build, new) for new in later_builds[:3]}
 
 
 async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works: JobRunner) -> None:
     versions = ("1.1.0", "1.2.0", "1.3.0")
     files: tuple[dict[str, bytes], ...] = (OLD, {**OLD, "level.dat": b"x" + OLD["level.dat"]}, NEW)
-    made = [
+    build_ids = [
         await publish_build(works, content, version, platform="linux")
         for version, content in zip(versions, files, strict=True)
     ]
-    before = await works.store.versions()
+    versions_before = await works.store.versions()
     sizes = {
-        (old, new): (await prepare_delta(works, made[old], made[new]))["size"] for old, new in ((0, 1), (0, 2), (1, 2))
+        (old, new): (await prepare_delta(works, build_ids[old], build_ids[new]))["size"]
+        for old, new in ((0, 1), (0, 2), (1, 2))
     }
 
-    listed = {release["version"]: release.get("updates") for release in await works.get("/releases")}
+    listed_updates = {release["version"]: release.get("updates") for release in await works.get("/releases")}
 
-    assert await works.store.versions() > before
-    assert listed == {
+    assert await works.store.versions() > versions_before
+    assert listed_updates == {
         "1.3.0": [{"from_version": "1.2.0", "platform": "linux", "size": sizes[1, 2]}],
         "1.2.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 1]}],
         "1.1.0": None,
@@ -114,8 +117,8 @@ async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works:
     }
     yanked = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
     assert (await works.shop.world.call("POST", yanked, works.shop.token, json={"reason": "Broken"})).is_success
-    listed = {release["version"]: release.get("updates") for release in await works.get("/releases")}
-    assert listed == {
+    listed_updates = {release["version"]: release.get("updates") for release in await works.get("/releases")}
+    assert listed_updates == {
         "1.3.0": [{"from_version": "1.1.0", "platform": "linux", "size": sizes[0, 2]}],
         "1.1.0": None,
         "1.0.0": None,

@@ -26,8 +26,8 @@ async def chunk_names(works: JobRunner) -> set[str]:
 
 
 async def assert_whole(works: JobRunner, artifact_id: str) -> None:
-    done = await works.run_job("artifact.verify", artifact_id)
-    assert done["ok"], done["findings"]
+    report = await works.run_job("artifact.verify", artifact_id)
+    assert report["ok"], report["findings"]
 
 
 def hours_later(hours: float) -> Instant:
@@ -36,43 +36,43 @@ def hours_later(hours: float) -> Instant:
 
 async def collect_from(works: JobRunner, hours: float) -> None:
     """Run the collector after these hours, and again a day later, when what it found unused can be removed."""
-    for later in (hours, hours + 25):
-        with clock.fixed(hours_later(later)):
+    for hours_passed in (hours, hours + 25):
+        with clock.fixed(hours_later(hours_passed)):
             await blob_gc.collect(works.store, is_confirmed=True)
 
 
 async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
-    kept = await works.upload_and_process(tar(SECOND), "2.1.0")
-    before = await chunk_names(works)
+    kept_build = await works.upload_and_process(tar(SECOND), "2.1.0")
+    names_before = await chunk_names(works)
 
     await remove(works, "2.0.0")
-    assert await chunk_names(works) == before, "builds under way may be about to use them"
+    assert await chunk_names(works) == names_before, "builds under way may be about to use them"
     with clock.fixed(hours_later(2)):
         swept = await chunk_gc.sweep(works.store)
 
-    assert swept.chunks == len(before) - len(await chunk_names(works)) > 0
-    await assert_whole(works, kept["artifact_id"])
+    assert swept.chunks == len(names_before) - len(await chunk_names(works)) > 0
+    await assert_whole(works, kept_build["artifact_id"])
 
 
 async def test_a_mostly_empty_pack_is_rewritten_and_its_bytes_are_freed(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
-    kept = await works.upload_and_process(tar(SECOND), "2.1.0")
+    kept_build = await works.upload_and_process(tar(SECOND), "2.1.0")
     packs = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
     await remove(works, "2.0.0")
 
     with clock.fixed(hours_later(2)):
-        first = await chunk_gc.sweep(works.store)
+        first_sweep = await chunk_gc.sweep(works.store)
     with clock.fixed(hours_later(4)):
-        second = await chunk_gc.sweep(works.store)
+        second_sweep = await chunk_gc.sweep(works.store)
     await collect_from(works, 4)
 
-    assert (first.repacked, second.packs) == (1, 1)
-    left = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
-    gone = packs - left
-    assert len(gone) == 1
-    assert await works.store.blobs.size(gone.pop()) is None
-    await assert_whole(works, kept["artifact_id"])
+    assert (first_sweep.repacked, second_sweep.packs) == (1, 1)
+    remaining_packs = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
+    gone_packs = packs - remaining_packs
+    assert len(gone_packs) == 1
+    assert await works.store.blobs.size(gone_packs.pop()) is None
+    await assert_whole(works, kept_build["artifact_id"])
 
 
 async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> None:
@@ -89,23 +89,23 @@ async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> N
     assert [sha256 async for sha256, *_ in works.store.blobs.sealed()] == []
 
 
-async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go(works: JobRunner) -> None:
+async def test_a_build_that_needs_a_chunk_keeps_it_though_it_was_just_released(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
-    other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
-    outcome = await works.outcome("build.process", other)
+    other_artifact = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
+    outcome = await works.outcome("build.process", other_artifact)
 
     await remove(works, "2.0.0")
     with clock.fixed(hours_later(2)):
         await works.keep(outcome)
         await chunk_gc.sweep(works.store)
 
-    await assert_whole(works, other)
+    await assert_whole(works, other_artifact)
 
 
 async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
-    other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
-    outcome = await works.outcome("build.process", other)
+    other_artifact = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
+    outcome = await works.outcome("build.process", other_artifact)
 
     await remove(works, "2.0.0")
     with clock.fixed(hours_later(2)):
@@ -114,16 +114,16 @@ async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(wo
         await blob_gc.collect(works.store)
         with pytest.raises(Exception, match=r"(?i)foreign key|gone"):
             await works.keep(outcome)
-    assert await builds.build(works.store.database, other) is None
+    assert await builds.build(works.store.database, other_artifact) is None
 
-    await works.run_job("build.process", other)
-    await assert_whole(works, other)
+    await works.run_job("build.process", other_artifact)
+    await assert_whole(works, other_artifact)
 
 
 async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None:
     for number in range(3):
         await works.upload_and_process(tar({**SHARED, "own": noise(400_000, 10 + number)}), f"3.{number}.0")
-    waiting = [
+    waiting_builds = [
         await works.upload(tar({**SHARED, "new": noise(400_000, 20 + number)}), f"4.{number}.0") for number in range(3)
     ]
 
@@ -143,9 +143,9 @@ async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None
                 return
 
     removals = [remove(works, f"3.{number}.0") for number in range(3)]
-    await asyncio.gather(sweep_again_and_again(), *removals, *(build(number) for number in waiting))
+    await asyncio.gather(sweep_again_and_again(), *removals, *(build(number) for number in waiting_builds))
 
-    for artifact_id in waiting:
+    for artifact_id in waiting_builds:
         await assert_whole(works, artifact_id)
 
 

@@ -18,7 +18,7 @@ from countersign.updates.manifest import Manifest
 from countersign.updates.worker_protocol import IngestOrder
 from tests.archives import tars
 from tests.store.files import sha256_of
-from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zipped
+from tests.store.releases.processing.works import EXECUTABLE, JobRunner, noise, tar, zip_files
 
 FILES = {"bin/run.sh": EXECUTABLE, "data/level.dat": noise(500_000), "readme.txt": b"hello\n", "empty": b""}
 
@@ -29,59 +29,62 @@ async def manifest_of(works: JobRunner, artifact_id: str) -> Manifest:
     return await builds.read_manifest(works.store, build)
 
 
-async def contents_of(works: JobRunner, described: Manifest) -> dict[str, bytes]:
+async def contents_of(works: JobRunner, build_manifest: Manifest) -> dict[str, bytes]:
     """Return every file, assembled from the stored chunks."""
     row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
-    stored: dict[str, bytes] = {}
-    for at in await builds.chunk_locations(works.store.database, row[0], [chunk.id for chunk in described.chunks]):
+    stored_chunks: dict[str, bytes] = {}
+    for at in await builds.chunk_locations(works.store.database, row[0], [chunk.id for chunk in build_manifest.chunks]):
         pieces = [piece async for piece in works.store.blobs.read(at.pack_sha256, at.start, at.start + at.length)]
-        stored[at.id] = chunks.decompress(b"".join(pieces), at.size, at.id)
-    return {file.path: b"".join(stored[described.chunks[n].id] for n in file.chunks) for file in described.files}
+        stored_chunks[at.id] = chunks.decompress(b"".join(pieces), at.size, at.id)
+    return {
+        file.path: b"".join(stored_chunks[build_manifest.chunks[n].id] for n in file.chunks)
+        for file in build_manifest.files
+    }
 
 
 async def counts(works: JobRunner) -> dict[str, int]:
     """Return the use counts of chunks, and the number of packs."""
     database = works.store.database
-    (used,) = await database.fetch("SELECT count(*), coalesce(sum(refs), 0) FROM chunk") or [(0, 0)]
+    (chunk_counts,) = await database.fetch("SELECT count(*), coalesce(sum(refs), 0) FROM chunk") or [(0, 0)]
     (packs,) = await database.fetch("SELECT count(*) FROM pack")
-    return {"chunks": used[0], "refs": int(used[1]), "packs": packs[0]}
+    return {"chunks": chunk_counts[0], "refs": int(chunk_counts[1]), "packs": packs[0]}
 
 
 @pytest.mark.parametrize(
     ("data", "filename"),
-    [(tar(FILES), "game.tar"), (gzip.compress(tar(FILES)), "game.tar.gz"), (zipped(FILES), "game.zip")],
+    [(tar(FILES), "game.tar"), (gzip.compress(tar(FILES)), "game.tar.gz"), (zip_files(FILES), "game.zip")],
     ids=["tar", "tar.gz", "zip"],
 )
 async def test_the_tree_comes_back_from_the_chunks(works: JobRunner, data: bytes, filename: str) -> None:
-    done = await works.upload_and_process(data, filename=filename)
+    result = await works.upload_and_process(data, filename=filename)
 
-    described = await manifest_of(works, done["artifact_id"])
-    assert await contents_of(works, described) == FILES
-    assert [file.path for file in described.files] == sorted(FILES)
-    assert done["files"] == len(FILES)
-    assert done["size"] == sum(map(len, FILES.values()))
-    assert done["chunks"] == done["new_chunks"] == len(described.chunks)
+    build_manifest = await manifest_of(works, result["artifact_id"])
+    assert await contents_of(works, build_manifest) == FILES
+    assert [file.path for file in build_manifest.files] == sorted(FILES)
+    assert result["files"] == len(FILES)
+    assert result["size"] == sum(map(len, FILES.values()))
+    assert result["chunks"] == result["new_chunks"] == len(build_manifest.chunks)
 
 
 async def test_modes_links_and_empty_folders_are_in_the_manifest(works: JobRunner) -> None:
     data = tar(FILES, links={"start": "bin/run.sh"}, folders=("saves", "bin"))
 
-    described = await manifest_of(works, (await works.upload_and_process(data))["artifact_id"])
+    build_manifest = await manifest_of(works, (await works.upload_and_process(data))["artifact_id"])
 
-    assert {file.path: file.mode for file in described.files}["bin/run.sh"] == 0o755
-    assert {file.path: file.mode for file in described.files}["readme.txt"] == 0o644
-    assert [(link.path, link.target) for link in described.links] == [("start", "bin/run.sh")]
-    assert described.folders == ["saves"]
-    assert [(start.path, start.format) for start in described.launch] == [("bin/run.sh", "script")]
+    assert {file.path: file.mode for file in build_manifest.files}["bin/run.sh"] == 0o755
+    assert {file.path: file.mode for file in build_manifest.files}["readme.txt"] == 0o644
+    assert [(link.path, link.target) for link in build_manifest.links] == [("start", "bin/run.sh")]
+    assert build_manifest.folders == ["saves"]
+    assert [(start.path, start.format) for start in build_manifest.launch] == [("bin/run.sh", "script")]
 
 
 async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: JobRunner) -> None:
-    done = await works.upload_and_process(EXECUTABLE, filename="tool")
+    result = await works.upload_and_process(EXECUTABLE, filename="tool")
 
-    described = await manifest_of(works, done["artifact_id"])
-    assert [(file.path, file.mode) for file in described.files] == [("tool", 0o755)]
-    assert await contents_of(works, described) == {"tool": EXECUTABLE}
+    build_manifest = await manifest_of(works, result["artifact_id"])
+    assert [(file.path, file.mode) for file in build_manifest.files] == [("tool", 0o755)]
+    assert await contents_of(works, build_manifest) == {"tool": EXECUTABLE}
 
 
 async def test_a_damaged_archive_is_no_build_of_one_file(works: JobRunner) -> None:
@@ -92,14 +95,14 @@ async def test_a_damaged_archive_is_no_build_of_one_file(works: JobRunner) -> No
 
 
 async def test_a_chunk_of_two_builds_is_stored_once_and_counted_twice(works: JobRunner) -> None:
-    first = await works.upload_and_process(tar(FILES))
-    second = await works.upload_and_process(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
+    first_build = await works.upload_and_process(tar(FILES))
+    second_build = await works.upload_and_process(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
 
-    assert second["new_chunks"] == 1
-    assert second["stored"] < 100
-    counted = await counts(works)
-    assert counted["chunks"] == first["chunks"] + 1
-    assert counted["refs"] == first["chunks"] + second["chunks"]
+    assert second_build["new_chunks"] == 1
+    assert second_build["stored"] < 100
+    store_counts = await counts(works)
+    assert store_counts["chunks"] == first_build["chunks"] + 1
+    assert store_counts["refs"] == first_build["chunks"] + second_build["chunks"]
 
 
 async def test_organisations_do_not_share_chunks(works: JobRunner) -> None:
@@ -115,38 +118,38 @@ async def test_organisations_do_not_share_chunks(works: JobRunner) -> None:
 
 
 async def test_processing_again_changes_nothing(works: JobRunner) -> None:
-    first = await works.upload_and_process(tar(FILES))
-    before = await counts(works)
+    first_result = await works.upload_and_process(tar(FILES))
+    counts_before = await counts(works)
 
-    again = await works.run_job("build.process", first["artifact_id"])
+    second_result = await works.run_job("build.process", first_result["artifact_id"])
 
-    assert again == first
-    assert await counts(works) == before
+    assert second_result == first_result
+    assert await counts(works) == counts_before
 
 
 async def test_work_that_was_done_twice_at_once_is_kept_once(works: JobRunner) -> None:
     artifact_id = await works.upload(tar(FILES))
-    one = await works.outcome("build.process", artifact_id)
-    other = await works.outcome("build.process", artifact_id)
+    first_outcome = await works.outcome("build.process", artifact_id)
+    second_outcome = await works.outcome("build.process", artifact_id)
 
-    await works.keep(one)
-    before = await counts(works)
+    await works.keep(first_outcome)
+    counts_before = await counts(works)
     with pytest.raises(Unavailable):
-        await works.keep(other)
+        await works.keep(second_outcome)
 
-    assert await counts(works) == before
+    assert await counts(works) == counts_before
 
 
 async def test_a_rebuilt_build_stores_every_chunk_again(works: JobRunner) -> None:
-    first = await works.upload_and_process(tar(FILES))
-    before = await counts(works)
+    first_result = await works.upload_and_process(tar(FILES))
+    counts_before = await counts(works)
 
-    again = await works.run_job("build.process", first["artifact_id"], again=True)
+    second_result = await works.run_job("build.process", first_result["artifact_id"], again=True)
 
-    assert again["new_chunks"] == first["chunks"]
-    after = await counts(works)
-    assert (after["chunks"], after["refs"]) == (before["chunks"], before["refs"])
-    assert await contents_of(works, await manifest_of(works, first["artifact_id"])) == FILES
+    assert second_result["new_chunks"] == first_result["chunks"]
+    counts_after = await counts(works)
+    assert (counts_after["chunks"], counts_after["refs"]) == (counts_before["chunks"], counts_before["refs"])
+    assert await contents_of(works, await manifest_of(works, first_result["artifact_id"])) == FILES
 
 
 async def test_progress_rises_to_the_end(works: JobRunner) -> None:
@@ -221,10 +224,10 @@ async def test_a_build_lists_its_parts(works: JobRunner) -> None:
         ).encode(),
     }
 
-    done = await works.upload_and_process(tar(files))
+    result = await works.upload_and_process(tar(files))
     sbom = await works.get("/releases/1.0.0/sbom")
 
-    assert done["components"] == 3
+    assert result["components"] == 3
     assert (sbom["bomFormat"], sbom["specVersion"]) == ("CycloneDX", "1.5")
     assert {(component["name"], component["version"]) for component in sbom["components"]} == {
         ("Some_Package", "1.2.3"),
@@ -234,13 +237,13 @@ async def test_a_build_lists_its_parts(works: JobRunner) -> None:
 
 
 async def test_the_manifest_is_served_as_it_was_signed(works: JobRunner) -> None:
-    done = await works.upload_and_process(tar(FILES))
+    result = await works.upload_and_process(tar(FILES))
 
     envelope = await works.get("/releases/1.0.0/manifest")
 
-    signed = base64.b64decode(envelope["payload"])
-    payload = json.loads(signed)
-    assert sha256_of(signed) == done["manifest_sha256"]
+    signed_payload = base64.b64decode(envelope["payload"])
+    payload = json.loads(signed_payload)
+    assert sha256_of(signed_payload) == result["manifest_sha256"]
     assert payload["product"] == "river"
     assert {file["path"] for file in payload["files"]} == set(FILES)
 

@@ -14,17 +14,17 @@ HELLO = "__hello__"
 
 def fail_starts(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Let the next starts of a process fail as if the system had no process left."""
-    start, left = (
+    start, remaining_errors = (
         sandboxed_process.start,
         [BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) for _ in range(count)],
     )
 
-    async def begun(program: str, *, takes_file: bool) -> sandboxed_process.SandboxedProcess:
-        if left:
-            raise left.pop()
+    async def start_or_fail(program: str, *, takes_file: bool) -> sandboxed_process.SandboxedProcess:
+        if remaining_errors:
+            raise remaining_errors.pop()
         return await start(program, takes_file=takes_file)
 
-    monkeypatch.setattr(sandboxed_process, "start", begun)
+    monkeypatch.setattr(sandboxed_process, "start", start_or_fail)
 
 
 async def output(program: str, *, takes_file: bool = False) -> bytes:

@@ -23,15 +23,15 @@ TYPES = ("build.process", "archive.extract", "artifact.verify")
 
 def readers() -> set[int]:
     """Return the child processes that read artifacts or wait for one."""
-    found: set[int] = set()
+    reader_pids: set[int] = set()
     for path in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
             if parent == os.getpid() and PROGRAM.encode() in (path / "cmdline").read_bytes():
-                found.add(int(path.name))
+                reader_pids.add(int(path.name))
         except OSError:
             continue
-    return found
+    return reader_pids
 
 
 def has_ended(process: int) -> bool:
@@ -54,23 +54,23 @@ async def finish(under_way: ArtifactReader) -> None:
         continue
 
 
-async def readers_of(works: JobRunner, path: Path, waiting: int) -> set[int]:
+async def readers_of(works: JobRunner, path: Path, waiting_pid: int) -> set[int]:
     """Return the processes that exist when a file is read while this one waited for work."""
     # Otherwise, a busy machine would look for them after the work is done and the process is gone.
-    os.kill(waiting, signal.SIGSTOP)
+    os.kill(waiting_pid, signal.SIGSTOP)
     async with reading(works, path) as under_way:
-        found = readers()
-        os.kill(waiting, signal.SIGCONT)
+        reader_pids = readers()
+        os.kill(waiting_pid, signal.SIGCONT)
         await finish(under_way)
-        return found
+        return reader_pids
 
 
-async def started_ahead() -> int:
+async def wait_for_spare_process() -> int:
     """Return the process that waits for work, as soon as it exists."""
     async with asyncio.timeout(60):
-        while not (found := readers()):
+        while not (reader_pids := readers()):
             await asyncio.sleep(0.01)
-    (only,) = found
+    (only,) = reader_pids
     return only
 
 
@@ -81,11 +81,11 @@ async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: 
     path.write_bytes(tar(SMALL))
 
     async with sandboxed_process.spare_process(PROGRAM):
-        first = await started_ahead()
-        assert await readers_of(works, path, first) == {first}
-        second = await started_ahead()
-        assert second != first
-        assert await readers_of(works, path, second) == {second}
+        first_pid = await wait_for_spare_process()
+        assert await readers_of(works, path, first_pid) == {first_pid}
+        second_pid = await wait_for_spare_process()
+        assert second_pid != first_pid
+        assert await readers_of(works, path, second_pid) == {second_pid}
 
     assert readers() == set()
 
@@ -97,20 +97,20 @@ async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: J
     path.write_bytes(tar(SMALL))
 
     async with sandboxed_process.spare_process(PROGRAM):
-        first = await started_ahead()
-        os.kill(first, signal.SIGKILL)
-        while not has_ended(first):
+        first_pid = await wait_for_spare_process()
+        os.kill(first_pid, signal.SIGKILL)
+        while not has_ended(first_pid):
             await asyncio.sleep(0.01)
         async with reading(works, path) as under_way:
             await finish(under_way)
 
 
 async def test_small_jobs_of_every_type_end_within_a_wait_and_are_answered_200(shop: Shop) -> None:
-    ready = await shop.upload(tar(SMALL), "game.tar")
+    artifact = await shop.upload(tar(SMALL), "game.tar")
 
     async with worker_process.supervise_workers(shop.store, worker.COMMAND, 1):
         for kind in TYPES:
-            body = {"type": kind, "payload": {"artifact_id": ready["id"]}}
+            body = {"type": kind, "payload": {"artifact_id": artifact["id"]}}
             answer = await shop.world.call("POST", "/jobs", shop.token, json=body, headers={"Prefer": "wait=30"})
             assert (answer.status_code, answer.json()["status"]) == (200, "completed"), answer.text
             assert answer.json()["result"]

@@ -4,7 +4,7 @@ from typing import Any
 
 from countersign.store.releases.processing import builds
 from countersign.store.releases.processing.builds import Build
-from tests.store.releases.processing.damage import flip, stored_file
+from tests.store.releases.processing.damage import flip, writable_file
 from tests.store.releases.processing.works import JobRunner, noise, tar
 
 DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
@@ -12,30 +12,30 @@ DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
 
 async def upload_build(works: JobRunner) -> tuple[str, Build]:
     artifact_id = (await works.upload_and_process(DATA))["artifact_id"]
-    found = await builds.build(works.store.database, artifact_id)
-    assert found is not None
-    return artifact_id, found
+    stored_build = await builds.build(works.store.database, artifact_id)
+    assert stored_build is not None
+    return artifact_id, stored_build
 
 
 async def artifact_digest(works: JobRunner, artifact_id: str) -> str:
-    found = await builds.artifact(works.store.database, artifact_id)
-    assert found is not None
-    return found.sha256
+    artifact = await builds.artifact(works.store.database, artifact_id)
+    assert artifact is not None
+    return artifact.sha256
 
 
 async def findings(works: JobRunner, artifact_id: str) -> list[dict[str, Any]]:
-    done = await works.run_job("artifact.verify", artifact_id)
-    assert done["ok"] == (not done["findings"])
-    assert done["wounds"] == len(done["findings"])
-    return done["findings"]
+    report = await works.run_job("artifact.verify", artifact_id)
+    assert report["ok"] == (not report["findings"])
+    assert report["wounds"] == len(report["findings"])
+    return report["findings"]
 
 
 async def test_an_intact_build_is_verified(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
 
-    done = await works.run_job("artifact.verify", artifact_id)
+    report = await works.run_job("artifact.verify", artifact_id)
 
-    assert done == {
+    assert report == {
         "artifact_id": artifact_id,
         "ok": True,
         "checked": ["bytes", "signature", "chunks", "archive"],
@@ -49,8 +49,8 @@ async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: 
 
     assert await findings(works, artifact_id) == []
     await flip(works.store, await artifact_digest(works, artifact_id), 700)
-    found = await findings(works, artifact_id)
-    assert [(finding["kind"], finding["offset"], finding["length"]) for finding in found] == [
+    faults = await findings(works, artifact_id)
+    assert [(finding["kind"], finding["offset"], finding["length"]) for finding in faults] == [
         ("artifact", 0, len(DATA))
     ]
 
@@ -59,32 +59,32 @@ async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunn
     artifact_id, build = await upload_build(works)
     await flip(works.store, await artifact_digest(works, artifact_id), build.block_size + 5)
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert [(finding["kind"], finding["offset"], finding["length"]) for finding in found] == [
+    assert [(finding["kind"], finding["offset"], finding["length"]) for finding in faults] == [
         ("artifact", build.block_size, build.block_size),
         ("file", 0, 3_000_000),
     ]
-    assert "Upload the same file again" in found[0]["heal"]
+    assert "Upload the same file again" in faults[0]["heal"]
 
 
 async def test_an_artifact_that_lost_its_end_is_found_out(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
-    path = await stored_file(works.store, await artifact_digest(works, artifact_id))
+    path = await writable_file(works.store, await artifact_digest(works, artifact_id))
     path.write_bytes(path.read_bytes()[:-20_000])
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert {finding["kind"] for finding in found} >= {"artifact", "archive"}
+    assert {finding["kind"] for finding in faults} >= {"artifact", "archive"}
 
 
 async def test_missing_bytes_are_reported(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
-    (await stored_file(works.store, await artifact_digest(works, artifact_id))).unlink()
+    (await writable_file(works.store, await artifact_digest(works, artifact_id))).unlink()
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert [(finding["kind"], finding["length"]) for finding in found] == [("artifact", len(DATA))]
+    assert [(finding["kind"], finding["length"]) for finding in faults] == [("artifact", len(DATA))]
 
 
 async def test_an_artifact_is_healed_by_sending_it_again(works: JobRunner) -> None:
@@ -102,11 +102,11 @@ async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Jo
     packs = await works.store.database.fetch("SELECT sha256 FROM pack")
     await flip(works.store, packs[0][0], 100_000)
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert [finding["kind"] for finding in found] == ["chunk"]
-    assert found[0]["offset"] <= 100_000 < found[0]["offset"] + found[0]["length"]
-    assert "again" in found[0]["heal"]
+    assert [finding["kind"] for finding in faults] == ["chunk"]
+    assert faults[0]["offset"] <= 100_000 < faults[0]["offset"] + faults[0]["length"]
+    assert "again" in faults[0]["heal"]
     await works.run_job("build.process", artifact_id, again=True)
     assert await findings(works, artifact_id) == []
 
@@ -114,13 +114,13 @@ async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Jo
 async def test_every_chunk_of_a_missing_pack_is_reported(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
     ((sha256,),) = await works.store.database.fetch("SELECT sha256 FROM pack")
-    (await stored_file(works.store, sha256)).unlink()
+    (await writable_file(works.store, sha256)).unlink()
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert {finding["kind"] for finding in found} == {"chunk"}
+    assert {finding["kind"] for finding in faults} == {"chunk"}
     ((count,),) = await works.store.database.fetch("SELECT count(*) FROM chunk")
-    assert len(found) == count
+    assert len(faults) == count
 
 
 async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
@@ -129,26 +129,26 @@ async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
         ((name,),) = await transaction.fetch("SELECT id FROM chunk ORDER BY id LIMIT 1")
         await transaction.run("DELETE FROM chunk WHERE id = $1", name)
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert [finding["kind"] for finding in found] == ["chunk"]
-    assert name in found[0]["detail"]
+    assert [finding["kind"] for finding in faults] == ["chunk"]
+    assert name in faults[0]["detail"]
 
 
 async def test_a_manifest_of_another_hand_is_not_believed(works: JobRunner) -> None:
     artifact_id, build = await upload_build(works)
-    path = await stored_file(works.store, build.envelope_sha256)
+    path = await writable_file(works.store, build.envelope_sha256)
     path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA'))
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert [finding["kind"] for finding in found] == ["manifest"]
+    assert [finding["kind"] for finding in faults] == ["manifest"]
 
 
 async def test_an_archive_that_is_not_safe_is_found_by_name_and_rule(works: JobRunner) -> None:
     artifact_id = await works.upload(tar({"fine": b"", "sub/../../evil": b"x"}), filename="evil.tar")
 
-    found = await findings(works, artifact_id)
+    faults = await findings(works, artifact_id)
 
-    assert [finding["kind"] for finding in found] == ["archive"]
-    assert found[0]["detail"].startswith("sub/../../evil: ")
+    assert [finding["kind"] for finding in faults] == ["archive"]
+    assert faults[0]["detail"].startswith("sub/../../evil: ")

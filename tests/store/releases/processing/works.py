@@ -31,8 +31,8 @@ def noise(size: int, seed: int = 1) -> bytes:
 
 def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None, folders: tuple[str, ...] = ()) -> bytes:
     """Return a tar archive. Files that begin like a script are executable."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    tar_bytes = io.BytesIO()
+    with tarfile.open(fileobj=tar_bytes, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for folder in folders:
             info = tarfile.TarInfo(folder)
             info.type, info.mode = tarfile.DIRTYPE, 0o755
@@ -45,16 +45,16 @@ def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None, fold
             info = tarfile.TarInfo(name)
             info.type, info.linkname, info.mode = tarfile.SYMTYPE, target, 0o777
             archive.addfile(info)
-    return out.getvalue()
+    return tar_bytes.getvalue()
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zip_files(files: Mapping[str, bytes]) -> bytes:
     """Return a zip archive."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    zip_bytes = io.BytesIO()
+    with zipfile.ZipFile(zip_bytes, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    return out.getvalue()
+    return zip_bytes.getvalue()
 
 
 @dataclass
@@ -73,15 +73,15 @@ class JobRunner:
     async def outcome(self, kind: str, artifact_id: str, **options: object) -> Outcome:
         """Run the job, and return its outcome without storing it."""
         job = BY_NAME[kind]
-        given = {"artifact_id": artifact_id, **options} if artifact_id else options
-        payload = msgspec.convert(given, job.payload)
+        payload_members = {"artifact_id": artifact_id, **options} if artifact_id else options
+        payload = msgspec.convert(payload_members, job.payload)
         scratch = self.folder / ids.new_uuid()
         scratch.mkdir(parents=True)
         row = await self.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
         assert row is not None
 
-        async def tell(done: float) -> None:
-            self.told.append(done)
+        async def tell(share: float) -> None:
+            self.told.append(share)
 
         work: JobContext[Any] = JobContext("job", row[0], "person:test", payload, 1, scratch, tell)
         return await job.run(self.store, work)

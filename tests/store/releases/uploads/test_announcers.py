@@ -66,13 +66,13 @@ async def test_the_announcer_of_an_upload_may_send_it(
     shop: Shop, acting: Callable[[Shop], Awaitable[tuple[object, str]]]
 ) -> None:
     _, token = await acting(shop)
-    own = shop._replace(token=token)
+    announcer = shop._replace(token=token)
 
-    made = await own.upload(DATA)
+    artifact = await announcer.upload(DATA)
     picture = await shop.world.call("POST", f"/products/{shop.product_id}/media", token, json=PICTURE)
     response = await shop.world.http.get(picture.json()["upload_url"])
 
-    assert made["status"] == "ready"
+    assert artifact["status"] == "ready"
     assert response.status_code == 200, response.text
 
 

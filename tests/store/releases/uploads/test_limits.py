@@ -37,8 +37,8 @@ async def test_a_full_volume_refuses_the_stretch_and_keeps_what_was_counted(shop
     address = await shop.address(len(data))
     transport = httpx.ASGITransport(distribution.create(store))
     async with httpx.AsyncClient(transport=transport) as client:
-        first = {"Content-Range": f"bytes 0-{MEBIBYTE - 1}/{len(data)}"}
-        await client.put(address, content=data[:MEBIBYTE], headers=first)
+        first_stretch = {"Content-Range": f"bytes 0-{MEBIBYTE - 1}/{len(data)}"}
+        await client.put(address, content=data[:MEBIBYTE], headers=first_stretch)
 
         answer = await client.put(address, content=data)
 
@@ -52,10 +52,10 @@ async def test_no_room_to_put_the_file_together_keeps_every_part(shop: Shop, sma
     store = replace(shop.store, blobs=LocalBlobs(small_volume, reserve_bytes=0))
     data = pattern(3 * MEBIBYTE)
     address = await shop.address(len(data))
-    half = len(data) // 2
+    half_size = len(data) // 2
     transport = httpx.ASGITransport(distribution.create(store))
     async with httpx.AsyncClient(transport=transport) as client:
-        ranges = ((0, half), (half, len(data)))
+        ranges = ((0, half_size), (half_size, len(data)))
         answers = [
             await client.put(
                 address,

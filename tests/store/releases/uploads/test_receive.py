@@ -16,12 +16,12 @@ from tests.store.files import Shop, pattern, put_and_cut, sha256_of
 DATA = pattern(1000)
 
 
-async def staged_uploads(shop: Shop) -> list[str]:
+async def list_staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
     return [blob.upload async for blob in shop.store.blobs.staged()]
 
 
-async def sealed_digests(shop: Shop) -> list[str]:
+async def list_sealed_digests(shop: Shop) -> list[str]:
     """Return the digests of all sealed blobs."""
     return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
@@ -47,22 +47,22 @@ async def test_a_whole_body_becomes_a_ready_artifact(shop: Shop) -> None:
         "platform": "linux",
         "status": "ready",
     }
-    assert await staged_uploads(shop) == []
-    assert await sealed_digests(shop) == [sha256_of(DATA)]
+    assert await list_staged_uploads(shop) == []
+    assert await list_sealed_digests(shop) == [sha256_of(DATA)]
 
 
 async def test_parts_may_come_in_any_order(shop: Shop) -> None:
     address = await shop.address(1000)
 
-    third = await shop.put(address, DATA[700:], "bytes 700-999/1000")
-    first = await shop.put(address, DATA[:300], "bytes 0-299/1000")
+    third_answer = await shop.put(address, DATA[700:], "bytes 700-999/1000")
+    first_answer = await shop.put(address, DATA[:300], "bytes 0-299/1000")
 
-    assert (third.status_code, third.headers["Upload-Received"]) == (204, "700-999")
-    assert (first.status_code, first.headers["Upload-Received"]) == (204, "0-299,700-999")
+    assert (third_answer.status_code, third_answer.headers["Upload-Received"]) == (204, "700-999")
+    assert (first_answer.status_code, first_answer.headers["Upload-Received"]) == (204, "0-299,700-999")
     assert await shop.received_ranges(address) == [[0, 299], [700, 999]]
-    second = await shop.put(address, DATA[300:700], "bytes 300-699/1000")
-    assert second.status_code == 201
-    assert second.json()["sha256"] == sha256_of(DATA)
+    second_answer = await shop.put(address, DATA[300:700], "bytes 300-699/1000")
+    assert second_answer.status_code == 201
+    assert second_answer.json()["sha256"] == sha256_of(DATA)
 
 
 async def test_parts_that_overlap_make_the_same_file(shop: Shop) -> None:
@@ -96,24 +96,24 @@ async def test_a_body_cut_before_its_first_byte_leaves_nothing(shop: Shop) -> No
     await put_and_cut(shop.store, address, [], None, 1000)
 
     assert await shop.received_ranges(address) == []
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
 
 
-async def chunked(data: bytes) -> AsyncIterator[bytes]:
+async def send_in_chunks(data: bytes) -> AsyncIterator[bytes]:
     """Yield a body without a declared length."""
     for start in range(0, len(data), 100):
         yield data[start : start + 100]
 
 
-@pytest.mark.parametrize(("content_range", "sent"), [(None, 999), (None, 1001), ("bytes 500-599/1000", 99)])
+@pytest.mark.parametrize(("content_range", "sent_bytes"), [(None, 999), (None, 1001), ("bytes 500-599/1000", 99)])
 async def test_a_body_that_ends_early_or_runs_on_counts_for_nothing(
-    shop: Shop, content_range: str | None, sent: int
+    shop: Shop, content_range: str | None, sent_bytes: int
 ) -> None:
     address = await shop.address(1000)
     await shop.put(address, DATA[:100], "bytes 0-99/1000")
     headers = {} if content_range is None else {"Content-Range": content_range}
 
-    answer = await shop.world.http.put(address, content=chunked((DATA * 2)[:sent]), headers=headers)
+    answer = await shop.world.http.put(address, content=send_in_chunks((DATA * 2)[:sent_bytes]), headers=headers)
 
     assert answer.status_code == 400
     assert answer.json()["code"] == "invalid_request"
@@ -142,7 +142,7 @@ async def test_a_content_length_other_than_the_range_is_refused_unread(shop: Sho
 
     assert (short.status_code, long.status_code) == (400, 400)
     assert short.json()["errors"][0]["parameter"] == "Content-Length"
-    assert await staged_uploads(shop) == []
+    assert await list_staged_uploads(shop) == []
 
 
 async def test_an_address_that_was_never_given_or_has_expired_is_unknown(shop: Shop) -> None:
@@ -159,13 +159,13 @@ async def test_an_address_that_was_never_given_or_has_expired_is_unknown(shop: S
 
 async def test_a_finished_upload_answers_again_without_reading(shop: Shop) -> None:
     address = await shop.address(1000)
-    first = await shop.put(address, DATA)
+    first_answer = await shop.put(address, DATA)
 
-    again = await shop.put(address, b"x" * 1000)
+    second_answer = await shop.put(address, b"x" * 1000)
 
-    assert (again.status_code, again.content) == (201, first.content)
+    assert (second_answer.status_code, second_answer.content) == (201, first_answer.content)
     assert await shop.received_ranges(address) == [[0, 999]]
-    assert await sealed_digests(shop) == [sha256_of(DATA)]
+    assert await list_sealed_digests(shop) == [sha256_of(DATA)]
 
 
 async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> None:
@@ -175,7 +175,7 @@ async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> No
     answer = await shop.put(address, DATA[500:], "bytes 500-999/1000")
 
     assert (answer.status_code, answer.json()["code"]) == (422, "checksum_mismatch")
-    assert (await staged_uploads(shop), await sealed_digests(shop)) == ([], [])
+    assert (await list_staged_uploads(shop), await list_sealed_digests(shop)) == ([], [])
     for table in ("upload", "upload_part", "artifact", "blob"):
         assert await count(shop, f"SELECT count(*) FROM {table}") == 0
     assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
@@ -189,8 +189,8 @@ async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> 
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.content for answer in answers}) == 1
     assert await count(shop, "SELECT count(*) FROM blob") == 1
-    assert await staged_uploads(shop) == [] or not await uploads.is_open(
-        shop.store.database, (await staged_uploads(shop))[0]
+    assert await list_staged_uploads(shop) == [] or not await uploads.is_open(
+        shop.store.database, (await list_staged_uploads(shop))[0]
     )
 
 
@@ -234,19 +234,19 @@ async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_s
     assert answers[0].content == answers[1].content
 
 
-async def test_a_store_that_is_away_is_unavailable_while_nobody_has_finished(
+async def test_an_upload_to_an_unavailable_blob_store_is_answered_503(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*_: object) -> NoReturn:
+    async def seal_unavailable(*_: object) -> NoReturn:
         raise Unavailable("The bucket is away.")
 
     address = await shop.address(1000)
-    monkeypatch.setattr(shop.world.store.blobs, "seal", away)
+    monkeypatch.setattr(shop.world.store.blobs, "seal", seal_unavailable)
 
     assert (await shop.put(address, DATA)).status_code == 503
 
 
-async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> None:
+async def test_a_shorter_part_never_replaces_a_longer_part(shop: Shop) -> None:
     address = await shop.address(1000)
     upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
 
@@ -257,34 +257,34 @@ async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> Non
     assert await uploads.parts(shop.store.database, upload.id) == [Part(0, 20, f"{20:064x}")]
 
 
-async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(shop: Shop) -> None:
+async def test_a_blob_matches_its_digest_when_clients_send_different_bytes_at_once(shop: Shop) -> None:
     address = await shop.address(1000)
-    other = pattern(1000, seed=2)
+    other_data = pattern(1000, seed=2)
 
     async def send(data: bytes, at: int) -> httpx.Response:
         return await shop.put(address, data[at : at + 250], f"bytes {at}-{at + 249}/1000")
 
-    await asyncio.gather(*(send(data, at) for at in (0, 250, 500, 750) for data in (DATA, other)))
-    done = await shop.put(address, DATA)
+    await asyncio.gather(*(send(data, at) for at in (0, 250, 500, 750) for data in (DATA, other_data)))
+    finished_answer = await shop.put(address, DATA)
 
-    assert done.status_code == 201
-    digest = done.json()["sha256"]
-    kept = b"".join([piece async for piece in shop.store.blobs.read(digest, 0, 2000)])
-    assert sha256_of(kept) == digest
-    assert len(kept) == 1000
+    assert finished_answer.status_code == 201
+    digest = finished_answer.json()["sha256"]
+    stored_bytes = b"".join([piece async for piece in shop.store.blobs.read(digest, 0, 2000)])
+    assert sha256_of(stored_bytes) == digest
+    assert len(stored_bytes) == 1000
 
 
 async def test_a_file_announced_again_gets_a_new_address_and_starts_again(shop: Shop) -> None:
-    first = (await shop.announce(1000)).json()
-    await shop.put(first["upload_url"], DATA[:500], "bytes 0-499/1000")
+    first_announcement = (await shop.announce(1000)).json()
+    await shop.put(first_announcement["upload_url"], DATA[:500], "bytes 0-499/1000")
 
-    second = (await shop.announce(900, platform="macos")).json()
+    second_announcement = (await shop.announce(900, platform="macos")).json()
 
-    assert second["artifact_id"] == first["artifact_id"]
-    assert (await shop.put(first["upload_url"], DATA)).status_code == 404
-    assert await shop.received_ranges(second["upload_url"]) == []
-    done = await shop.put(second["upload_url"], DATA[:900])
-    assert (done.json()["size"], done.json()["platform"]) == (900, "macos")
+    assert second_announcement["artifact_id"] == first_announcement["artifact_id"]
+    assert (await shop.put(first_announcement["upload_url"], DATA)).status_code == 404
+    assert await shop.received_ranges(second_announcement["upload_url"]) == []
+    finished_answer = await shop.put(second_announcement["upload_url"], DATA[:900])
+    assert (finished_answer.json()["size"], finished_answer.json()["platform"]) == (900, "macos")
 
 
 async def test_the_token_is_not_in_the_database(shop: Shop) -> None:

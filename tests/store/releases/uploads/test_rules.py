@@ -20,51 +20,53 @@ spans = st.builds(
 )
 
 
-def places(stretches: list[ByteRange]) -> set[int]:
+def positions_in(stretches: list[ByteRange]) -> set[int]:
     """Return the position of every byte in the ranges."""
     return {place for span in stretches for place in range(span.start, span.stop)}
 
 
 @given(parts)
-def test_the_received_ranges_are_the_ordered_union_of_the_parts(known: list[Part]) -> None:
-    arrived = uploads.received_ranges(known)
+def test_the_received_ranges_are_the_ordered_union_of_the_parts(parts: list[Part]) -> None:
+    arrived = uploads.received_ranges(parts)
 
-    assert places(arrived) == {place for part in known for place in range(part.offset, part.offset + part.length)}
-    assert all(before.stop < after.start for before, after in itertools.pairwise(arrived))
+    assert positions_in(arrived) == {
+        place for received in parts for place in range(received.offset, received.offset + received.length)
+    }
+    assert all(earlier.stop < later.start for earlier, later in itertools.pairwise(arrived))
 
 
 @given(parts, spans)
-def test_the_missing_ranges_are_the_span_without_the_received_ranges(known: list[Part], span: ByteRange) -> None:
-    missing = uploads.missing(known, span)
+def test_the_missing_ranges_are_the_span_without_the_received_ranges(parts: list[Part], span: ByteRange) -> None:
+    missing = uploads.missing(parts, span)
 
-    assert places(missing) == places([span]) - places(uploads.received_ranges(known))
+    assert positions_in(missing) == positions_in([span]) - positions_in(uploads.received_ranges(parts))
     assert missing == sorted(missing)
     assert all(gap.length > 0 for gap in missing)
 
 
 @given(parts)
-def test_a_file_is_whole_when_nothing_is_missing(known: list[Part]) -> None:
-    assert uploads.is_whole(known, SIZE) == (uploads.missing(known, ByteRange(0, SIZE)) == [])
+def test_a_file_is_whole_when_nothing_is_missing(parts: list[Part]) -> None:
+    assert uploads.is_whole(parts, SIZE) == (uploads.missing(parts, ByteRange(0, SIZE)) == [])
 
 
 def test_ranges_are_given_from_first_to_last_byte() -> None:
-    known = [Part(0, 10, ""), Part(10, 5, ""), Part(20, 1, "")]
+    parts = [Part(0, 10, ""), Part(10, 5, ""), Part(20, 1, "")]
 
-    assert uploads.received_pairs(known) == [(0, 14), (20, 20)]
-    assert uploads.received_header(known) == "0-14,20-20"
+    assert uploads.received_pairs(parts) == [(0, 14), (20, 20)]
+    assert uploads.received_header(parts) == "0-14,20-20"
 
 
-def test_the_header_stays_short_however_many_crumbs_came() -> None:
-    known = [Part(place * 2, 1, "") for place in range(5000)]
+def test_the_header_stays_short_for_any_number_of_small_parts() -> None:
+    parts = [Part(place * 2, 1, "") for place in range(5000)]
 
-    assert uploads.received_header(known).count(",") == 99
+    assert uploads.received_header(parts).count(",") == 99
 
 
 @pytest.mark.parametrize(
     "name",
     ["game.zip", "a", "x" * 255, "ü" * 127, "spiel v1 (final).tar.gz", ".hidden", "...", "日本語.exe", "a\u00a0b"],
 )
-def test_an_ordinary_filename_is_taken(name: str) -> None:
+def test_an_ordinary_filename_is_accepted(name: str) -> None:
     uploads.check_filename(name)
 
 

@@ -103,7 +103,7 @@ def _warnings(advice: FirstTimeWarnings, provider: str) -> str:
     if advice.is_first_provider:
         text = "This is the first request from {provider} for your account."
         firsts.append(html.translate(text, provider=escape(provider)))
-    return "".join(f"<p><strong>{first}</strong></p>" for first in firsts)
+    return "".join(f"<p><strong>{paragraph}</strong></p>" for paragraph in firsts)
 
 
 def digits(code: str) -> Response:

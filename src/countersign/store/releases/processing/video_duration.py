@@ -87,10 +87,10 @@ class VideoFile:
                 raise Unreadable("the duration is too far inside the file")
             self._reads_left -= 1
             self._start, self._window = start, self._fetch(start, min(MAX_READ_BYTES, self.size - start))
-        found = self._window[start - self._start : stop - self._start]
-        if len(found) != length:
+        content = self._window[start - self._start : stop - self._start]
+        if len(content) != length:
             raise Unreadable("the file is shorter than its size")
-        return found
+        return content
 
 
 class _Part(NamedTuple):
