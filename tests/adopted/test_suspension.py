@@ -309,3 +309,32 @@ async def test_a_foreign_table_with_another_source_has_another_fingerprint(postg
 
     for fingerprints in zip(*found, strict=True):
         assert len(set(fingerprints)) == len(found)
+
+
+async def test_functions_under_a_view_and_children_of_a_table_change_fingerprints(postgres_url: str) -> None:
+    function = "FUNCTION inner_text(int) RETURNS text LANGUAGE sql BEGIN ATOMIC"
+    outer = "FUNCTION outer_text(int) RETURNS text LANGUAGE sql BEGIN ATOMIC SELECT inner_text($1); END"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY, colour text, diagnosis text)")
+        for statement in (f"{function} SELECT colour FROM item WHERE id = $1; END", outer):
+            connection.execute(f"CREATE {statement}")
+        connection.execute("CREATE VIEW shown AS SELECT id, outer_text(id) AS shade FROM item")
+    found: list[list[str]] = []
+    for statement in (
+        "SELECT 1",
+        f"CREATE OR REPLACE {function} SELECT diagnosis FROM item WHERE id = $1; END",
+        "CREATE TABLE child () INHERITS (item)",
+    ):
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(statement.encode())
+        existing = await open_existing(postgres_url, pool=1, read_deadline_s=5.0, new_cipher=MemoryCipher)
+        try:
+            tables = [("public", "item"), ("public", "shown")]
+            definitions = await table_fingerprints.read("postgres", existing.scan, tables)
+            found.append([definitions[table].fingerprint(()) for table in tables])
+        finally:
+            await existing.close()
+
+    items, views = zip(*found, strict=True)
+    assert (items[0] == items[1], items[1] == items[2]) == (True, False)
+    assert (views[0] == views[1], views[1] == views[2]) == (False, True)

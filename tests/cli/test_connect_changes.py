@@ -83,7 +83,7 @@ def test_an_unexplained_change_is_taken_over_only_if_the_model_is_named(run: Run
 
     assert refused.returncode == Exit.CONFLICT
     assert "customer: ! customer is no longer the table that was reviewed" in refused.stdout
-    assert "customer: agents read in clear: name." in refused.stderr
+    assert "customer: agents read in clear: no field." in refused.stderr
     assert "and pass --model customer." in refused.stderr
     assert unknown.returncode == Exit.NOT_FOUND
     assert accepted.returncode == Exit.OK, accepted.stderr
@@ -150,11 +150,15 @@ def test_the_command_to_go_on_with_contains_the_url_file_but_no_password(
 
     by_file = run("connect", "diff", "garden.py", "--url-file", "url file").stdout.splitlines()
     by_argument = run("connect", "diff", "garden.py", address)
+    begin, _, end = address.rpartition(":hunter2@")
+    in_query = run("connect", "diff", "garden.py", f"{begin}@{end}?password=hunter2")
 
     command = "To take the changes over: countersign connect accept garden.py"
     assert f"{command} --url-file 'url file'" in by_file
     assert f"{command} URL" in by_argument.stdout.splitlines()
-    assert "hunter2" not in by_argument.stdout + by_argument.stderr
+    assert f"{command} URL" in in_query.stdout.splitlines(), in_query.stderr
+    assert "The list of processes shows the password" in in_query.stderr
+    assert "hunter2" not in by_argument.stdout + by_argument.stderr + in_query.stdout + in_query.stderr
 
 
 def test_a_model_that_needs_a_look_is_named_with_the_command(run: Run, url: str) -> None:

@@ -190,3 +190,17 @@ def test_a_locked_table_concerns_its_model_alone(
     assert locked.stdout.splitlines()[0] == line
     assert accepted.returncode == Exit.CONFLICT
     assert 'fingerprint="0002aaaaaaaaaaaa"' in (tmp_path / "busy.py").read_text()
+
+
+def test_the_rights_of_several_module_texts_are_those_of_one_role(run: Run, url: str, tmp_path: Path) -> None:
+    written = (tmp_path / "shop.py").read_text()
+    (tmp_path / "more.py").write_text(written.replace('Table("', 'Table("more.'))
+
+    ended = run("connect", "rights", "shop.py", "more.py")
+    as_json = json.loads(run("connect", "rights", "shop.py", "more.py", "--json").stdout)
+
+    assert ended.returncode == Exit.OK, ended.stderr
+    assert "reads the columns in shop.py, more.py, and nothing else." in ended.stdout
+    granted = [line.partition(" ON TABLE ")[2] for line in ended.stdout.splitlines() if line.startswith("GRANT SELECT")]
+    assert {place.partition(".")[0] for place in granted} == {'"more"', '"public"'}
+    assert as_json["files"] == ["shop.py", "more.py"]

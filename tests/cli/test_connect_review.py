@@ -5,8 +5,10 @@ import json
 import os
 import pty
 import re
+import shlex
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
@@ -99,9 +101,17 @@ def test_a_wrong_decision_changes_nothing(
     assert file.read_text() == before
 
 
-def typed(folder: Path, home: dict[str, str], answers: list[str], *arguments: str, early: str = "") -> str:
+def typed(
+    folder: Path,
+    home: dict[str, str],
+    answers: list[str],
+    *arguments: str,
+    early: str = "",
+    meanwhile: Callable[[], object] = lambda: None,
+) -> str:
     """Run the command on a terminal where a person types each answer after a question, and ends the input after the
-    last one. Return what the terminal shows. `early` is typed before the first question."""
+    last one. Return what the terminal shows. `early` is typed before the first question, and `meanwhile` is called
+    before each answer."""
     ours, theirs = pty.openpty()
     command = [*COMMAND, *arguments]
     with subprocess.Popen(
@@ -115,6 +125,7 @@ def typed(folder: Path, home: dict[str, str], answers: list[str], *arguments: st
                 shown += part
                 unseen += part
                 if QUESTION.search(unseen):
+                    meanwhile()
                     os.write(ours, (answers.pop(0) if answers else "\x04").encode())
                     unseen = b""
         except OSError:
@@ -297,3 +308,56 @@ def test_the_attributes_of_the_file_stay(run: Run, file: Path) -> None:
 
     assert ended.returncode == Exit.OK, ended.stderr
     assert os.getxattr(file, "user.note") == b"theirs"
+
+
+def test_decisions_are_written_also_if_another_person_changes_the_file(
+    home: dict[str, str], file: Path
+) -> None:
+    note = "# The decision of another person."
+
+    def change() -> None:
+        if note not in file.read_text():
+            file.write_text(f"{file.read_text()}\n{note}\n")
+
+    shown = typed(file.parent, home, ["c\n", "h\n", "s\n"], *ASK, meanwhile=change)
+
+    assert "Not written" not in shown
+    assert note in file.read_text()
+    assert "# remark: left out: hidden; " in file.read_text()
+
+
+def test_a_decision_on_a_column_that_another_person_has_changed_is_not_written(
+    home: dict[str, str], file: Path
+) -> None:
+    line = next(each for each in file.read_text().splitlines() if each.startswith("    hobby = "))
+
+    def change() -> None:
+        file.write_text(file.read_text().replace(line, '    hobby = Text(personal="HOBBY")'))
+
+    shown = typed(file.parent, home, ["c\n", "h\n", "s\n"], *ASK, meanwhile=change)
+
+    assert "Not written: customer.hobby: shop.py has changed since the question" in shown
+    assert '    hobby = Text(personal="HOBBY")\n' in file.read_text()
+    assert "# remark: left out: hidden; " in file.read_text()
+
+
+def test_without_an_output_the_command_ends_as_usual(home: dict[str, str], file: Path) -> None:
+    command = shlex.join([*COMMAND, "connect", "review", file.name])
+
+    ended = subprocess.run(
+        ["sh", "-c", f"{command} >&-"], env=environment(**home), cwd=file.parent, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+    assert (ended.returncode, ended.stderr) == (Exit.OK, "")
+
+
+def test_what_is_typed_before_the_question_of_accept_is_no_answer(home: dict[str, str], file: Path) -> None:
+    with closing(sqlite3.connect(file.parent / "shop.db")) as connection:
+        connection.executescript("ALTER TABLE customer RENAME COLUMN hobby TO pastime")
+    before = file.read_text()
+
+    shown = typed(file.parent, home, ["n\n"], "connect", "accept", "shop.py", "sqlite:///shop.db", early="y\ny\n")
+
+    assert "Have you looked at the fields of customer" in shown
+    assert file.read_text() == before

@@ -69,7 +69,7 @@ def test_a_module_that_fits_has_no_misfits(shop: ChangingDatabase) -> None:
 
 def test_a_table_that_is_not_there_is_named(shop: ChangingDatabase) -> None:
     assert found(shop, visit='"visits"') == [
-        ("visit", "the role sees no table visits: correct the name, or grant SELECT")
+        ("visit", "the role sees no table visits: correct the name, or grant USAGE on its schema and SELECT")
     ]
 
 
@@ -90,8 +90,16 @@ def test_a_kind_that_cannot_show_the_column_is_named(shop: ChangingDatabase) -> 
     ((at, said),) = found(shop, due="Moment()")
 
     assert at == "person.due"
-    assert said.lower() == "the column due is date, and the file says moment: write date()"
+    assert said.lower() == "the column due is date, and the file says moment: write date(), if agents may read it"
     assert [each for each, _ in found(shop, title='Bool(column="amount")')] == ["person.title"]
+
+
+def test_the_remedy_for_a_text_is_masked(shop: ChangingDatabase) -> None:
+    if shop.is_sqlite:
+        pytest.skip("SQLite accepts any value in a column of texts")
+    ((_, said),) = found(shop, title="Number()")
+
+    assert said.endswith(', and the file says Number: write Text(personal="TEXT")')
 
 
 def test_a_kind_that_rounds_numbers_does_not_fit(shop: ChangingDatabase) -> None:

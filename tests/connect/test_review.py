@@ -81,7 +81,8 @@ def test_a_hidden_field_becomes_a_comment_that_keeps_its_declaration() -> None:
     found, customer = after(note="hide")
 
     assert "note" not in customer.fields
-    assert '    # Note: left out: hidden; it was note = LongText(column="Note", personal="TEXT")\n' in text.write(found)
+    was = 'note = LongText(column="Note", personal="TEXT")  # look: text that no one has looked at'
+    assert f"    # Note: left out: hidden; it was {was}\n" in text.write(found)
     assert "note" not in [each.name for each in undecided_columns(found)]
 
 

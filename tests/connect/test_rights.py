@@ -29,7 +29,7 @@ def models_of(found: Draft) -> dict[str, Declared]:
 
 def granted(cluster: Cluster, url: str, found: Draft, role: str) -> str:
     """Run the SQL for the role as the superuser, and return the address of the database with the role."""
-    cluster.sql(rights.grants(models_of(found), role, "module.py"), database=url.rpartition("/")[2])
+    cluster.sql(rights.grants(models_of(found).values(), role, "module.py"), database=url.rpartition("/")[2])
     return url.replace("postgres@", f"{role}@")
 
 
@@ -95,7 +95,7 @@ def test_a_role_can_have_any_name(role: str, schema_url: DatabaseFactory, postgr
     assert rights.is_role_name(name)
 
     found = drafted(url, "codes")
-    postgres_cluster.sql(rights.grants(models_of(found), name, "module.py"), database=url.rpartition("/")[2])
+    postgres_cluster.sql(rights.grants(models_of(found).values(), name, "module.py"), database=url.rpartition("/")[2])
 
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT rolcanlogin, rolsuper FROM pg_roles WHERE rolname = %s", [name]).fetchall()
@@ -168,14 +168,14 @@ def test_the_owner_of_the_tables_can_run_the_sql_again(
     role, database = role_of(url), url.rpartition("/")[2]
     granted(postgres_cluster, url, found, role)
     owner = f"owner_of_{database}"
-    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found))]
+    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}", database=database
     )
 
     with psycopg.connect(url.replace("postgres@", f"{owner}@"), autocommit=True) as connection:
-        connection.execute(rights.grants(models_of(found), role, "module.py").encode())
+        connection.execute(rights.grants(models_of(found).values(), role, "module.py").encode())
 
     with psycopg.connect(url) as connection:
         rows = connection.execute(
@@ -253,7 +253,7 @@ def noticed(url: str, found: Draft, role: str) -> list[str]:
     notices: list[str] = []
     with psycopg.connect(url, autocommit=True) as connection:
         connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
-        connection.execute(rights.grants(models_of(found), role, "module.py").encode())
+        connection.execute(rights.grants(models_of(found).values(), role, "module.py").encode())
     return notices
 
 
@@ -275,10 +275,11 @@ def test_what_policies_and_views_need_besides_is_named(
     ):
         postgres_cluster.sql(statement, database=database)
 
+    remedy = "grant them by hand after each run"
     assert sorted(noticed(url, found, role)) == [
-        f"customer has row-level security and no policy for {role}, which reads no row of it",
-        f"store uses function is_open(), on which {role} has no rights: grant them by hand, or it cannot be read",
-        f"store uses table member, on which {role} has no rights: grant them by hand, or it cannot be read",
+        f"public.customer has row-level security and no policy for {role}, which reads no row of it",
+        f"public.store uses function public.is_open(), on which {role} has no rights: {remedy}",
+        f"public.store uses table public.member, on which {role} has no rights: {remedy}",
     ]
 
 
@@ -290,7 +291,7 @@ def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
     role, database = role_of(url), url.rpartition("/")[2]
     granted(postgres_cluster, url, found, role)
     owner = f"owner_of_{database}"
-    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found))]
+    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}",
@@ -300,7 +301,7 @@ def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
 
     said = noticed(url.replace("postgres@", f"{owner}@"), found, role)
 
-    assert f"the rights of {role} on public.of_another stay: its owner has to revoke them" in said
+    assert f"the rights of {role} on public.of_another stay: postgres gave them, and has to revoke them" in said
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT has_any_column_privilege(%s, %s, 'SELECT')", [role, places[0]]).fetchall()
     assert rows == [(True,)]
@@ -311,7 +312,7 @@ def test_rights_of_other_roles_stay(schema_url: DatabaseFactory, postgres_cluste
     found = drafted(url, "codes")
     database = url.rpartition("/")[2]
     other = f"other_of_{database}"
-    place = ".".join(map(quoted, next(iter(rights.named_columns(models_of(found))))))
+    place = ".".join(map(quoted, next(iter(rights.named_columns(models_of(found).values())))))
     postgres_cluster.sql(f"CREATE ROLE {other} LOGIN; GRANT SELECT, INSERT ON {place} TO {other}", database=database)
 
     for _ in range(2):
@@ -344,7 +345,7 @@ def test_a_role_that_others_use_keeps_its_rights_also_if_errors_are_ignored(
 
     ended = subprocess.run(
         [postgres_cluster.programs / "psql", "-Xq", "-d", postgres_cluster.url(database)],
-        input=rights.grants(models_of(found), role, "module.py"), capture_output=True, text=True, check=False,
+        input=rights.grants(models_of(found).values(), role, "module.py"), capture_output=True, text=True, check=False,
     )  # fmt: skip
 
     assert ended.stderr.count("has a comment or rights of others, which it keeps: name another one") == 2
@@ -366,3 +367,119 @@ def test_a_role_without_rights_is_taken_over(schema_url: DatabaseFactory, postgr
         theirs = granted(postgres_cluster, url, found, role)
 
     assert excess_of(theirs, found) == rights.Excess()
+
+
+@pytest.mark.parametrize("arguments", ["text, name, text", "text, name, name, text", "text, text, name, text, text"])
+def test_a_function_of_the_database_is_not_called(
+    arguments: str, schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    role, database = role_of(url), url.rpartition("/")[2]
+    function = f"public.format({arguments}) RETURNS text LANGUAGE sql AS $$ SELECT 'CREATE TABLE called ()' $$"
+    postgres_cluster.sql(f"CREATE FUNCTION {function}", database=database)
+
+    for _ in range(2):
+        granted(postgres_cluster, url, found, role)
+
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT to_regclass('public.called')").fetchall()
+    assert rows == [(None,)]
+
+
+def test_a_function_of_the_database_does_not_decide_what_a_role_has(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, found, role_of(url))
+    function = "public.has_column_privilege(text, oid, smallint, text) RETURNS boolean LANGUAGE sql"
+    postgres_cluster.sql(
+        f"CREATE FUNCTION {function} AS 'SELECT true'",
+        f"GRANT SELECT (password_hash) ON customer TO {role_of(url)}",
+        database=url.rpartition("/")[2],
+    )
+
+    excess = excess_of(theirs, found)
+
+    assert (excess.columns, excess.public_count) == (("public.customer.password_hash",), 0)
+
+
+def test_a_role_that_others_use_in_another_database_is_not_changed(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url, other = schema_url("codes"), schema_url("shop")
+    role = role_of(url)
+    postgres_cluster.sql(f"CREATE ROLE {role} LOGIN; GRANT SELECT ON log TO {role}", database=other.rpartition("/")[2])
+
+    with pytest.raises(RuntimeError, match="has a comment or rights of others"):
+        granted(postgres_cluster, url, drafted(url, "codes"), role)
+
+
+def test_rights_that_neither_the_owner_nor_this_role_gave_are_named(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop", tables=("store",))
+    role, database = role_of(url), url.rpartition("/")[2]
+    granted(postgres_cluster, url, found, role)
+    giver = f"giver_of_{database}"
+    postgres_cluster.sql(f"CREATE ROLE {giver}; GRANT SELECT ON log TO {giver} WITH GRANT OPTION", database=database)
+    postgres_cluster.sql(f"SET ROLE {giver}; GRANT SELECT ON log TO {role}", database=database)
+
+    said = noticed(url, found, role)
+
+    assert said == [f"the rights of {role} on public.log stay: {giver} gave them, and has to revoke them"]
+
+
+@pytest.mark.parametrize("kind", ["NOLOGIN", "LOGIN"])
+def test_a_role_with_members_is_not_changed(kind: str, schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("codes")
+    role = role_of(url)
+    member = f"member_of_{role}"
+    postgres_cluster.sql(f"CREATE ROLE {role} {kind}; CREATE ROLE {member} LOGIN; GRANT {role} TO {member}")
+
+    with pytest.raises(RuntimeError, match="cannot log in, or others are members of it"):
+        granted(postgres_cluster, url, drafted(url, "codes"), role)
+
+
+def test_a_schema_of_another_owner_is_named(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("codes")
+    found = drafted(url, "codes")
+    role, database = role_of(url), url.rpartition("/")[2]
+    granted(postgres_cluster, url, found, role)
+    owner = f"owner_of_{database}"
+    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
+    tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
+    postgres_cluster.sql(
+        f"CREATE ROLE {owner} LOGIN; GRANT USAGE ON SCHEMA public TO {owner}; {tables}",
+        f"REVOKE ALL ON SCHEMA public FROM {role}, PUBLIC; ALTER SCHEMA public OWNER TO postgres",
+        database=database,
+    )
+
+    said = noticed(url.replace("postgres@", f"{owner}@"), found, role)
+
+    assert f"{role} reads no table of the schema public: postgres has to grant USAGE on it" in said
+
+
+def test_functions_of_the_database_are_not_called_by_reading_it(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    database = url.rpartition("/")[2]
+    columns = "oid, smallint, text"
+    postgres_cluster.sql(
+        "CREATE SEQUENCE calls",
+        "CREATE FUNCTION public.format(text, text, text, text) RETURNS text LANGUAGE sql AS "
+        "$$ SELECT setval('public.calls', 7)::text $$",
+        f"CREATE FUNCTION public.has_column_privilege({columns}) RETURNS boolean LANGUAGE sql AS "
+        "$$ SELECT setval('public.calls', 7) > 0 $$",
+        f"ALTER DATABASE {database} SET search_path = public, pg_catalog",
+        database=database,
+    )
+
+    found = drafted(url, "shop")
+
+    assert found.report.models
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT is_called FROM public.calls").fetchall() == [(False,)]

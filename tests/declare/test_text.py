@@ -87,6 +87,14 @@ def test_reading_and_writing_keep_comments_and_order() -> None:
     assert text.write(text.read(SHOP)) == SHOP
 
 
+def test_comments_keep_their_tabs_blanks_and_joiners() -> None:
+    comment = "ticket:\tGDPR-17\u00a0Bob said\u00adno \U0001f468\u200d\U0001f469"
+    source = f'from countersign.declare import Module\n\n\n# {comment}\n\n\nmodule = Module("shop", version="1.0.0")\n'
+
+    assert f"# {comment}\n" in text.write(text.read(source))
+    assert "# a\ufffdb\n" in text.write(text.read(source.replace(comment, "a\u202eb")))
+
+
 def test_a_comment_inside_a_call_stays_before_the_field() -> None:
     source = SHOP.replace("    state = Select(\n", "    state = Select(\n        # the states\n")
 

@@ -191,7 +191,8 @@ def discard_stdout() -> None:
 
 def is_terminal() -> bool:
     """Return whether stdout is a terminal that a person looks at."""
-    return sys.stdout.isatty()
+    # Python has no stdout if the descriptor is closed.
+    return bool(sys.stdout) and sys.stdout.isatty()
 
 
 def say(text: str) -> None:

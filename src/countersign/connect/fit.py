@@ -102,7 +102,8 @@ def _of_model(model: Declared, models: Mapping[str, Declared], database: Databas
         return
     relation = database.relation(table)
     if relation is None:
-        yield Misfit(model.name, f"the role sees no table {table.relation}", "correct the name, or grant SELECT")
+        remedy = "correct the name, or grant USAGE on its schema and SELECT"
+        yield Misfit(model.name, f"the role sees no table {table.relation}", remedy)
         return
     yield from _of_key(model, table, relation)
     for field in model.fields.values():
@@ -154,7 +155,9 @@ def _of_kind(model: Declared, field: Field, relation: Relation, database: Databa
     if column_fits(field, column, is_sqlite=database.is_sqlite):
         return
     text = f"the column {column.name} is {column.type_name}, and the file says {type(field).__name__}"
-    remedy = "take the field out" if column.base == "bytes" else f"write {_WORDS.get(column.base, 'Text')}()"
+    word = _WORDS.get(column.base)
+    remedy = f"write {word}(), if agents may read it" if word else 'write Text(personal="TEXT")'
+    remedy = "take the field out" if column.base == "bytes" else remedy
     yield Misfit(f"{model.name}.{field.name}", text, remedy)
 
 

@@ -17,7 +17,7 @@ NOT_PERMITTED, TIMED_OUT, NO_EQUALITY = "42501", "57014", "42883"
 without equality."""
 
 # Rows with an empty value in the key are not records.
-_REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1"
+_REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING {count} 1 LIMIT 1"
 _FIRST_ROW = "SELECT {columns} FROM {table} LIMIT 1"
 
 
@@ -33,6 +33,7 @@ async def has_repeated_key(url: str, relation: Relation, key: Sequence[str]) -> 
         table=_table(relation),
         filled=" AND ".join(f"{each} IS NOT NULL" for each in columns),
         columns=", ".join(columns),
+        count="count(*) >" if url.startswith(sqlite.SQLITE) else "pg_catalog.count(*) OPERATOR(pg_catalog.>)",
     )
     if url.startswith(sqlite.SQLITE):
         return await _in_sqlite(url, statement)

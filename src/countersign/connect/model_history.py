@@ -91,7 +91,7 @@ def _changed(
     renamed = explained or {}
     present_key = tuple(renamed.get(each, each) for each in key)
     if not is_sqlite:
-        note = "" if explained is not None else table_history.explanation(definition, fingerprint, key, gone[-1])
+        note = "" if explained is not None else table_history.explanation(definition, fingerprint, key, gone[0])
         return History(present_key, last, False, explained is not None, renamed, note=note)
     # SQLite numbers its columns anew when one is dropped. The next one gets the number, and looks like a renamed one.
     last -= len(gone[0] - renamed.keys())

@@ -16,6 +16,7 @@ from countersign.connect.schema import (
     TableColumn,
     UniqueKey,
 )
+from countersign.declare.table import quoted
 from countersign.kernel.database import postgres_admin, table_fingerprints
 from countersign.kernel.database.postgres_admin import AdminConnection
 from countersign.kernel.database.table_fingerprints import TableDefinition
@@ -35,7 +36,6 @@ SELECT convert_to(jsonb_build_object(
     'superuser', (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user),
     'create', has_database_privilege(current_database(), 'CREATE'),
     'replica', pg_is_in_recovery(),
-    'search_path', current_setting('search_path'),
     'relations', coalesce((
         SELECT jsonb_agg(jsonb_build_object(
             'schema', n.nspname,
@@ -155,6 +155,7 @@ SELECT convert_to(jsonb_build_object(
 )::text, $2)
 """
 
+_SEARCH_PATH = "SELECT pg_catalog.current_setting('search_path')"
 # A database in SQL_ASCII does not check its texts, so they are read as bytes.
 _ENCODING = "SELECT CASE current_setting('server_encoding') WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END"
 _COMMON_VALUES = """
@@ -168,7 +169,7 @@ WHERE s.schemaname = ANY($1::text[]) AND s.most_common_vals IS NOT NULL
 """
 _FIRST_ROWS = """
 SELECT format('SELECT %s FROM %I.%I LIMIT 2000', string_agg(
-    format('convert_to(left(%I::text, 200), %L)', c.name, $4::text), ', ' ORDER BY c.at
+    format('pg_catalog.convert_to(pg_catalog.left(%I::pg_catalog.text, 200), %L)', c.name, $4::text), ', ' ORDER BY c.at
 ), $1::text, $2::text)
 FROM unnest($3::text[]) WITH ORDINALITY AS c (name, at)
 """
@@ -205,8 +206,10 @@ async def read(url: str, schemas: Sequence[str], compared: Collection[RelationId
         postgres_admin.admin_session(url, application=APPLICATION) as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
+        path = _search_path(str((await connection.fetch(_SEARCH_PATH))[0][0]))
+        await connection.execute(postgres_admin.CATALOG_PATH)
         rows = await connection.fetch(_CATALOG, list(schemas), await _encoding(connection))
-        database = _database(json.loads(_decoded(rows[0][0])))
+        database = _database(json.loads(_decoded(rows[0][0])), path)
         ids = [each.id for each in database.relations if each.is_decodable]
         ids = ids if compared is None else [each for each in ids if each in compared]
         return database.with_definitions(await _definitions(connection, ids))
@@ -233,7 +236,9 @@ async def samples(url: str, relations: Sequence[Relation], limit: int) -> Sample
         Unavailable: the server cannot be reached.
     """
     async with postgres_admin.admin_session(url, application=APPLICATION) as connection:
-        encoding = await _encoding(connection)
+        async with connection.transaction(isolation="read_committed", readonly=True):
+            await connection.execute(postgres_admin.CATALOG_PATH)
+            encoding = await _encoding(connection)
         found = await _common_values(connection, sorted({each.schema for each in relations}), limit, encoding)
         for relation in relations:
             columns = [each.name for each in relation.columns if each.base in ("text", "citext")]
@@ -258,7 +263,7 @@ async def _common_values(
 ) -> dict[tuple[RelationId, str], tuple[str, ...]]:
     """Return the values in the statistics, which are read without a scan of the tables."""
     rows = await postgres_admin.fetch_within(
-        connection, _COMMON_VALUES, [schemas, encoding], timeout_ms=SAMPLE_TIMEOUT_MS
+        connection, _COMMON_VALUES, [schemas, encoding], timeout_ms=SAMPLE_TIMEOUT_MS, is_catalog=True
     )
     return {
         ((_decoded(schema), _decoded(name)), _decoded(column)): tuple(
@@ -271,7 +276,9 @@ async def _common_values(
 async def _first_values(
     connection: AdminConnection, relation: Relation, columns: Sequence[str], limit: int, encoding: str
 ) -> Samples:
-    written = await connection.fetch(_FIRST_ROWS, relation.schema, relation.name, columns, encoding)
+    async with connection.transaction(isolation="read_committed", readonly=True):
+        await connection.execute(postgres_admin.CATALOG_PATH)
+        written = await connection.fetch(_FIRST_ROWS, relation.schema, relation.name, columns, encoding)
     rows = await postgres_admin.fetch_within(connection, str(written[0][0]), [], timeout_ms=SAMPLE_TIMEOUT_MS)
     return {
         (relation.id, column): tuple(dict.fromkeys(_decoded(row[at]) for row in rows or [] if row[at]))[:limit]
@@ -279,13 +286,13 @@ async def _first_values(
     }
 
 
-def _database(found: Mapping[str, Any]) -> Database:
+def _database(found: Mapping[str, Any], path: Sequence[str]) -> Database:
     return Database(
         product=f"PostgreSQL {str(found['version']).partition(' ')[0]}",
         name=found["name"],
         role=found["role"],
-        relations=tuple(map(_relation, found["relations"])),
-        search_path=_search_path(found["search_path"]),
+        relations=tuple(_relation(each, path) for each in found["relations"]),
+        search_path=tuple(path),
         is_superuser=bool(found["superuser"]),
         is_replica=found["replica"],
         may_create_schema=found["create"],
@@ -299,12 +306,12 @@ def _search_path(setting: str) -> tuple[str, ...]:
     return tuple(name for name in names if name != "$user")
 
 
-def _relation(found: Mapping[str, Any]) -> Relation:
+def _relation(found: Mapping[str, Any], path: Sequence[str]) -> Relation:
     return Relation(
         schema=found["schema"],
         name=found["name"],
         kind=_relation_kind(found),
-        columns=tuple(_column(each) for each in found["columns"] if each["readable"]),
+        columns=tuple(_column(each, path) for each in found["columns"] if each["readable"]),
         rows=found["rows"],
         keys=tuple(UniqueKey(tuple(each["columns"]), each["primary"]) for each in found["keys"]),
         foreign_keys=tuple(map(_foreign_key, found["references"])),
@@ -328,7 +335,7 @@ def _relation_kind(found: Mapping[str, Any]) -> RelationKind:
     return "inherited" if kind == "table" and found["is_parent"] else kind
 
 
-def _column(found: Mapping[str, Any]) -> TableColumn:
+def _column(found: Mapping[str, Any], path: Sequence[str]) -> TableColumn:
     base = _base(found)
     modifier = found["modifier"]
     has_length = base == "text" and found["base"] in ("varchar", "bpchar") and modifier > _LENGTH_OFFSET
@@ -336,7 +343,7 @@ def _column(found: Mapping[str, Any]) -> TableColumn:
         name=found["name"],
         number=found["number"],
         base=base,
-        type_name=found["type"],
+        type_name=_type_name(found["type"], path),
         is_required=found["required"],
         has_default=found["default"],
         is_generated=found["generated"],
@@ -346,6 +353,12 @@ def _column(found: Mapping[str, Any]) -> TableColumn:
         orders_by_index=found["ordered"],
         comment=found["comment"] or "",
     )
+
+
+def _type_name(name: str, path: Sequence[str]) -> str:
+    """Return the name of a type without the schema, if applications write it without."""
+    written = (f"{each}." if each.isidentifier() else f"{quoted(each)}." for each in path)
+    return next((name.removeprefix(each) for each in written if name.startswith(each)), name)
 
 
 def _scale(modifier: int) -> int | None:

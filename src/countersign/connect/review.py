@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from countersign.connect.draft import LOOK
 from countersign.connect.names import derived_model_name
 from countersign.declare.fields.field import LINKED
-from countersign.declare.text import Comment, FieldText, ModelText, ModuleText, Value, printable, source_line
+from countersign.declare.text import Comment, FieldText, ModelText, ModuleText, Value, commented_line, printable
 
 LEFT_OUT = ": left out: "
 """Divides the name of a column and the reason, in the comment on a column that is left out."""
@@ -112,7 +112,7 @@ def _decided_item(item: FieldText | Comment, decision: Decision) -> FieldText | 
         return Comment(item.text.replace(f"{LEFT_OUT}{LOOK}", f"{LEFT_OUT}hidden: ", 1)) if decision == "hide" else item
     if decision == "hide":
         column = dict(item.call.options).get("column") or item.name
-        return Comment(printable(f"{column}{LEFT_OUT}hidden; it was {source_line(item)}"))
+        return Comment(printable(f"{column}{LEFT_OUT}hidden; it was {commented_line(item)}"))
     kept = [(name, value) for name, value in item.call.options if name not in ("personal", "linked")]
     options = (*kept, *_label_options(item, decision.name)) if isinstance(decision, TokenLabel) else tuple(kept)
     return replace(item, call=replace(item.call, options=options), comment="")

@@ -1,7 +1,7 @@
 """The rights of the role of Countersign in an existing PostgreSQL database: the SQL that grants what a module text
 names and nothing else, and what a role has beyond that."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from countersign.connect import postgres
@@ -128,11 +128,22 @@ _CHECK = """
     END IF;
     IF EXISTS (
         SELECT FROM pg_catalog.pg_roles AS r
+        WHERE r.rolname = {role} AND (NOT r.rolcanlogin OR EXISTS (
+            SELECT FROM pg_catalog.pg_auth_members AS m
+            CROSS JOIN LATERAL to_jsonb(m) AS o
+            WHERE m.roleid = r.oid AND (
+                coalesce((o ->> 'inherit_option')::boolean, true) OR coalesce((o ->> 'set_option')::boolean, true)
+            )
+        ))
+    ) THEN
+        RAISE EXCEPTION 'the role % cannot log in, or others are members of it: name another one', {role};
+    END IF;
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_roles AS r
         WHERE r.rolname = {role} AND shobj_description(r.oid, 'pg_authid') IS DISTINCT FROM {mark} AND (
             shobj_description(r.oid, 'pg_authid') IS NOT NULL
             OR EXISTS (
                 SELECT FROM pg_catalog.pg_shdepend AS d
-                JOIN pg_catalog.pg_database AS b ON b.oid = d.dbid AND b.datname = current_database()
                 WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND d.deptype = 'a'
             )
         )
@@ -162,8 +173,7 @@ BEGIN
         BEGIN
             EXECUTE format('REVOKE ALL ON TABLE %I.%I FROM %I', held.nspname, held.relname, {role});
         EXCEPTION WHEN insufficient_privilege OR dependent_objects_still_exist THEN
-            RAISE WARNING 'the rights of % on %.% stay: its owner has to revoke them',
-                {role}, held.nspname, held.relname;
+            NULL;
         END;
     END LOOP;
     FOR held IN
@@ -175,8 +185,29 @@ BEGIN
         BEGIN
             EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %I', held.nspname, {role});
         EXCEPTION WHEN insufficient_privilege OR dependent_objects_still_exist THEN
-            RAISE WARNING 'the rights of % on the schema % stay: its owner has to revoke them', {role}, held.nspname;
+            NULL;
         END;
+    END LOOP;
+    -- REVOKE takes back what its own role or the owner gave, and nothing that others gave.
+    FOR held IN
+        SELECT given.place, g.rolname AS grantor
+        FROM (
+            SELECT c.oid::regclass::text, a.grantor, a.grantee
+            FROM pg_catalog.pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+            WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+            UNION
+            SELECT t.attrelid::regclass::text, a.grantor, a.grantee
+            FROM pg_catalog.pg_attribute AS t CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+            UNION
+            SELECT n.oid::regnamespace::text, a.grantor, a.grantee
+            FROM pg_catalog.pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+        ) AS given (place, grantor, grantee)
+        JOIN pg_catalog.pg_roles AS r ON r.oid = given.grantee AND r.rolname = {role}
+        JOIN pg_catalog.pg_roles AS g ON g.oid = given.grantor
+        ORDER BY given.place, g.rolname
+    LOOP
+        RAISE WARNING 'the rights of % on % stay: % gave them, and has to revoke them',
+            {role}, held.place, held.grantor;
     END LOOP;
     IF NOT has_database_privilege({role}, current_database(), 'CONNECT') THEN
         EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), {role});
@@ -184,12 +215,29 @@ BEGIN
 END
 """
 
-# Policies, and views that run with the rights of their reader, may read more tables and call functions.
+# Only the owner of a schema can grant USAGE. Policies, and views that run with the rights of their reader, may read
+# more tables and call functions.
 _NAME_MISSING = """
 DECLARE
     place regclass;
     missing record;
 BEGIN
+    IF NOT has_database_privilege({role}, current_database(), 'CONNECT') THEN
+        RAISE WARNING '% may not connect to the database %: its owner has to grant CONNECT', {role}, current_database();
+    END IF;
+    FOR missing IN
+        SELECT DISTINCT n.nspname, o.rolname
+        FROM pg_catalog.pg_attribute AS t
+        CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+        JOIN pg_catalog.pg_roles AS r ON r.oid = a.grantee
+        JOIN pg_catalog.pg_class AS c ON c.oid = t.attrelid
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_catalog.pg_roles AS o ON o.oid = n.nspowner
+        WHERE r.rolname = {role} AND NOT has_schema_privilege({role}, n.oid, 'USAGE')
+    LOOP
+        RAISE WARNING '% reads no table of the schema %: % has to grant USAGE on it',
+            {role}, missing.nspname, missing.rolname;
+    END LOOP;
     FOR place IN
         SELECT DISTINCT t.attrelid::regclass
         FROM pg_catalog.pg_attribute AS t
@@ -228,7 +276,7 @@ BEGIN
             END
             GROUP BY d.refclassid, d.refobjid
         LOOP
-            RAISE NOTICE '% uses %, on which % has no rights: grant them by hand, or it cannot be read',
+            RAISE NOTICE '% uses %, on which % has no rights: grant them by hand after each run',
                 place, missing.object, {role};
         END LOOP;
     END LOOP;
@@ -247,10 +295,10 @@ class Excess:
     public_count: int = 0
 
 
-def named_columns(models: Mapping[str, Declared]) -> dict[RelationId, tuple[str, ...]]:
+def named_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
     """Map the PostgreSQL tables of the models to the columns that the server reads: those of the keys and fields."""
     found: dict[RelationId, dict[str, None]] = {}
-    for model in models.values():
+    for model in models:
         if model.table is not None:
             columns = found.setdefault(relation_id(model.table.relation), {})
             columns.update(dict.fromkeys(model.table.key_columns))
@@ -258,11 +306,11 @@ def named_columns(models: Mapping[str, Declared]) -> dict[RelationId, tuple[str,
     return {relation: tuple(columns) for relation, columns in found.items()}
 
 
-def grants(models: Mapping[str, Declared], role: str, source: str) -> str:
+def grants(models: Iterable[Declared], role: str, source: str) -> str:
     """Return the SQL that creates the role, or that changes what an existing role may read to what the models name.
-    `source` is the name of the module text.
+    `source` names the module texts.
 
-    The statements can be run again after a change of the module text. They contain no password.
+    The statements can be run again after a change of a module text. They contain no password.
     """
     return "\n".join(_lines(named_columns(models), role, printable(source)))
 
@@ -283,21 +331,25 @@ def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str
     create = _CREATE.format(
         role=literal, name=name, attributes=_ATTRIBUTES, settings=settings, check=check, mark=_literal(_MARK)
     )
-    yield f"-- The role {role} reads what {source} names, and nothing else. Set its password in psql: \\password {name}"
+    yield f"-- The role {role} reads the columns in {source}, and nothing else."
+    yield "-- Name all module texts of a server here: what they do not name is taken back."
+    yield f"-- Set its password in psql: \\password {name}"
     yield "SET client_encoding = 'UTF8';"
     yield "-- The first part needs a role with CREATEROLE. Run again, it changes nothing."
     yield "BEGIN;"
+    yield f"{postgres_admin.CATALOG_PATH};"
     yield f"DO {_literal(create)};"
     yield "COMMIT;"
     yield f"-- The second part needs the owner of the tables. Run it again after each change of {source}."
     yield "BEGIN;"
+    yield f"{postgres_admin.CATALOG_PATH};"
     yield f"DO {_literal(_TAKE_BACK.format(role=literal, check=check))};"
     for schema in sorted({schema for schema, _ in columns}):
         yield f"GRANT USAGE ON SCHEMA {_identifier(schema)} TO {name};"
     for (schema, table), names in sorted(columns.items()):
         place = f"{_identifier(schema)}.{_identifier(table)}"
         yield f"GRANT SELECT ({', '.join(map(_identifier, names))}) ON TABLE {place} TO {name};"
-    yield "-- Notices name what the policies of a table, or a view with security_invoker, need besides."
+    yield "-- Warnings and notices name rights that are missing, also those that policies and views need."
     yield f"DO {_literal(_NAME_MISSING.format(role=literal))};"
     yield "COMMIT;"
     yield ""
@@ -332,12 +384,17 @@ async def excess(url: str, models: Mapping[str, Declared], database: Database) -
     Raises:
         Unavailable: the server cannot be reached.
     """
-    async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
+    async with (
+        postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection,
+        connection.transaction(isolation="read_committed", readonly=True),
+    ):
+        await connection.execute(postgres_admin.CATALOG_PATH)
         (held,) = await connection.fetch(_HELD)
-        public = {(str(schema), str(table), str(column)) for schema, table, column in await connection.fetch(_PUBLIC)}
+        rows = await connection.fetch(_PUBLIC)
+    public = {(str(schema), str(table), str(column)) for schema, table, column in rows}
     reasons = tuple(reason for reason, is_held in zip(_REASONS, held, strict=True) if is_held)
     if database.is_superuser:
         return Excess(reasons[:1])
-    more = list(_more_columns(named_columns(models), database))
+    more = list(_more_columns(named_columns(models.values()), database))
     public_count = sum((*relation.id, name) in public for relation, name in more)
     return Excess(reasons, tuple(f"{relation.place}.{name}" for relation, name in more), public_count)

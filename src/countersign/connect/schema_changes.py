@@ -36,6 +36,7 @@ from countersign.declare.text import (
     ModelText,
     ModuleText,
     Value,
+    commented_line,
     printable,
     source_line,
 )
@@ -283,6 +284,9 @@ class _Comparison:
     def _of_column(self, item: FieldText, moved: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
         """Return what becomes of a field whose column exists. `moved` names its present column."""
         if not self._needs_look(item, moved, column):
+            if moved != item and item.call.word in _TEXTS and not _is_personal(item):
+                self._is_proven = False
+                self._lines.append(f"! agents read {column.name} in clear: look whether it has the same content")
             return self._of_type(moved, field, column)
         self._is_proven = False
         masked = self._masked(moved, column)
@@ -298,15 +302,25 @@ class _Comparison:
         if not set(relation.unreadable).isdisjoint(gone):
             self._lines.append(f"! the role may no longer read {names_gone}: grant SELECT")
             return moved
-        self._lines.append(f"- {names_gone}: the column is gone: {source_line(item)}")
-        return Comment(printable(f"{names_gone}{LEFT_OUT}{GONE}; it was {source_line(item)}"))
+        self._lines.append(f"- {names_gone}: {self._gone()}: {source_line(item)}")
+        return Comment(printable(f"{names_gone}{LEFT_OUT}{GONE}; it was {commented_line(item)}"))
+
+    def _gone(self) -> str:
+        """Return what is known of a column whose name the table no longer has."""
+        return GONE if self._is_explained() else "no column has this name now, and its column may have another name"
+
+    def _is_explained(self) -> bool:
+        """Return whether it is known what has changed, so that all other columns are as they were."""
+        return self._history.is_same or self._history.is_proven or bool(self._history.note)
 
     def _needs_look(self, item: FieldText, moved: FieldText, column: TableColumn) -> bool:
         """Return whether the column of a field may be another one than that which a person has looked at, or has a
         name of something else now."""
         if self._history.is_proven:
             return moved != item and self._has_a_personal_name(moved, column)
-        return moved != item or self._is_new(column.name)
+        if moved != item or self._is_new(column.name):
+            return True
+        return not self._is_explained() and not _is_personal(item)
 
     def _explain_new(self, item: FieldText, columns: Collection[str]) -> None:
         """Say that the field reads a column that the fingerprint does not cover. A person may have written the field
@@ -344,17 +358,17 @@ class _Comparison:
         """Return the field of a column that may not be the one that was reviewed, so that agents see no more of it than
         in a draft."""
         if _is_personal(item):
-            return replace(item, comment=item.comment if item.comment.startswith(draft.LOOK) else _UNDECIDED)
+            return _undecided(item)
         drafted = self._drafted(column.name)
         if isinstance(drafted, Comment):
-            return Comment(printable(f"{drafted.text}; it was {source_line(item)}"))
+            return Comment(printable(f"{drafted.text}; it was {commented_line(item)}"))
         if not _is_personal(drafted):
-            return item
+            return item if self._history.is_proven else _undecided(item)
         if item.call.word not in _TEXTS:
             return self._redrafted(item, drafted, column)
         label = str(dict(drafted.call.options)["personal"])
         options = (*item.call.options, *review.label_options(item.call.word, label))
-        return replace(item, call=replace(item.call, options=options), comment=_UNDECIDED)
+        return _undecided(replace(item, call=replace(item.call, options=options)))
 
     def _comment(self, comment: Comment, relation: Relation) -> Comment:
         """Return the comment on a column that is left out with the present name of the column, or with the remark that
@@ -366,7 +380,7 @@ class _Comparison:
         is_present = name in present_names(relation)
         if self._history.is_same or not is_left_out or reason.startswith(GONE) or is_present:
             return comment
-        self._lines.append(f"- {name}: the column is gone; it was left out")
+        self._lines.append(f"- {name}: {self._gone()}; it was left out")
         return Comment(f"{name}{LEFT_OUT}{GONE}; it was left out: {reason}")
 
     def _of_type(self, item: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
@@ -381,7 +395,7 @@ class _Comparison:
         if isinstance(drafted, FieldText) and _is_personal(item) and not _is_personal(drafted):
             drafted = Comment(printable(f"{column.name}{LEFT_OUT}{draft.LOOK}its type has changed"))
         if isinstance(drafted, Comment):
-            return Comment(printable(f"{drafted.text}; it was {source_line(item)}"))
+            return Comment(printable(f"{drafted.text}; it was {commented_line(item)}"))
         return self._redrafted(item, drafted, column)
 
     def _redrafted(self, item: FieldText, drafted: FieldText, column: TableColumn) -> FieldText:
@@ -391,7 +405,7 @@ class _Comparison:
         others = {"column", "label", "label_de", *(name for name, _ in kept)}
         options = tuple((name, value) for name, value in drafted.call.options if name not in others)
         call = replace(drafted.call, options=(*kept, *options))
-        comment = printable("; ".join(filter(None, (drafted.comment, f"it was {source_line(item)}"))))
+        comment = printable("; ".join(filter(None, (drafted.comment, f"it was {commented_line(item)}"))))
         return _with_columns(FieldText(item.name, call, comment), (column.name,))
 
     def _drafted(self, column: str) -> FieldText | Comment:
@@ -494,6 +508,13 @@ class _Comparison:
         has_index = any(set(each.columns) <= set(key) for each in relation.keys)
         if not self._history.is_proven and not has_index and relation.kind not in ("view", "materialized"):
             self._lines.append(f"! no unique index covers its key ({', '.join(key)}): with another one all ids change")
+
+
+def _undecided(field: FieldText) -> FieldText:
+    """Return the field with the comment that no one has looked at its column, before the comment that it has."""
+    if field.comment.startswith(draft.LOOK):
+        return field
+    return replace(field, comment="; ".join(filter(None, (_UNDECIDED, field.comment))))
 
 
 def _is_personal(field: FieldText) -> bool:

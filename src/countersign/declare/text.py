@@ -6,6 +6,7 @@ import io
 import keyword
 import re
 import tokenize
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import new_class
@@ -23,6 +24,8 @@ MAX_NESTING = 20
 MAX_NUMBER_LENGTH = 20
 LINE_LENGTH = 120
 _ANY_LENGTH = 10 * MAX_BYTES
+_COMMENT_CHARACTERS = "\t\u00ad\u200b\u200c\u200d"
+"""Characters of comments that are not printable: the tab, the soft hyphen, and what joins or divides letters."""
 
 PACKAGE = "countersign.declare"
 _NOT_IN_TEXT = ("BadValue", "DeclarationError", "Declared", "Field", "Notation", "Stored", "Structure", "Work")
@@ -105,15 +108,24 @@ class TextError(Exception):
 
 def printable(text: str) -> str:
     """Return the text on one line: characters that are not printable are replaced by U+FFFD, and blanks around it are
-    removed. Comments contain only such text."""
+    removed. Comments about names of a database contain only such text."""
     return "".join(each if each.isprintable() else "\ufffd" for each in text).strip()
+
+
+def _comment(text: str) -> str:
+    """Return the comment on one line, with the tabs, blanks and joiners that a person has written."""
+    return "".join(each if each.isprintable() or _is_of_comment(each) else "\ufffd" for each in text).strip()
+
+
+def _is_of_comment(character: str) -> bool:
+    return character in _COMMENT_CHARACTERS or unicodedata.category(character) == "Zs"
 
 
 def write(module: ModuleText) -> str:
     """Return the source of the module text. `read` returns an equal module text for it.
 
     Raises:
-        ValueError: a comment is not printable text on one line, or a name is not a Python name.
+        ValueError: a comment has a control character, or a name is not a Python name.
     """
     parts = [_docstring(module.summary), ""] if module.summary else []
     used = sorted({"Model"} | set(_words(module)))
@@ -187,6 +199,11 @@ def _escape(character: str) -> str:
 def source_line(field: FieldText) -> str:
     """Return the declaration of the field on one line, whatever its length is, without its comment."""
     return f"{_checked_name(field.name)} = {_source(field.call, -_ANY_LENGTH, -_ANY_LENGTH)}"
+
+
+def commented_line(field: FieldText) -> str:
+    """Return the declaration of the field on one line, with its comment."""
+    return source_line(field) + (f"  # {field.comment}" if field.comment else "")
 
 
 def _docstring(text: str) -> str:
@@ -300,7 +317,7 @@ def _checked_name(name: str) -> str:
 
 
 def _checked_comment(text: str) -> str:
-    if text != printable(text):
+    if text != _comment(text):
         raise ValueError(f"{text!r} is not a comment")
     return text
 
@@ -373,7 +390,7 @@ class _Scanner:
         line = token.start[0]
         if token.type == tokenize.COMMENT:
             is_alone = not token.line[: token.start[1]].strip()
-            self.comments.append(_CommentToken(line, token.start[1], printable(token.string[1:]), is_alone))
+            self.comments.append(_CommentToken(line, token.start[1], _comment(token.string[1:]), is_alone))
             return
         if token.type == tokenize.INDENT:
             self._indent += 1

@@ -171,7 +171,7 @@ def _require_postgres(address: str, *, is_argument: bool) -> None:
         connection_urls.require_postgres(address, "the URL")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    if is_argument and parts.password:
+    if is_argument and (parts.password or "password=" in parts.query):
         output.note("The list of processes shows the password in the URL to others: use --url-file instead.")
 
 

@@ -4,6 +4,7 @@ module text with these changes."""
 import asyncio
 import shlex
 import sys
+import termios
 from collections.abc import Collection, Sequence
 
 import click
@@ -18,7 +19,6 @@ from countersign.connect.schema import Database, Relation, Samples
 from countersign.connect.schema_changes import ModelChange
 from countersign.declare import DeclarationError
 from countersign.declare.text import printable
-from countersign.kernel import connection_urls
 from countersign.kernel.errors import Refused
 
 CANNOT_ACCEPT = "cannot accept the changes"
@@ -58,7 +58,8 @@ def _next_steps(changes: Sequence[ModelChange], module: str, url: str | None, ur
     if url_file is not None:
         words += ["--url-file", url_file]
     elif url is not None:
-        words.append("URL" if _has_password(url) else url)
+        # The URL of a server may contain a password.
+        words.append(url if url.startswith(sqlite.SQLITE) else "URL")
     found = [f"To take the changes over: {shlex.join(words)}"]
     if unproven := [each.model for each in possible if not each.is_proven]:
         found.append(f"Look first at the fields of {', '.join(unproven)}. Without a terminal, --model names each.")
@@ -103,12 +104,6 @@ def _conclude(module: str, changes: Sequence[ModelChange], chosen: Sequence[Mode
     return Exit.CONFLICT if left else Exit.OK
 
 
-def _has_password(url: str) -> bool:
-    """Return whether the URL of a database has a password, which is not printed."""
-    is_postgres = url.startswith(connection_urls.POSTGRES_SCHEMES)
-    return is_postgres and bool(connection_urls.require_readable(url, "the URL").password)
-
-
 def _conclusion(module: str, changes: Sequence[ModelChange], left: Sequence[str]) -> str:
     """Return the last line of the output: what was not taken over, or an empty text."""
     if left:
@@ -141,6 +136,8 @@ def _is_accepted(change: ModelChange, models: Collection[str], *, is_confirmed: 
     if not change.is_proven:
         question = f"Have you looked at the fields of {change.model}, and is that correct?"
     if sys.stdin.isatty():
+        # What was typed before the question is no answer.
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
         return click.confirm(question, err=True)
     option = f"--model {change.model}" if not change.is_proven else "--yes"
     output.note(f"{change.model}: not confirmed: look at its fields, and pass {option}.")

@@ -146,11 +146,13 @@ def _as_json(
 
 
 @click.command()
-@click.argument("module")
+@click.argument("modules", nargs=-1, required=True, metavar="MODULE...")
 @click.option("--role", default="countersign_reader", show_default=True, metavar="NAME", help="Name of the role.")
 @output.json_option
-def rights(*, module: str, role: str) -> None:
-    """Print the SQL for a PostgreSQL role that may read what the module text MODULE names, and nothing else.
+def rights(*, modules: Sequence[str], role: str) -> None:
+    """Print the SQL for a PostgreSQL role that may read what the module texts MODULE name, and nothing else.
+
+    Name all files with which a server uses the role: what they do not name is taken back from it.
 
     Its first part creates the role, and needs a role with CREATEROLE. Its second part needs the owner of the tables,
     who runs it again after each change of the file. It contains no password, and the command needs no database. SQLite
@@ -158,9 +160,10 @@ def rights(*, module: str, role: str) -> None:
     """
     if not role_rights.is_role_name(role):
         raise click.UsageError(f"{role!r} is not a name for a role: at most 63 bytes, without backslash and pg_")
-    file = module_text_file.load(module)
-    tables = [each.table.relation for each in file.models.values() if each.table is not None]
+    files = [module_text_file.load(each) for each in modules]
+    models = [model for file in files for model in file.models.values()]
+    tables = [each.table.relation for each in models if each.table is not None]
     if all(len(relation_names(each)) == 1 for each in tables):
-        output.note("No table of the file has a schema: the SQL takes public. A SQLite file has no roles.")
-    statements = role_rights.grants(file.models, role, file.path.name)
-    output.answer({"file": module, "role": role, "sql": statements}, statements.rstrip())
+        output.note("No table of the files has a schema: the SQL takes public. A SQLite file has no roles.")
+    statements = role_rights.grants(models, role, ", ".join(each.path.name for each in files))
+    output.answer({"files": list(modules), "role": role, "sql": statements}, statements.rstrip())

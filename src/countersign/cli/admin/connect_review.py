@@ -27,7 +27,7 @@ _WORDS = ("clear", "label", "hide", "skip", "quit")
 @click.option("--hide", multiple=True, metavar="MODEL.FIELD", help="No one sees this field.")
 @click.option("--ask", is_flag=True, help="Ask on the terminal for a decision on each column.")
 @output.json_option
-def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Sequence[str], ask: bool) -> None:
+def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Sequence[str], ask: bool) -> int:
     """Decide what agents see of the columns that the module text MODULE marks with `look`.
 
     Without options the command lists these columns, with what agents see of each, and changes nothing. Each decision is
@@ -38,11 +38,12 @@ def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Seq
     file = module_text_file.load(module)
     undecided = columns.undecided_columns(file.text)
     if ask:
-        _ask(module, file, undecided)
-    elif decisions := _given(undecided, clear, label, hide):
+        return _ask(module, undecided)
+    if decisions := _given(undecided, clear, label, hide):
         _save(module, file, decisions)
     else:
         _list(module, undecided)
+    return Exit.OK
 
 
 def _require_terminal(decisions: Sequence[str]) -> None:
@@ -108,10 +109,11 @@ def _require_possible(place: str, column: UndecidedColumn | None, decision: Deci
         raise Failure(CANNOT_DECIDE, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
-def _ask(module: str, file: ModuleFile, undecided: Sequence[UndecidedColumn]) -> None:
+def _ask(module: str, undecided: Sequence[UndecidedColumn]) -> Exit:
     """Ask on the terminal for a decision on each column, and write the decisions after each model, or when the person
-    stops."""
+    stops. Return the exit code."""
     left: list[UndecidedColumn] = [*undecided]
+    unwritten: list[str] = []
     is_stopped = False
     while left and not is_stopped:
         model = left[0].model
@@ -121,23 +123,38 @@ def _ask(module: str, file: ModuleFile, undecided: Sequence[UndecidedColumn]) ->
         try:
             is_stopped = not _ask_model(of_model, decisions)
         finally:
-            file = _kept(module, file, decisions)
-    count = len(columns.undecided_columns(file.text))
+            unwritten += _save_answers(module, of_model, decisions)
+    count = len(columns.undecided_columns(module_text_file.load(module).text))
     output.answer({"file": module, "left": count}, f"{count} to look at.")
+    return Exit.CONFLICT if unwritten else Exit.OK
 
 
-def _kept(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> ModuleFile:
-    """Write the decisions on one model, and return the file as it is then. If they violate a rule, say so: the
-    decisions on other models stay."""
+def _save_answers(module: str, asked: Sequence[UndecidedColumn], decisions: dict[str, Decision]) -> list[str]:
+    """Write the decisions on one model into the file as it is now, because others may change it during the questions.
+    Return the columns whose decision was not written: they are other ones now, or the decisions violate a rule.
+
+    Raises:
+        Failure: the file cannot be read or written.
+    """
     if not decisions:
-        return file
+        return []
+    file = module_text_file.load(module)
+    present = columns.undecided_columns(file.text)
+    possible = {each.place: decisions[each.place] for each in asked if each in present and each.place in decisions}
+    changed = [each for each in decisions if each not in possible]
+    if changed:
+        output.note(f"Not written: {', '.join(changed)}: {module} has changed since the question")
+    if not possible:
+        return changed
     try:
-        module_text_file.save(file, columns.decided(file.text, decisions))
+        module_text_file.save(file, columns.decided(file.text, possible))
     except Failure as failure:
-        output.note(f"Not written: {', '.join(decisions)}: {failure.why}")
-        return file
+        output.note(f"Not written: {', '.join(possible)}: {failure.why}")
+        if failure.exit_code != Exit.CONFLICT:
+            raise
+        return list(decisions)
     output.say(f"Wrote {module}.")
-    return module_text_file.load(module)
+    return changed
 
 
 def _ask_model(undecided: Sequence[UndecidedColumn], decisions: dict[str, Decision]) -> bool:

@@ -23,8 +23,11 @@ _CONNECTION_ERRORS = (
     *(asyncpg.CannotConnectNowError, asyncpg.DatabaseDroppedError, asyncpg.IdleSessionTimeoutError),
 )
 """The errors after which the connection is of no use."""
-_SET_TIMEOUT = "SELECT set_config('statement_timeout', $1, true)"
-_SET_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', $1, true)"
+CATALOG_PATH = "SET LOCAL search_path = pg_catalog, pg_temp"
+"""Whoever may create functions in a database could otherwise replace one that a statement calls, and run it with the
+rights of the caller."""
+_SET_TIMEOUT = "SELECT pg_catalog.set_config('statement_timeout', $1, true)"
+_SET_LOCK_TIMEOUT = "SELECT pg_catalog.set_config('lock_timeout', $1, true)"
 
 
 ByteSink: TypeAlias = Callable[[bytes], Awaitable[None]]
@@ -156,21 +159,34 @@ async def skip_locked(connection: AdminConnection, *, timeout_ms: int) -> AsyncG
 
 
 async def fetch_within(
-    connection: AdminConnection, query: str, values: Sequence[Value | Sequence[str]], *, timeout_ms: int
+    connection: AdminConnection,
+    query: str,
+    values: Sequence[Value | Sequence[str]],
+    *,
+    timeout_ms: int,
+    is_catalog: bool = False,
 ) -> list[Row] | None:
     """Return all rows of a query, which runs in a transaction that only reads. Return None if the query takes longer
-    than the timeout, if the role may not run it, or if a view or function of the database fails."""
-    rows = await fetch_or_code(connection, query, values, timeout_ms=timeout_ms)
+    than the timeout, if the role may not run it, or if a view or function of the database fails. `is_catalog` says that
+    the query reads the catalog alone."""
+    rows = await fetch_or_code(connection, query, values, timeout_ms=timeout_ms, is_catalog=is_catalog)
     return None if isinstance(rows, str) else rows
 
 
 async def fetch_or_code(
-    connection: AdminConnection, query: str, values: Sequence[Value | Sequence[str]], *, timeout_ms: int
+    connection: AdminConnection,
+    query: str,
+    values: Sequence[Value | Sequence[str]],
+    *,
+    timeout_ms: int,
+    is_catalog: bool = False,
 ) -> list[Row] | str:
     """Return all rows of a query, which runs in a transaction that only reads, or the SQLSTATE if the query fails."""
     try:
         async with connection.transaction(isolation="read_committed", readonly=True):
             await connection.fetch(_SET_TIMEOUT, str(timeout_ms))
+            if is_catalog:
+                await connection.execute(CATALOG_PATH)
             return await connection.fetch(query, *values)
     except asyncpg.PostgresError as error:
         if isinstance(error, _CONNECTION_ERRORS):

@@ -2,10 +2,11 @@
 has reviewed.
 
 A fingerprint covers the kind of the table, its primary key and foreign keys, whether it has row-level security, the
-text of a view and of the views and functions that it reads, the server and the options of a foreign table, whether the
-key of the records is a unique index, the number, name and type of each column, and the type behind a domain. The number
-distinguishes two columns that exchange their names. A column that is added later has a higher number and does not
-change the fingerprint, nor do other lengths of texts, empty values that become allowed, or new values of an enum type.
+text of a view and of the views and functions that it reads, whether other tables inherit from the table, the server and
+the options of a foreign table, whether the key of the records is a unique index, the number, name and type of each
+column, and the type behind a domain. The number distinguishes two columns that exchange their names. A column that is
+added later has a higher number and does not change the fingerprint, nor do other lengths of texts, empty values that
+become allowed, or new values of an enum type.
 """
 
 import hashlib
@@ -76,16 +77,27 @@ SELECT n.nspname, c.relname, (jsonb_build_array(
             WITH RECURSIVE reached AS (
                 SELECT 'pg_class'::regclass::oid AS class, c.oid
                 UNION
-                SELECT d.refclassid, d.refobjid
+                SELECT used.refclassid, used.refobjid
                 FROM reached AS r
-                JOIN pg_catalog.pg_rewrite AS w ON w.ev_class = r.oid AND r.class = 'pg_class'::regclass
-                JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
-                WHERE d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass)
+                CROSS JOIN LATERAL (
+                    SELECT d.refclassid, d.refobjid
+                    FROM pg_catalog.pg_rewrite AS w
+                    JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                    WHERE w.ev_class = r.oid AND r.class = 'pg_class'::regclass
+                    UNION ALL
+                    SELECT d.refclassid, d.refobjid
+                    FROM pg_catalog.pg_depend AS d
+                    WHERE d.classid = 'pg_proc'::regclass AND d.objid = r.oid AND r.class = 'pg_proc'::regclass
+                ) AS used
+                WHERE used.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass)
             )
             SELECT encode(sha256(string_agg(sha256(convert_to(found.text, 'SQL_ASCII')), '' ORDER BY found.oid)), 'hex')
             FROM (
                 SELECT r.oid, CASE r.class WHEN 'pg_proc'::regclass THEN (
-                    SELECT p.prosrc FROM pg_catalog.pg_proc AS p WHERE p.oid = r.oid
+                    SELECT CASE WHEN p.prosrc = '' AND p.prokind IN ('f', 'p') THEN pg_get_functiondef(p.oid)
+                        ELSE p.prosrc END
+                    FROM pg_catalog.pg_proc AS p
+                    WHERE p.oid = r.oid
                 ) ELSE coalesce((
                     SELECT pg_catalog.pg_get_viewdef(v.oid)
                     FROM pg_catalog.pg_class AS v
@@ -97,6 +109,8 @@ SELECT n.nspname, c.relname, (jsonb_build_array(
         )
     END
 ) || CASE WHEN c.relkind = 'f' THEN ({_FOREIGN} c.oid) ELSE '[]' END
+|| CASE WHEN c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = c.oid)
+    THEN '["parent"]'::jsonb ELSE '[]' END
 )::text, (
     SELECT jsonb_agg(each.names)
     FROM (
