@@ -311,14 +311,12 @@ async def test_a_foreign_table_with_another_source_has_another_fingerprint(postg
         assert len(set(fingerprints)) == len(found)
 
 
-async def test_functions_under_a_view_and_children_of_a_table_change_fingerprints(postgres_url: str) -> None:
-    function = "FUNCTION inner_text(int) RETURNS text LANGUAGE sql BEGIN ATOMIC"
-    outer = "FUNCTION outer_text(int) RETURNS text LANGUAGE sql BEGIN ATOMIC SELECT inner_text($1); END"
+async def test_functions_of_a_view_and_children_of_a_table_change_fingerprints(postgres_url: str) -> None:
+    function = "FUNCTION shade_of(int) RETURNS text LANGUAGE sql BEGIN ATOMIC"
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("CREATE TABLE item (id int PRIMARY KEY, colour text, diagnosis text)")
-        for statement in (f"{function} SELECT colour FROM item WHERE id = $1; END", outer):
-            connection.execute(f"CREATE {statement}")
-        connection.execute("CREATE VIEW shown AS SELECT id, outer_text(id) AS shade FROM item")
+        connection.execute(f"CREATE {function} SELECT colour FROM item WHERE id = $1; END".encode())
+        connection.execute("CREATE VIEW shown AS SELECT id, shade_of(id) AS shade FROM item")
     found: list[list[str]] = []
     for statement in (
         "SELECT 1",

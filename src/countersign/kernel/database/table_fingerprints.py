@@ -77,19 +77,11 @@ SELECT n.nspname, c.relname, (jsonb_build_array(
             WITH RECURSIVE reached AS (
                 SELECT 'pg_class'::regclass::oid AS class, c.oid
                 UNION
-                SELECT used.refclassid, used.refobjid
+                SELECT d.refclassid, d.refobjid
                 FROM reached AS r
-                CROSS JOIN LATERAL (
-                    SELECT d.refclassid, d.refobjid
-                    FROM pg_catalog.pg_rewrite AS w
-                    JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
-                    WHERE w.ev_class = r.oid AND r.class = 'pg_class'::regclass
-                    UNION ALL
-                    SELECT d.refclassid, d.refobjid
-                    FROM pg_catalog.pg_depend AS d
-                    WHERE d.classid = 'pg_proc'::regclass AND d.objid = r.oid AND r.class = 'pg_proc'::regclass
-                ) AS used
-                WHERE used.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass)
+                JOIN pg_catalog.pg_rewrite AS w ON w.ev_class = r.oid AND r.class = 'pg_class'::regclass
+                JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                WHERE d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass)
             )
             SELECT encode(sha256(string_agg(sha256(convert_to(found.text, 'SQL_ASCII')), '' ORDER BY found.oid)), 'hex')
             FROM (
