@@ -81,7 +81,7 @@ class Figures:
 
 
 def store_operations(seed_data: seed.Seeded) -> Operations:
-    """The operations of the store's pages and of a customer."""
+    """Return the operations of the store's pages and of a customer."""
     rng = random.Random(1)
     codes = iter(seed_data.codes)
     person = lambda: rng.choice(seed_data.tokens)  # noqa: E731
@@ -114,7 +114,7 @@ def store_operations(seed_data: seed.Seeded) -> Operations:
 
 
 def records_operations(seed_data: records_seed.Seeded, size: int) -> Operations:
-    """The operations of a salesperson, and of an agent who reads without seeing personal data."""
+    """Return the operations of a salesperson, and of an agent who reads without seeing personal data."""
     rng = random.Random(1)
     manager, agent = seed_data.tokens["manager"], seed_data.tokens["agent of manager"]
     stage = [{"field": "stage", "op": "eq", "value": "new"}]
@@ -178,7 +178,7 @@ def measure(bench: Bench, server: Worker, operation: Callable[[], Call], count: 
 
 
 def measure_all(bench: Bench, server: Worker, operations: Operations) -> Iterator[tuple[str, Figures]]:
-    """The figures of each operation, printed as they come."""
+    """Yield the figures of each operation, printed as they come."""
     count = QUICK_REQUESTS if bench.options.is_quick else REQUESTS
     for name, operation in operations.items():
         figures = measure(bench, server, operation, count)
@@ -193,7 +193,7 @@ def measure_all(bench: Bench, server: Worker, operations: Operations) -> Iterato
 def figures_of(
     bench: Bench, contender: str, seed_data: seed.Seeded | records_seed.Seeded, operations: Operations
 ) -> dict[str, Figures]:
-    """The figures of each operation, on a server of its own."""
+    """Return the figures of each operation, on a server of its own."""
     worker_config = {
         "contender": contender,
         "database_url": seed_data.database_url,
@@ -205,12 +205,12 @@ def figures_of(
 
 
 def next_calls(operations: Operations) -> dict[str, Call]:
-    """The next request of each operation."""
+    """Return the next request of each operation."""
     return {name: operation() for name, operation in operations.items()}
 
 
 def measure_store(bench: Bench, database: str, size: int) -> dict[str, object]:
-    """A store of this size: the figures, the indexes and the disk of each row."""
+    """Return a store of this size: the figures, the indexes and the disk of each row."""
     amount = seed.Size(products=size, persons=size // 10, owned=10, codes=min(size, MAX_CODES))
     with ExitStack() as stack:
         seed_data = stack.enter_context(seed.new(database, amount, bench.folder, bench.cluster))
@@ -246,12 +246,12 @@ def measure_records(bench: Bench, database: str, size: int) -> dict[str, object]
 
 
 def exponent(smaller_size: int, larger_size: int, smaller_value: float, larger_value: float) -> float:
-    """The slope of log(time) over log(rows)."""
+    """Return the slope of log(time) over log(rows)."""
     return round(math.log(larger_value / smaller_value) / math.log(larger_size / smaller_size), 3)
 
 
 def measured_sizes_at_commit() -> list[dict[str, object]]:
-    """The sizes that were measured at this commit."""
+    """Return the sizes that were measured at this commit."""
     lines = STORED.read_text().splitlines() if STORED.exists() else []
     return [entry for entry in map(json.loads, lines) if entry["commit"] == harness.commit()]
 

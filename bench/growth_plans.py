@@ -60,7 +60,7 @@ def run(bench: Bench, url: str, statement: str) -> None:
 
 
 def disk(bench: Bench, url: str) -> int:
-    """The bytes of a database, its indexes and its write-ahead log on SQLite."""
+    """Return the bytes of a database, its indexes and its write-ahead log on SQLite."""
     if url.startswith("sqlite"):
         path = Path(url.removeprefix("sqlite:///"))
         return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
@@ -69,7 +69,7 @@ def disk(bench: Bench, url: str) -> int:
 
 
 def of_store(seed_data: seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
-    """The indexes by operation, in the store."""
+    """Return the indexes by operation, in the store."""
 
     @asynccontextmanager
     async def application() -> AsyncIterator[Any]:
@@ -80,7 +80,7 @@ def of_store(seed_data: seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, li
 
 
 def of_records(seed_data: records_seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
-    """The indexes by operation, in records."""
+    """Return the indexes by operation, in records."""
 
     @asynccontextmanager
     async def application() -> AsyncIterator[Any]:

@@ -49,7 +49,7 @@ def serve_workers(bench: Bench, seed_data: seed.Seeded, count: int) -> Iterator[
 
 
 def waits(operator: int) -> dict[str, float]:
-    """The sums and counts of reads, transactions and commits so far, of all workers."""
+    """Return the sums and counts of reads, transactions and commits so far, of all workers."""
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
         f"http://127.0.0.1:{operator}/metrics", timeout=10
     ) as answer:
@@ -61,7 +61,7 @@ def waits(operator: int) -> dict[str, float]:
 
 
 def requests_of(seed_data: seed.Seeded) -> dict[str, Requests]:
-    """The requests of each kind: random pages, libraries, and codes that are redeemed once."""
+    """Return the requests of each kind: random pages, libraries, and codes that are redeemed once."""
     pages = [harness.get(f"/api/v1/products?limit=20&cursor={cursor}") for cursor in seed_data.cursors]
     libraries = [harness.get("/api/v1/library", Authorization=f"Bearer {token}") for token in seed_data.tokens]
     return {

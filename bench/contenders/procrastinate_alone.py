@@ -9,7 +9,7 @@ import procrastinate
 
 
 def application(url: str) -> procrastinate.App:
-    """The application with its one task."""
+    """Return the application with its one task."""
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=url))
     app.task(name="nothing")(nothing)
     return app

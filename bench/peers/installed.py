@@ -19,7 +19,7 @@ class Unavailable(RuntimeError):
 
 
 def python(name: str) -> Path:
-    """The interpreter of a virtual environment that holds peers/NAME.txt.
+    """Return the interpreter of a virtual environment that holds peers/NAME.txt.
 
     Raises:
         Unavailable: it cannot be installed.
@@ -46,7 +46,7 @@ def node() -> Path:
 
 
 def node_package(name: str, node: Path) -> Path:
-    """The folder where peers/NAME.json is installed, by the npm that came with node.
+    """Return the folder where peers/NAME.json is installed, by the npm that came with node.
 
     Raises:
         Unavailable: it cannot be installed.
@@ -65,7 +65,7 @@ def node_package(name: str, node: Path) -> Path:
 
 
 def with_node(node: Path) -> dict[str, str]:
-    """The environment variables that make this node the one that programs find."""
+    """Return the environment variables that make this node the one that programs find."""
     return {"PATH": os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))}
 
 

@@ -53,7 +53,7 @@ async def carry_out(client: Client, step: Call) -> Result:
 
 
 def shorten(value: object) -> str:
-    """A value on one line of a terminal."""
+    """Return a value on one line of a terminal."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 150 else f"{text[:150]}…"
 

@@ -53,7 +53,7 @@ class RuleBased:
         self._steps = day(wait_s)
 
     def next(self, tools: Sequence[Any], result: Result | None) -> Call | Said:
-        """The next step of the day."""
+        """Return the next step of the day."""
         try:
             return self._steps.send(result)  # the first time, None starts it
         except StopIteration as end:

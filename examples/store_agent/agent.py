@@ -36,7 +36,7 @@ def discover(http: httpx.Client, base: str) -> tuple[dict[str, Any], dict[str, A
 
 
 def ask_for_confirmation(resource: dict[str, Any], email: str, *, is_sure: bool) -> bool:
-    """Whether the person wants the agent to register there: they are told the name and the scopes first."""
+    """Return whether the person wants the agent to register there: they are told the name and the scopes first."""
     print(f"The store calls itself {resource['resource_name']} ({resource['resource']}).")
     print(f"Its scopes are: {', '.join(resource['scopes_supported'])}; not every one is for agents.")
     print(f"I would register for {email} and ask for: {WANTED}.")
@@ -44,7 +44,7 @@ def ask_for_confirmation(resource: dict[str, Any], email: str, *, is_sure: bool)
 
 
 def claim_registration(http: httpx.Client, server: dict[str, Any], email: str) -> str:
-    """The assertion of the registration, once the person has confirmed it."""
+    """Return the assertion of the registration, once the person has confirmed it."""
     endpoints = server["agent_auth"]
     body = {"method": "service_auth", "email": email, "scope": WANTED}
     registration = require_answer(http.post(endpoints["identity_endpoint"], json=body))

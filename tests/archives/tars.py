@@ -39,19 +39,19 @@ Raw = Mapping[str, bytes]
 
 
 def octal(number: int, width: int) -> bytes:
-    """A number as ustar writes it: with leading zeros and a trailing NUL."""
+    """Return a number as ustar writes it: with leading zeros and a trailing NUL."""
     return b"%0*o\x00" % (width - 1, number)
 
 
 def base256(number: int, width: int) -> bytes:
-    """A number as GNU writes large and negative ones: the first bit set, then big-endian two's complement."""
+    """Return a number as GNU writes large and negative ones: the first bit set, then big-endian two's complement."""
     marked = bytearray((number & (1 << 8 * width) - 1).to_bytes(width, "big"))
     marked[0] |= 0x80
     return bytes(marked)
 
 
 def pad_block(data: bytes) -> bytes:
-    """The data, padded with zeros to a whole block."""
+    """Return the data, padded with zeros to a whole block."""
     return data + bytes(-len(data) % BLOCK)
 
 
@@ -66,7 +66,7 @@ def header(
     prefix: bytes = b"",
     raw: Raw | None = None,
 ) -> bytes:
-    """One header block; `raw` overrides fields, and the checksum is right unless `raw` has it."""
+    """Return a header block. `raw` overrides fields. The checksum is correct unless `raw` contains one."""
     block = bytearray(BLOCK)
     fields: dict[str, bytes] = {
         "name": name,
@@ -91,22 +91,22 @@ def header(
 
 
 def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **options: object) -> bytes:
-    """A file: header and bytes; its size can be false."""
+    """Return a file: its header and its bytes. The stated size can be wrong."""
     return header(name, len(data) if size is None else size, **options) + pad_block(data)
 
 
 def link(name: bytes, target: bytes, **options: object) -> bytes:
-    """A symbolic link."""
+    """Return a symbolic link."""
     return header(name, kind=LINK, target=target, mode=0o777, **options)
 
 
 def hard(name: bytes, target: bytes, **options: object) -> bytes:
-    """A hard link to an earlier entry."""
+    """Return a hard link to an earlier entry."""
     return header(name, kind=HARD, target=target, **options)
 
 
 def folder(name: bytes, **options: object) -> bytes:
-    """A folder."""
+    """Return a folder."""
     return header(name, kind=FOLDER, **{"mode": 0o755, **options})
 
 
@@ -120,7 +120,7 @@ def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
 
 
 def pax(*records: bytes | tuple[bytes, bytes], kind: bytes = PAX, name: bytes = b"PaxHeaders/x") -> bytes:
-    """An extended header for the next entry, or with `g` for all that follow."""
+    """Return an extended header for the next entry, or with `g` for all that follow."""
     data = b"".join(entry if isinstance(entry, bytes) else record(*entry) for entry in records)
     return header(name, len(data), kind) + pad_block(data)
 
@@ -131,7 +131,7 @@ def long(text: bytes, kind: bytes = LONG_NAME) -> bytes:
 
 
 def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
-    """The parts and the end, padded to whole blocks of this size."""
+    """Return the parts and the end, padded to whole blocks of this size."""
     tar_bytes = b"".join(parts) + end
     return tar_bytes + bytes(-len(tar_bytes) % block)
 

@@ -18,7 +18,7 @@ from tests.archives.tools import plant_build
 
 
 def read_tree(folder: Path, profile: Profile = "strict", **limits: int) -> dict[str, tuple[str, bytes]]:
-    """The whole tree."""
+    """Return the whole tree."""
     entries: dict[str, tuple[str, bytes]] = {}
     for entry, pieces in read_folder(folder, replace(LIMITS, profile=profile, **limits)):
         content = b"".join(pieces)

@@ -47,7 +47,7 @@ async def bound_while(
 
 
 async def create_subject(world: World, provider: IdentityProvider) -> str:
-    """The id of a person whom the provider created, with an agent."""
+    """Let the provider create a person with an agent, and return the id of the person."""
     await provider.trust(world.store)
     believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
     registered_agent = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))

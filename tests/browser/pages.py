@@ -60,7 +60,7 @@ class Looks:
 
 
 def no_faults() -> Faults:
-    """An empty collection of faults."""
+    """Return an empty collection of faults."""
     return {(scheme, width): [] for scheme in SCHEMES for width in (NARROW, WIDE)}
 
 
@@ -73,12 +73,12 @@ async def send(page: Page, **fields: str) -> None:
 
 
 async def heading(page: Page) -> str:
-    """The heading of the page."""
+    """Return the heading of the page."""
     return await page.inner_text("h1")
 
 
 def newest_link(store: Running, to: str, *, other_than: str = "") -> str:
-    """The link in the newest letter, as the operator finds it."""
+    """Return the link in the newest e-mail, which the operator reads with a command."""
     command = [*COMMAND, "mail", "--last", "--to", to, "--json", "--data", str(store.data)]
     for _ in range(100):
         process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)

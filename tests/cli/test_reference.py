@@ -20,7 +20,7 @@ def test_every_exit_code_is_documented_with_its_meaning() -> None:
 
 
 def options_of(name: str, command: click.Command) -> list[tuple[str, str]]:
-    """The long options of the command and its subcommands, each with the full command name."""
+    """Return the long options of the command and its subcommands, each with the full command name."""
     if isinstance(command, click.Group):
         return [option for sub, inner in command.commands.items() for option in options_of(f"{name} {sub}", inner)]
     return [(name, option) for parameter in command.params for option in parameter.opts if option.startswith("--")]

@@ -45,12 +45,12 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def quoted_columns(names: list[str]) -> str:
-    """A list of columns in SQL."""
+    """Return a list of columns in SQL."""
     return ", ".join(f'"{name}"' for name in names)
 
 
 def columns(database: apsw.Connection, table: str, schema: str = "main") -> list[str]:
-    """The columns of a table, or an empty list when the table does not exist."""
+    """Return the columns of a table, or an empty list when the table does not exist."""
     return [str(row[0]) for row in database.execute("SELECT name FROM pragma_table_info(?, ?)", (table, schema))]
 
 

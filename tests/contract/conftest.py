@@ -79,7 +79,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
 
 
 def stage_of(request: pytest.FixtureRequest, wanted_settings: Settings) -> StoreWithScene:
-    """The scene of which the store with these settings is a copy."""
+    """Return the scene of which the store with these settings is a copy."""
     return stage(request.getfixturevalue("postgres_cluster") if wanted_settings.database_url else None)
 
 

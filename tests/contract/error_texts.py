@@ -27,14 +27,14 @@ RIDDLES = re.compile(
 
 
 def complaint(text: str) -> str | None:
-    """The first forbidden word in an error text, or None."""
+    """Return the first forbidden word in an error text, or None."""
     matched = INTERNALS.search(text) or RIDDLES.search(text)
     return matched.group() if matched else None
 
 
 @cache
 def error_names() -> frozenset[str]:
-    """The names of the error classes that reach a caller, and of the functions that create errors."""
+    """Return the names of the error classes that reach a caller, and of the functions that create errors."""
     names, parents = set(BASES), dict[str, set[str]]()
     for source in sources():
         for node in source.nodes:

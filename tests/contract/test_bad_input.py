@@ -65,13 +65,13 @@ async def scene(staged_settings: Settings, request: pytest.FixtureRequest) -> As
 
 
 def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct's own members."""
+    """Return the JSON Schema of a struct's own members."""
     _, components = msgspec.json.schema_components([shape])
     return components[shape.__name__]
 
 
 def alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The schema's alternatives without null."""
+    """Return the schema's alternatives without null."""
     return [variant for variant in schema.get("anyOf", [schema]) if variant.get("type") != "null"]
 
 
@@ -113,7 +113,7 @@ def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
 
 
 def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Bodies with one error each, and the pointer that must be named."""
+    """Yield bodies with one error each, and the pointer that the answer must name."""
     assert route.body is not None
     valid_body = BODIES[key(route)]
     schema = schema_of(route.body)

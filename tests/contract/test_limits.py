@@ -35,7 +35,7 @@ def settings(settings: Settings) -> Settings:
 
 
 def client_from(store: Store, address: str) -> httpx.AsyncClient:
-    """A client that connects from another address."""
+    """Return a client that connects from another address."""
     transport = httpx.ASGITransport(distribution.create(store), client=(address, 4321))
     return httpx.AsyncClient(transport=transport, base_url=ROOT_URL)
 

@@ -24,7 +24,7 @@ SAMPLE = {
     "player": ("fuzzing,stateful", 2),
     "publisher": ("examples,coverage", 12),
 }
-"""The phases of each caller with one example, and 1 to call every operation or n for every nth."""
+"""The phases of each caller with one example. The number 1 calls every operation, and n every nth operation."""
 LEAST_SAMPLE = 50
 
 

@@ -43,7 +43,7 @@ def say(**members: object) -> None:
 
 
 def settings(data: str, database_url: str = "") -> Settings:
-    """The settings of the service."""
+    """Return the settings of the service."""
     many = 1_000_000
     return Settings(
         data=data,
@@ -76,7 +76,7 @@ def in_process_client(client: httpx.AsyncClient) -> Say:
 
 
 def ledger_of(number: int, steps: dict[str, Any]) -> StepLedger:
-    """The ledger of an errand, which prints every step from now on."""
+    """Return the ledger of an errand, which prints every step from now on."""
     ledger = StepLedger(
         set(steps["begun"]), {step: TimedResponse(*heard_fields) for step, heard_fields in steps["heard"].items()}
     )
@@ -135,7 +135,7 @@ def outcome(results: Sequence[BaseException | None]) -> int:
 
 
 async def still_writes(client: ErrandClient, errand: Errand) -> bool:
-    """Whether another errand can still begin."""
+    """Return whether another errand can still begin."""
     try:
         await errand(client, ONE_MORE)
     except WriteRefused:

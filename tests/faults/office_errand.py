@@ -42,7 +42,7 @@ async def require_intact(service: RecordsService) -> None:
 
 
 async def open_desk(service: RecordsService, person: str) -> RecordsClients:
-    """The person's token, with an agent that has all rights of the person."""
+    """Return the person's token, with an agent that has all rights of the person."""
     transport = httpx.ASGITransport(app.create(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         bearer = {"Authorization": f"Bearer {person}"}
@@ -52,7 +52,7 @@ async def open_desk(service: RecordsService, person: str) -> RecordsClients:
 
 
 async def require_audited_once(service: RecordsService, ledger: StepLedger) -> None:
-    """Each change that a finished errand made to the records is in the audit exactly once.
+    """Require that each change of a finished errand to the records is in the audit exactly once.
 
     Raises:
         WriteDoubled, WriteLost: it is not.

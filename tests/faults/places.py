@@ -56,7 +56,7 @@ _folders: list[TemporaryDirectory[str]] = []
 
 @cache
 def to_copy(service: str) -> FilledDirectory:
-    """A filled data directory on SQLite, made once for the test run."""
+    """Return a filled data directory on SQLite, made once for the test run."""
     folder = TemporaryDirectory()
     _folders.append(folder)
     return fill_directory(service, Path(folder.name) / "data")
@@ -100,7 +100,7 @@ def require_sound(errand_run: ErrandRun) -> None:
 
 
 def require_once(errand_run: ErrandRun) -> None:
-    """Every step of every errand, all of which are finished, has happened once.
+    """Require that every step of every errand has happened exactly once. All errands are finished.
 
     Raises:
         WriteDoubled, WriteLost: it has not.

@@ -20,7 +20,7 @@ def compile_library(name: str, folder: Path) -> Path:
 
 @cache
 def _compiled_library(name: str) -> Path:
-    """The library, compiled once for the test run."""
+    """Return the library, compiled once for the test run."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if sys.platform != "linux" or compiler is None:
         pytest.skip(f"{name}.c needs Linux and a C compiler: install gcc to run this test")

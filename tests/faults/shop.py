@@ -47,14 +47,14 @@ async def persons(store: Store, count: int) -> dict[str, str]:
 
 
 async def publisher(store: Store, org_id: str) -> str:
-    """A bearer token of a new OAuth client of the organisation."""
+    """Return a bearer token of a new OAuth client of the organisation."""
     async with store.database.transaction() as transaction:
         client, _ = await clients.create_client(transaction, org_id, "a client", ALL_SCOPES.split())
     return tokens.issue(store, client.id, client.id, client.scopes)
 
 
 async def product(store: Store, org_id: str, slug: str) -> str:
-    """A public product; its id."""
+    """Create a public product, and return its id."""
     body = ProductWrite(slug=slug, title=slug.title(), kind="game", platforms=["linux"])
     body.status = "public"
     async with store.database.transaction() as transaction:
@@ -68,7 +68,7 @@ async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int
 
 
 async def code_state(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
-    """The code's uses, the owners who redeemed it, and the owners entitled to the product."""
+    """Return the code's uses, the owners who redeemed it, and the owners entitled to the product."""
     reader = store.database
     uses_row = await reader.fetch_one("SELECT uses FROM code WHERE code_hash = $1", codes.digest(text))
     redeemed = await reader.fetch("SELECT owner FROM redemption WHERE code_hash = $1", codes.digest(text))

@@ -49,7 +49,7 @@ async def run_worker(machine: Machine, store: Store, data: Path, url: str) -> As
 
 
 async def number(store: Store, statement: str, *values: str) -> int:
-    """The count that a statement returns."""
+    """Return the count that a statement returns."""
     row = await store.database.fetch_one(statement, *values)
     assert row is not None
     return int(row[0])

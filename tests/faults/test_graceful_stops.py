@@ -126,7 +126,7 @@ async def measure_stop(site: StoppableService) -> float:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One stint, or with --full all."""
+    """Run one stint, or all stints with --full."""
     if "stint" in metafunc.fixturenames:
         metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
 

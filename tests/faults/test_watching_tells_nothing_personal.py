@@ -60,7 +60,7 @@ class ServicesDay:
 
 
 def sign_in(day: ServicesDay, username: str) -> str:
-    """A person's token, which is a secret from then on."""
+    """Return a person's token, which is a secret from then on."""
     answer = day.records.post("/api/auth/login", json={"username": username, "password": PASSWORD})
     token = day.kept[f"session of {username}"] = str(answer.json()["token"])
     return token
@@ -148,7 +148,7 @@ def serve_verbose(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
 
 
 def lines(log: str) -> list[dict[str, Any]]:
-    """The lines that the services logged, without the messages of `serve` to people."""
+    """Return the lines that the services logged, without the messages of `serve` to people."""
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
 
@@ -166,7 +166,7 @@ def require_owners(log_lines: list[dict[str, Any]], day: ServicesDay) -> None:
 
 
 def found_in(text: str, secrets: dict[str, str]) -> list[str]:
-    """The forbidden values that the text contains."""
+    """Return the forbidden values that the text contains."""
     return [name for name, value in secrets.items() if value.lower() in text.lower()]
 
 

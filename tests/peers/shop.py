@@ -87,7 +87,7 @@ class RunningStore:
         return f"{self.root}/api/v1"
 
     def known_to_client(self, **extra: str) -> dict[str, str]:
-        """What a client knows before it starts."""
+        """Return the values that a client knows before it starts."""
         return {
             "root": self.root,
             "base": self.base,
@@ -109,7 +109,7 @@ class RunningStore:
             yield PersonBrowser(email, http)
 
     def library(self, token: str) -> int:
-        """The answer to a request for the library with this token."""
+        """Return the answer to a request for the library with this token."""
         return httpx.get(f"{self.base}/library", headers={"Authorization": f"Bearer {token}"}).status_code
 
 
@@ -127,7 +127,7 @@ def open_shop(data: Path) -> Iterator[RunningStore]:
 
 
 def command_output(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
-    """The output of an operator's command."""
+    """Return the output of an operator's command."""
     result = subprocess.run(
         [*COMMAND, *words, "--data", data, "--json"],
         env=environment(**SETTINGS),

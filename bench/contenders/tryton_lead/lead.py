@@ -39,6 +39,6 @@ class Lead(ModelSQL, ModelView):
 
     @classmethod
     def page(cls, domain, limit, order, names):
-        """The rows of a domain and how many there are."""
+        """Return the rows of a domain and how many there are."""
         rows = cls.search_read(domain, limit=limit, order=order, fields_names=names)
         return {"rows": rows, "total": cls.search_count(domain)}

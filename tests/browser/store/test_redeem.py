@@ -1,4 +1,5 @@
-"""From a code to owned products: redeemed as it was pasted, alone or with others, and found in the library."""
+"""Redeeming codes: a code is redeemed as it was pasted, alone or with others, and the products are found in the
+library."""
 
 import asyncio
 import re
