@@ -39,7 +39,7 @@ REQUESTS, QUICK_REQUESTS = 400, 40
 WARM_UP = 20
 MAX_CODES = 1_000_000
 WANTED_GROWTH = 1.3
-"""How many times as long an operation may take at the largest size as at the smallest."""
+"""The maximum ratio of an operation's time at the largest size to its time at the smallest size."""
 UNBOUNDED = ("records: search with its exact total",)
 """Operations that count rows, which are measured without an aim."""
 STORED = harness.RESULTS / "growth.jsonl"
@@ -144,7 +144,7 @@ def records_operations(seed_data: records_seed.Seeded, size: int) -> Operations:
 
 
 def measure(bench: Bench, server: Worker, operation: Callable[[], Call], count: int) -> Figures:
-    """Send so many requests one after the other, after some that are not counted.
+    """Send this number of requests one after the other, after some requests that are not counted.
 
     Raises:
         RuntimeError: a request was refused.
@@ -257,7 +257,7 @@ def measured_sizes_at_commit() -> list[dict[str, object]]:
 
 
 def size_of(bench: Bench, database: str, service: str, size: int) -> dict[str, object]:
-    """What was measured at this size, stored or now."""
+    """Return the figures of this size: the stored figures, or newly measured ones."""
     wanted_values = {"commit": harness.commit(), "database": database, "service": service, "size": size}
     if not bench.options.is_quick and not harness.commit().endswith("+"):
         for entry in measured_sizes_at_commit():

@@ -31,7 +31,7 @@ Statement = tuple[str, tuple[Any, ...]]
 
 
 class _Call(Protocol):
-    """What is needed of a request to send it."""
+    """The values with which a request is sent."""
 
     method: str
     path: str
@@ -137,7 +137,7 @@ def _capturing(original: Callable[..., Any], statements: list[Statement]) -> Cal
 
 
 def _explain(statements: list[Statement]) -> Iterator[Statement]:
-    """Each statement once, without those that have no plan."""
+    """Yield each statement once, except the statements that have no plan."""
     seen_texts: set[str] = set()
     for statement, values in statements:
         if statement not in seen_texts and statement.lstrip().upper().startswith(EXPLAINED):

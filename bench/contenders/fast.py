@@ -1,4 +1,5 @@
-"""One lead as a tool of a FastMCP server, stateless and answering with JSON: SQL by hand, no rights, masks or audit."""
+"""One lead as a tool of a stateless FastMCP server that answers with JSON. It runs SQL by hand, without rights, masks
+or audit."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -191,7 +191,7 @@ def _sqlite(path: str) -> tuple[Fetch, Insert]:
 
 @asynccontextmanager
 async def _sharing_commits(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The floor for what the product's own database port makes of one insert."""
+    """Run the floor with the product's own database port, whose concurrent inserts share commits."""
     database = await open_database(config.database_url, schema="distribution")
 
     async def insert(*values: bytes | str | int) -> None:

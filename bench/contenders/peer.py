@@ -109,7 +109,7 @@ async def list_products(
 
 
 async def show_product(session: Session, slug: str) -> DetailOut:
-    """One product."""
+    """Return one product."""
     loads = (joinedload(Product.organisation), selectinload(Product.releases), selectinload(Product.media))
     product = await session.scalar(select(Product).where(Product.slug == slug).options(*loads))
     if product is None:
@@ -139,7 +139,7 @@ async def show_product(session: Session, slug: str) -> DetailOut:
 
 
 async def list_library(session: Session, caller: Caller) -> list[CardOut]:
-    """What the caller owns."""
+    """Return the products that the caller owns."""
     statement = (
         select(Product)
         .join(Entitlement, Entitlement.product_id == Product.id)

@@ -1,4 +1,5 @@
-"""What all peers share: their place, the same leads as rows, the command of their server, and their requests."""
+"""The common parts of all peers: their location, the same leads as rows, the command of their server, and their
+requests."""
 
 import csv
 import http.client
@@ -56,11 +57,12 @@ class Peer:
 
 
 Serving = Callable[[Place, Sequence[int]], AbstractContextManager[Peer]]
-"""Installs, fills and serves a peer; the numbers are those of the leads to get. Raises RuntimeError when it cannot."""
+"""Installs, fills and serves a peer. The numbers are those of the leads to get. Raises RuntimeError if the peer cannot
+be served."""
 
 
 def gunicorn_command(python: str | Path, location: Place, port: int) -> list[str | Path]:
-    """Return the command that serves the WSGI application named by its next argument, with one worker on the worker's
+    """Return the command that serves the WSGI application in its next argument, with one worker on the worker's
     core."""
     command: list[str | Path] = [*pin_prefix(location.cores.worker), python, "-m", "gunicorn"]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--worker-class", "gthread"]

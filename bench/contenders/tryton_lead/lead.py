@@ -5,7 +5,7 @@ from trytond.rpc import RPC
 
 
 class Lead(ModelSQL, ModelView):
-    """The lead, with a method that gives a page and its total in one call, where a client of Tryton makes two."""
+    """A lead, with a method that returns a page and its total in one call. A client of Tryton needs two calls."""
 
     __name__ = "lead"
     title = fields.Char("Title", required=True)
