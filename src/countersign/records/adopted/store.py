@@ -119,6 +119,11 @@ def _table(
                 f"{model.source}: {place}: the table {table.relation} has no column {name} that may be read: correct "
                 "the name, or grant SELECT"
             )
+    for field in model.fields.values():
+        for name in field.table_columns:
+            reason = columns.misfit(dialect, known[name], field)
+            if reason is not None:
+                return f"{model.source}: {model.name}.{field.name}: {reason}"
     # Other columns are left out: they may be dropped at any time.
     declared = {name: known[name] for name in places}
     kinds: list[KeyKind] = [known[each].key_kind for each in table.key_columns]
