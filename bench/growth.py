@@ -231,7 +231,8 @@ async def _index_store(seed_data: seed.Seeded) -> None:
 
 
 def measure_records(bench: Bench, database: str, size: int) -> dict[str, object]:
-    """Records of this size: the figures, the indexes and the disk of each lead with its entry of the audit."""
+    """Measure records of this size: the times, the indexes, and the disk space of each lead with its entry of the
+    audit."""
     with ExitStack() as stack:
         seed_data = stack.enter_context(
             records_seed.new(database, size, bench.folder, bench.cluster, f"records_{size}")

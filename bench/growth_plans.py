@@ -112,7 +112,7 @@ async def _indexes(
 
 @contextmanager
 def _capture_statements() -> Iterator[list[Statement]]:
-    """The statements that both databases run while the block is open."""
+    """Collect the statements that both databases run until the block ends."""
     statements: list[Statement] = []
     originals: list[tuple[type, str, Any]] = []
     for owner in (SqliteDatabase, PostgresDatabase, SqliteTransaction, PostgresTransaction):

@@ -18,7 +18,7 @@ _names = [word.strip() for word in COLUMNS.split(",")]
 
 @asynccontextmanager
 async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The server on the seeded database, through the same port as the floor."""
+    """Provide the server on the seeded database, through the same port as the floor."""
     database = await open_database(config.database_url, schema=app.SCHEMA)
     server = FastMCP("bench")
 

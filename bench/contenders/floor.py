@@ -149,7 +149,7 @@ def _routes(fetch: Fetch, insert: Insert) -> list[Route]:
 
 @asynccontextmanager
 async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The application on the seeded database. Its inserts are one durable transaction each."""
+    """Provide the application on the seeded database. Each insert is one durable transaction."""
     if config.contender == "floor-group":
         async with _sharing_commits(config) as application:
             yield application

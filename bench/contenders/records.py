@@ -53,7 +53,7 @@ def settings(data: str, database_url: str) -> Settings:
 
 @asynccontextmanager
 async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The service, or its floor on the same database through the same port."""
+    """Provide the service, or its floor on the same database through the same port."""
     if config.contender == "records-floor":
         database = await open_database(config.database_url, schema=app.SCHEMA)
         yield Starlette(routes=_routes(database))

@@ -95,7 +95,7 @@ def _title_of(body: bytes) -> str:
 
 @contextmanager
 def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
-    """The peer, filled (see `peer.Serving`)."""
+    """Provide the filled peer (see `peer.Serving`)."""
     node = installed.node()
     program = installed.node_package("directus", node) / "node_modules" / "directus" / "cli.js"
     url = database_of(location, "directus")

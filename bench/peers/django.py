@@ -52,7 +52,7 @@ def _title_of(body: bytes) -> str:
 
 @contextmanager
 def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
-    """The peer, filled (see `peer.Serving`)."""
+    """Provide the filled peer (see `peer.Serving`)."""
     python = installed.python("django")
     url = database_of(location, "django")
     environment = {"PYTHONPATH": str(HERE), "BENCH_DATABASE": url}

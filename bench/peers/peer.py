@@ -113,7 +113,7 @@ def send_raw(worker: Worker, request: bytes) -> bytes:
     """Return the body that the worker answers a raw request with.
 
     Raises:
-        ValueError: it answers with another status than 200.
+        ValueError: the peer answers with another status than 200.
     """
     with socket.create_connection(("127.0.0.1", worker.port), timeout=60) as connection:
         connection.sendall(request)

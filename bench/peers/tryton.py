@@ -73,7 +73,7 @@ def _title_of(body: bytes) -> str:
 
 @contextmanager
 def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
-    """The peer, filled (see `peer.Serving`)."""
+    """Provide the filled peer (see `peer.Serving`)."""
     python = installed.python("tryton")
     modules = installed.run([python, "-c", "import trytond; print(trytond.__path__[0] + '/modules')"], seconds=60)
     shutil.copytree(HERE / "contenders" / "tryton_lead", Path(modules.strip()) / "lead", dirs_exist_ok=True)

@@ -44,7 +44,7 @@ class Model(Protocol):
     result."""
 
     def next(self, tools: Sequence[Any], result: Result | None) -> Call | Said:
-        """The next step."""
+        """Return the next call, or the final text."""
         ...
 
 

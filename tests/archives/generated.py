@@ -37,7 +37,7 @@ class UniqueNames:
 
 
 def data_of(rng: random.Random) -> bytes:
-    """Some bytes of a file, of any length around a block."""
+    """Return random bytes of a file, of a length around a block."""
     return rng.randbytes(rng.choice((0, 1, 3, 511, 512, 513, 1500)))
 
 

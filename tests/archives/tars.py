@@ -111,7 +111,7 @@ def folder(name: bytes, **options: object) -> bytes:
 
 
 def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
-    """One PAX record, `LENGTH KEY=VALUE\\n`; its length can be false."""
+    """Return a PAX record, `LENGTH KEY=VALUE\\n`. Its length can be wrong."""
     body = b" " + key + b"=" + value + b"\n"
     true = len(body) + 1
     while len(str(true)) + len(body) != true:
@@ -126,7 +126,7 @@ def pax(*records: bytes | tuple[bytes, bytes], kind: bytes = PAX, name: bytes = 
 
 
 def long(text: bytes, kind: bytes = LONG_NAME) -> bytes:
-    """GNU's long name (or with `K` target) of the next entry."""
+    """Return GNU's long name of the next entry, or with kind `K` its long link target."""
     return header(b"././@LongLink", len(text) + 1, kind, magic=GNU) + pad_block(text + b"\x00")
 
 
@@ -137,7 +137,7 @@ def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
 
 
 def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real_size: int) -> bytes:
-    """GNU's old sparse file: the offsets of its pieces, and its declared size."""
+    """Return a sparse file in GNU's old format: the offsets of its pieces, its declared size and its bytes."""
     sparse_map = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
     raw = {"sparse": sparse_map, "real_size": octal(real_size, 12)}
     return header(name, len(data), SPARSE, magic=GNU, raw=raw) + pad_block(data)
@@ -156,7 +156,7 @@ class GzipMember:
     reserved: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def written(self) -> bytes:
-        """Header, deflate stream, trailer."""
+        """Return the header, the deflate stream and the trailer."""
         import zlib
 
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)

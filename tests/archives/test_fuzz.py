@@ -59,7 +59,7 @@ def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path)
 
 
 def require_same_contents(data: bytes, tree: Tree) -> Iterator[str]:
-    """Every program that reads the format unpacks the same; returns their names."""
+    """Require that every program for the format unpacks the same contents. Return the names of these programs."""
     for name in peers.PROGRAMS:
         program_tree = peers.by_program(name, data)
         if program_tree is not None:

@@ -27,7 +27,7 @@ def read_tree(folder: Path, profile: Profile = "strict", **limits: int) -> dict[
 
 
 def of_links(**links: str) -> Callable[[Path], None]:
-    """Links by name, with a folder `d` beside them."""
+    """Create links by name, with a folder `d` beside them."""
 
     def make(folder: Path) -> None:
         (folder / "d").mkdir()

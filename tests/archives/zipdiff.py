@@ -47,7 +47,8 @@ def a1() -> Iterator[DoubtfulArchive]:
 
 
 def a2() -> Iterator[DoubtfulArchive]:
-    """The sizes: 0 or true, in the local header, the directory, the descriptor and Zip64; and Zip64 twice."""
+    """Archives with sizes that are 0 or true in the local header, the directory, the descriptor and Zip64, and with
+    Zip64 twice."""
     flags = itertools.product((0, 1), repeat=5)
     for bits, descriptor_bits, front, directory in itertools.product(flags, (None, *range(8)), range(4), range(4)):
         yield _sizes(bits, descriptor_bits, front, directory)
@@ -235,7 +236,7 @@ def _desync(has_overlap: bool) -> bytes:
 
 
 def _deflated_twice() -> bytes:
-    """Deflated according to the local header, stored according to the directory."""
+    """Return an entry that is deflated according to the local header, and stored according to the directory."""
     inner = zips.deflate(b"") + zips.descriptor(0, 2, 0) + B.written()
     hidden_entry = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
     return archive(hidden_entry, A)

@@ -120,7 +120,7 @@ def _length(declared_length: int, text: bytes) -> int:
 
 
 def local_header(fields: HeaderFields, name: bytes, extra: bytes = b"") -> bytes:
-    """APPNOTE 4.3.7."""
+    """Return a local header (APPNOTE 4.3.7)."""
     numbers = (
         fields.version,
         fields.flags,
@@ -136,7 +136,7 @@ def local_header(fields: HeaderFields, name: bytes, extra: bytes = b"") -> bytes
 
 
 def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", comment: bytes = b"") -> bytes:
-    """APPNOTE 4.3.12."""
+    """Return an entry of the central directory (APPNOTE 4.3.12)."""
     numbers = (fields.made_by, fields.version, fields.flags, fields.method, fields.time, fields.date)
     sizes = (fields.crc, fields.packed, fields.size)
     lengths = (
@@ -149,7 +149,7 @@ def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", commen
 
 
 def descriptor(crc: int, packed_size: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
-    """APPNOTE 4.3.9; `wide` is Zip64's descriptor."""
+    """Return a data descriptor (APPNOTE 4.3.9). `wide` selects the descriptor of Zip64."""
     return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed_size, size)
 
 
@@ -164,7 +164,8 @@ def zip64(*numbers: int) -> bytes:
 
 
 def unicode_path(name: bytes, declared_name: bytes, *, version: int = 1, crc: int | None = None) -> bytes:
-    """Info-ZIP's other name for the entry with the header name `name` (APPNOTE 4.6.9)."""
+    """Return the extra field of Info-ZIP with another name for the entry whose header name is `name` (APPNOTE
+    4.6.9)."""
     return extra_field(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + declared_name)
 
 

@@ -30,7 +30,7 @@ def settings(settings: Settings) -> Settings:
 async def bound_while(
     world: World, provider: IdentityProvider, end: asyncio.Event, subject_read: asyncio.Event
 ) -> None:
-    """A second registration of a known subject, which pauses between its read and its write."""
+    """Register a known subject a second time. The registration pauses between its read and its write."""
     store = world.store
     believed = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
     origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)

@@ -217,7 +217,7 @@ async def test_prompt_none_widens_no_consent_that_was_given(world: World) -> Non
 
 
 async def sign_in_pat(world: World) -> Browser:
-    """Pat's browser, signed in."""
+    """Return Pat's browser, which is signed in."""
     await new_person(world, PAT)
     browser = Browser(world)
     await browser.sign_in(PAT)

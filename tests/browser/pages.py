@@ -22,7 +22,7 @@ Faults = dict[tuple[Scheme, int], list[str]]
 
 @asynccontextmanager
 async def open_page(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
-    """A new page in a new browser context; a request to another site fails the test."""
+    """Open a page in a new browser context. A request to another site fails the test."""
     context = await browser.new_context(**options)
     context.set_default_timeout(ENOUGH_MS)
     page = await context.new_page()

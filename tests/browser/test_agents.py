@@ -36,7 +36,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 async def press(page: Page, words: str) -> None:
-    """Press a button and wait for the page it leads to."""
+    """Press a button and wait for the next page."""
     async with page.expect_navigation():
         await page.click(f"button:text-is('{words}')")
 

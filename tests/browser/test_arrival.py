@@ -92,7 +92,7 @@ def wait_for_logged_request(shop: Shop, last: tuple[str, str]) -> list[tuple[str
 
 
 async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: str = "Allow") -> str:
-    """The person's part: sign in, type the code, decide; returns the heading of the next page."""
+    """Do the person's part: sign in, type the code and decide. Return the heading of the next page."""
     async with open_page(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)

@@ -84,7 +84,7 @@ def choose_places(places: Sequence[Place], visitors: Sequence[Visitor], visitor:
 
 @asynccontextmanager
 async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterator[Page]:
-    """A page of the visitor's browser, with reduced motion."""
+    """Provide a page of the visitor's browser, with reduced motion."""
     expected = (*REFUSALS, *(("503", "net::ERR_FAILED") if visitor.api == "fails" else ()))
     options: dict[str, Any] = {"locale": visitor.locale, "reduced_motion": "reduce"}
     async with open_watched_page(browser, site, expected=expected, **options) as page:

@@ -76,7 +76,7 @@ class ObservedServer(NamedTuple):
         return process
 
     def children(self) -> list[int]:
-        """Its child processes, the oldest first."""
+        """Return the child processes, the oldest first."""
         return children(self.parent())
 
     def workers(self) -> list[int]:

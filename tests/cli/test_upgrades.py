@@ -55,7 +55,7 @@ def columns(database: apsw.Connection, table: str, schema: str = "main") -> list
 
 
 def all_rows(database: apsw.Connection, known_rows: Held | None = None) -> Held:
-    """All rows by table, sorted; of the columns in `known`, or of all."""
+    """Return the sorted rows of each table. They have the columns in `known_rows`, or all columns."""
     rows_by_table: Held = {}
     for table in [str(row[0]) for row in database.execute(TABLES)] if known_rows is None else known_rows:
         names = columns(database, table) if known_rows is None else known_rows[table][0]
@@ -65,7 +65,7 @@ def all_rows(database: apsw.Connection, known_rows: Held | None = None) -> Held:
 
 
 async def of_then(service: str, number: int, path: Path) -> None:
-    """An empty database with the first `number` migrations."""
+    """Create an empty database with the first `number` migrations."""
     database = await open_sqlite(path, reserve_bytes=0)
     await migrate.upgrade(database, PACKAGES[service], leaving=len(migrate.migrations(PACKAGES[service])) - number)
     await database.close()

@@ -41,7 +41,7 @@ class StoreWithScene(NamedTuple):
 
 @cache
 def stage(cluster: Cluster | None) -> StoreWithScene:
-    """The scene on PostgreSQL, or on SQLite when there is no cluster; tests only copy it."""
+    """Return the scene on PostgreSQL, or on SQLite without a cluster. Tests only copy it."""
     original_store, tokens = original(
         "stage", cluster, lambda stage_settings: tokens_of(replace(stage_settings, token_ttl_s=TOKENS_LAST_S))
     )

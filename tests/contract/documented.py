@@ -131,7 +131,7 @@ def _form(words: str, notes: str = "") -> Form:
 
 
 def objects() -> dict[str, dict[str, DocumentedMember]]:
-    """Every object with its members; the items of an array of texts are the member `name[]`."""
+    """Return every object with its members. The items of an array of texts are the member `name[]`."""
     members_by_object: dict[str, dict[str, DocumentedMember]] = {}
     for name, table in TABLES.items():
         members_by_object[name] = {}

@@ -48,7 +48,7 @@ def error_names() -> frozenset[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Each text with its location. Values that are filled in at run time read as "…"."""
+    """Yield each text with its location. Values that are filled in at run time are shown as "…"."""
     for source in sources():
         for node in source.nodes:
             for line, text in _texts_of(node):

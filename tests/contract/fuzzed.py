@@ -164,7 +164,7 @@ def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any
 
 
 def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[str]]:
-    """Secrets that give access: codes, a client, and a registered agent."""
+    """Create secrets that give access: codes, a client, and a registered agent."""
     batch = _created_object(
         http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9})
     )

@@ -71,7 +71,7 @@ _BELOW = {route.path for route in ROUTES if not route.at_root}
 
 
 def key(route: Route[Store]) -> tuple[str, str]:
-    """The name of a route in the tables; routes that also exist at the root have their own names."""
+    """Return the name of a route in the tables. Routes that also exist at the root have their own names."""
     return route.method, f"ROOT{route.path}" if route.at_root and route.path in _BELOW else route.path
 
 
@@ -104,7 +104,8 @@ class Scene:
 
 
 async def create_scene(world: World) -> Scene:
-    """Both organisations with a draft and a public product, each with a release 1.0.0; a caller of each kind."""
+    """Create two organisations with a draft and a public product, each with a release 1.0.0, and a caller of each
+    kind."""
     scene = Scene(world)
     for org in ("north", "south"):
         owner = await world.person(f"owner@{org}.example", **{org: "owner"})

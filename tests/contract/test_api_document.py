@@ -124,7 +124,7 @@ def test_bodies_have_the_members_of_the_document(row: EndpointRow) -> None:
 
 
 def assert_same(schema: dict[str, Any], name: str) -> None:
-    """The schema and its parts have the members of the document's objects."""
+    """Require that the schema and its parts have the members of the document's objects."""
     assert dict(members(schema)) == OBJECTS[name], name
     for (outer, member), inner in documented.PARTS.items():
         if outer == name:

@@ -76,7 +76,7 @@ def alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
-    """Values of a wrong type, out of range, too long, or outside the choices."""
+    """Yield values of a wrong type, out of range, too long, or outside the choices."""
     options = alternatives(schema)
     kinds = {option.get("type", "string" if "enum" in option else None) for option in options}
     yield {"an": "object"}
@@ -91,7 +91,7 @@ def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
 
 
 def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
-    """Values beyond each limit of the schema."""
+    """Yield values beyond each limit of the schema."""
     if "minimum" in option:
         yield option["minimum"] - 1
     if "maximum" in option:
@@ -128,7 +128,7 @@ def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def assert_named(answer: Any, place: str, kind: str) -> None:
-    """The documented refusal: 400 invalid_request as problem details that name the place."""
+    """Require the documented refusal: 400 invalid_request as problem details that name the place."""
     problem = answer.json()
     assert answer.status_code == 400, answer.text
     assert answer.headers["content-type"] == "application/problem+json"

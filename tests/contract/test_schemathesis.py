@@ -82,7 +82,7 @@ def _require(fuzzed: FuzzedStore, caller: str) -> None:
 
 
 def assert_clean(report: dict[str, Any]) -> None:
-    """The run was complete, and found nothing."""
+    """Require that the run was complete and found no fault."""
     log_excerpt = "\n".join(line[:400] for line in report["log"].splitlines())
     assert (report["failures"], report["errors"]) == ([], []), log_excerpt[-12_000:]
     assert report["complete"]

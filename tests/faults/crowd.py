@@ -20,7 +20,7 @@ AGAIN = 0.3
 
 
 def over_the_wire(port: int) -> Say:
-    """Requests to a served service, each on a connection of its own."""
+    """Send requests to a served service, each on a connection of its own."""
 
     async def send(request: Request) -> WireResponse:
         headers = {"Idempotency-Key": request.key} if request.key else {}

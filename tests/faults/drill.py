@@ -237,5 +237,5 @@ def missing_writes(load: WriterLoad, place: DataDirectory, time_before: str) -> 
 
 
 def time_of(text: str) -> float:
-    """Seconds since 1970 of an RFC 3339 text."""
+    """Return the seconds since 1970 of an RFC 3339 text."""
     return datetime.fromisoformat(text).timestamp()

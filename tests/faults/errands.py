@@ -104,7 +104,7 @@ class ErrandClient:
         the step `until`, which reverses it, has begun.
 
         Raises:
-            WriteLost: it was acknowledged, and is missing. WriteRefused: the service could not write.
+            WriteLost: an acknowledged write is missing. WriteRefused: the service could not write.
         """
         first_response = self.ledger.heard.get(name)
         if first_response is not None:

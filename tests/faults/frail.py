@@ -96,7 +96,7 @@ class FaultyDiskWorker:
 
 @contextmanager
 def frail(library: Path, under: Path) -> Iterator[FaultyDiskWorker]:
-    """A process whose disk fails below the folder."""
+    """Run a process whose disk fails below the folder."""
     variables = environment(LD_PRELOAD=str(library), FRAIL_UNDER=str(under))
     variables["PYTHONPATH"] = f"{SOURCE}:{SOURCE.parent}"
     process = subprocess.Popen(

@@ -61,7 +61,7 @@ def settings(data: str, database_url: str = "") -> Settings:
 
 
 def in_process_client(client: httpx.AsyncClient) -> Say:
-    """Requests to an application in this process."""
+    """Return a function that sends requests to an application in this process."""
 
     async def send(request: Request) -> WireResponse:
         headers = {"Authorization": f"Bearer {request.token}"} if request.token else {}
@@ -127,7 +127,7 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
 
 
 def outcome(results: Sequence[BaseException | None]) -> int:
-    """The exit code of the errands; any error except a refused write is raised."""
+    """Return the exit code of the errands. Any error except a refused write is raised."""
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, WriteRefused):
             raise result

@@ -60,7 +60,7 @@ class RestartableService:
         """Start a process and wait until it answers.
 
         Raises:
-            RuntimeError: it ended, or did not answer in time.
+            RuntimeError: the service ended, or did not answer in time.
         """
         self.begin(*options)
         deadline_s = time.monotonic() + START_S

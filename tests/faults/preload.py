@@ -14,7 +14,8 @@ HERE = Path(__file__).parent
 
 
 def compile_library(name: str, folder: Path) -> Path:
-    """The library of `name`.c, copied to the folder; the test is skipped when it cannot be compiled."""
+    """Copy the compiled library of `name`.c to the folder, and return its path. The test is skipped if the library
+    cannot be compiled."""
     return Path(shutil.copy(_compiled_library(name), folder))
 
 

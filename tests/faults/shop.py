@@ -36,7 +36,7 @@ async def organisation(store: Store) -> str:
 
 
 async def persons(store: Store, count: int) -> dict[str, str]:
-    """New customers: the owner id of each, and a bearer token."""
+    """Create customers, and return the owner id and a bearer token of each."""
     tokens_by_owner: dict[str, str] = {}
     async with store.database.transaction() as transaction:
         for number in range(count):
@@ -62,7 +62,7 @@ async def product(store: Store, org_id: str, slug: str) -> str:
 
 
 async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:
-    """A valid code with this text for the product."""
+    """Create a valid code with this text for the product."""
     async with store.database.transaction() as transaction:
         await codes.add_known(transaction, org_id, "promo", [product_id], [text], uses)
 

@@ -80,8 +80,8 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoppableSe
 
 
 async def start_waiting_requests(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
-    """Requests that wait for an event that never comes: in records a plan, by REST and by MCP; in the store a job that
-    no worker takes."""
+    """Start requests that wait for an event that never comes: in records for a plan, by REST and by MCP, and in the
+    store for a job that no worker takes."""
     person, agent = site.place.tokens
     port = site.lives.port
     if site.place.service == "records":

@@ -105,7 +105,7 @@ class WorkerKiller:
 
 @asynccontextmanager
 async def kill_workers(nemesis: WorkerKiller) -> AsyncIterator[None]:
-    """Workers run and are killed until the block ends."""
+    """Run workers, and kill them at random times until the block ends."""
     tasks = [asyncio.create_task(nemesis.torment()) for _ in range(WORKERS)]
     try:
         yield

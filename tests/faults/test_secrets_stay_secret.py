@@ -168,7 +168,8 @@ def redeem(tour: SecretTour, token: str) -> None:
 
 
 def agents(tour: SecretTour) -> None:
-    """Agents register, mistype and misplace their credentials, are claimed by the owner, exchange and revoke."""
+    """Let agents register, mistype and misplace their credentials, be claimed by the owner, exchange tokens, and revoke
+    them."""
     body = {"method": "service_auth", "email": AGENTS_PERSON}
     registration = tour.call("POST", "/api/v1/auth/register", 200, json=body)
     agent_answer, claim = registration.json(), registration.json()["claim"]

@@ -40,7 +40,7 @@ async def slow(lives: RestartableService, kind: str, path: str, all_begun: async
     """Be slow in one way until the service closes the connection, and return the seconds until then.
 
     Raises:
-        TimeoutError: it did not.
+        TimeoutError: the service did not close the connection.
     """
     connection = socket.socket()
     connection.setblocking(False)
@@ -72,7 +72,7 @@ async def wait_until_idle(lives: RestartableService) -> None:
     """Wait until the service is idle: the answers to the clients are ready and wait to be read.
 
     Raises:
-        TimeoutError: it never is.
+        TimeoutError: the service is not idle in time.
     """
     async with asyncio.timeout(DEADLINES_S["header"]):
         before_s = lives.cpu_s()

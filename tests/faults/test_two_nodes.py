@@ -178,7 +178,7 @@ async def new_code(served_node: ServedNode, token: str, slug: str) -> str:
 
 
 async def until_it_serves(served_node: ServedNode, token: str) -> float:
-    """Seconds until the reconnected node answers a caller."""
+    """Return the seconds until the reconnected node answers a caller."""
     began_s = time.monotonic()
     while time.monotonic() < began_s + HEALED_S:
         if (await served_node.store("GET", "/library", token)).status_code == 200:

@@ -132,8 +132,8 @@ def fail(day: ServicesDay) -> None:
 
 @contextmanager
 def serve_verbose(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
-    """Both services, which log as much as they can and send traces where possible; the address of the operator's
-    port."""
+    """Run both services, which log as much as they can and send traces where possible. Provide the address of the
+    operator's port."""
     port = free_port()
     settings = {
         "COUNTERSIGN_LOG_LEVEL": "debug",
@@ -153,7 +153,8 @@ def lines(log: str) -> list[dict[str, Any]]:
 
 
 def require_owners(log_lines: list[dict[str, Any]], day: ServicesDay) -> None:
-    """Each log line about a request names the request, and the caller's kind and id when they are known."""
+    """Require that each log line about a request names the request, and the kind and the id of its caller if they are
+    known."""
     requests = [line for line in log_lines if line["part"] == "access"]
     faults = [line for line in log_lines if line["event"] == "request failed"]
     of_records = [line["principal"].partition(":")[0] for line in faults if line["part"] == "records"]

@@ -67,7 +67,7 @@ def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
 
 
 def words(rng: random.Random, length: int) -> str:
-    """Words of a question or a search."""
+    """Return words of a question or a search."""
     known_words = (
         "games",
         "and",
@@ -96,7 +96,7 @@ def combining_marks(length: int) -> str:
 
 
 def tokens(length: int) -> str:
-    """Texts that are almost placeholder tokens."""
+    """Return texts that are almost placeholder tokens."""
     return "EMAIL_1 emaiI_2 EMAIL-3 " * (length // 24)
 
 

@@ -76,7 +76,7 @@ class SigningKey:
 
 
 def b64(data: bytes) -> str:
-    """Unpadded base64url."""
+    """Encode bytes as base64url without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
@@ -172,7 +172,7 @@ class IdentityProvider:
         return {name: value for name, value in (usual | claims).items() if value is not None}
 
     def mint(self, audience: str, *, algorithm: str = "ES256", header: Members | None = None, **claims: Any) -> str:
-        """An ID-JAG for the service of this issuer identifier; `claims` as in `claims`."""
+        """Return an ID-JAG for the service of this issuer identifier. `claims` are described at the method `claims`."""
         return self.signed(self.claims(audience, **claims), header, algorithm)
 
     def event(self, audience: str, subject: str | None = "user-1", **claims: Any) -> str:
@@ -226,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve_provider() -> Iterator[IdentityProvider]:
-    """A provider on a free port of this machine, until the block ends or it is stopped."""
+    """Run a provider on a free port of this machine, until the block ends or the provider is stopped."""
     handler = type("Handler", (_Handler,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

@@ -102,7 +102,7 @@ class RunningStore:
 
     @contextmanager
     def person(self) -> Iterator[PersonBrowser]:
-        """A new person with a browser."""
+        """Create a person with a browser."""
         email = f"{uuid.uuid4().hex}@example.com"
         command_output(self.data, "person", "create", email, "--password-stdin", stdin=PASSWORD)
         with httpx.Client() as http:
@@ -115,7 +115,7 @@ class RunningStore:
 
 @contextmanager
 def open_shop(data: Path) -> Iterator[RunningStore]:
-    """The store and the provider, until the block ends."""
+    """Run the store and the provider until the block ends."""
     with identity_provider.serve_provider() as provider, served(data, settings=SETTINGS) as running:
         command_output(data, "org", "create", "north", "--name", "North")
         trusted = ("--jwks-uri", provider.jwks_uri, "--name", identity_provider.NAME)

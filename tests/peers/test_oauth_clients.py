@@ -56,8 +56,8 @@ def seen_by(
     folder: Path = PROJECT,
     **extra: str,
 ) -> Any:
-    """The client's results; each time it sends its person to the store, they consent. `more` is added to its
-    environment."""
+    """Run the client, and return its results. Each time the client sends its person to the store, the person consents.
+    `more` is added to the client's environment."""
     with subprocess.Popen(
         [*command, json.dumps(client_settings)],
         cwd=folder,

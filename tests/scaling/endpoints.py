@@ -110,7 +110,7 @@ def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -
 
 
 def put(body: Any, place: str, text: str) -> Any:
-    """The body with the text at the pointer; missing objects on the way are created."""
+    """Return the body with the text at the pointer. Missing objects on the path are created."""
     name, _, inner_place = place.removeprefix("/").partition("/")
     if not name:
         return text

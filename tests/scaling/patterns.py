@@ -112,7 +112,7 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _words(tree: Any) -> Iterator[str]:
-    """Runs of literal characters, and a character of each class."""
+    """Return runs of literal characters, and a character of each class."""
     run = ""
     for kind, argument in tree:
         if str(kind) == "LITERAL":

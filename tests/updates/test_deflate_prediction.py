@@ -38,7 +38,7 @@ def gnu(data: bytes, level: int = 6) -> bytes:
 
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
-    """The unfolded data; the reverse is checked too."""
+    """Return the unpacked data. The reverse operation is checked too."""
     decompressed = archives.decompress(data, InflateBudget())
     if decompressed.recipe:
         assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data

@@ -76,7 +76,7 @@ def edit_randomly(data: bytes, rng: random.Random) -> bytes:
 
 
 def tree(rng: random.Random, old_files: Files | None = None) -> Files:
-    """A random tree; with `old_files`, a later version of that tree."""
+    """Return a random tree. With `old_files`, it is a later version of that tree."""
     if old_files is None:
         kinds = (rng.randbytes, lambda size: TEXT[:size], lambda size: zip_files({"m": TEXT[:size]}), bytes)
         return {f"d{n % 3}/f{n}": rng.choice(kinds)(rng.randrange(5000)) for n in range(rng.randrange(1, 12))}

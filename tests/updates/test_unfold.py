@@ -44,7 +44,7 @@ def tar_files(contents: dict[str, bytes]) -> bytes:
 
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
-    """Unfolded with a budget of its own; the reverse is checked too."""
+    """Return the data unpacked with a budget of its own. The reverse operation is checked too."""
     decompressed = archives.decompress(data, InflateBudget())
     if decompressed.recipe:
         assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data

@@ -93,7 +93,7 @@ def work_entry(home: PublicAddress) -> SiteConfig:
 async def browsing(
     service: ASGIApp, entry: SiteConfig, home: PublicAddress = HERE, files: dict[str, bytes] | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the service with its pages in front."""
+    """Provide a client of the service with its pages in front."""
     site = Site(entry, service, home, Assets(FILES if files is None else files))
     transport = httpx.ASGITransport(site)
     async with httpx.AsyncClient(transport=transport, base_url=home.root_url) as client:

@@ -62,7 +62,7 @@ class Catalog:
 
 @asynccontextmanager
 async def catalog_client(catalog: Catalog) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the store's pages in front of the catalog."""
+    """Provide a client of the store's pages in front of the catalog."""
     async with browsing(catalog, store_entry(HERE)) as client:
         yield client
 

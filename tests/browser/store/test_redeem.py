@@ -17,7 +17,7 @@ MISSED = "status of 404"
 
 
 def issue_codes(store: Running, product: str, count: int = 1) -> list[str]:
-    """New codes for the product."""
+    """Issue codes for the product."""
     return call(store, "POST", "/codes", {"kind": "license", "products": [product], "count": count})["codes"]
 
 

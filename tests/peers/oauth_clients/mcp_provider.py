@@ -50,7 +50,7 @@ def by_credentials(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, Memory
 
 
 def by_code(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
-    """The client acting for a person, with a code; without credentials it registers itself first."""
+    """Return the client that acts for a person, with a code. Without credentials, it first registers itself."""
     metadata: dict[str, Any] = {
         "redirect_uris": [client_settings["redirect_uri"]],
         "grant_types": ["authorization_code"],

@@ -38,7 +38,7 @@ def box(name: bytes, content: bytes = b"", *, is_long: bool = False) -> bytes:
 
 
 def movie_header(timescale: int, duration: int, *, version: int = 0) -> bytes:
-    """The header of a movie; the fields after the duration have zeros."""
+    """Return the header of a movie. The fields after the duration are zeros."""
     form = ">B3xQQIQ80x" if version else ">B3xIIII80x"
     return box(b"mvhd", struct.pack(form, version, 0, 0, timescale, duration))
 
