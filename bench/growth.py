@@ -39,7 +39,7 @@ REQUESTS, QUICK_REQUESTS = 400, 40
 WARM_UP = 20
 MAX_CODES = 1_000_000
 WANTED_GROWTH = 1.3
-"""How many times as long an operation may take at the largest size as at the smallest."""
+"""The maximum ratio of an operation's time at the largest size to its time at the smallest size."""
 UNBOUNDED = ("records: search with its exact total",)
 """Operations that count rows, which are measured without an aim."""
 STORED = harness.RESULTS / "growth.jsonl"
@@ -81,7 +81,7 @@ class Figures:
 
 
 def store_operations(seed_data: seed.Seeded) -> Operations:
-    """The operations of the store's pages and of a customer."""
+    """Return the operations of the store's pages and of a customer."""
     rng = random.Random(1)
     codes = iter(seed_data.codes)
     person = lambda: rng.choice(seed_data.tokens)  # noqa: E731
@@ -114,7 +114,7 @@ def store_operations(seed_data: seed.Seeded) -> Operations:
 
 
 def records_operations(seed_data: records_seed.Seeded, size: int) -> Operations:
-    """The operations of a salesperson, and of an agent who reads without seeing personal data."""
+    """Return the operations of a salesperson, and of an agent who reads without seeing personal data."""
     rng = random.Random(1)
     manager, agent = seed_data.tokens["manager"], seed_data.tokens["agent of manager"]
     stage = [{"field": "stage", "op": "eq", "value": "new"}]
@@ -144,7 +144,7 @@ def records_operations(seed_data: records_seed.Seeded, size: int) -> Operations:
 
 
 def measure(bench: Bench, server: Worker, operation: Callable[[], Call], count: int) -> Figures:
-    """Send so many requests one after the other, after some that are not counted.
+    """Send this number of requests one after the other, after some requests that are not counted.
 
     Raises:
         RuntimeError: a request was refused.
@@ -178,7 +178,7 @@ def measure(bench: Bench, server: Worker, operation: Callable[[], Call], count: 
 
 
 def measure_all(bench: Bench, server: Worker, operations: Operations) -> Iterator[tuple[str, Figures]]:
-    """The figures of each operation, printed as they come."""
+    """Yield the figures of each operation, printed as they come."""
     count = QUICK_REQUESTS if bench.options.is_quick else REQUESTS
     for name, operation in operations.items():
         figures = measure(bench, server, operation, count)
@@ -193,7 +193,7 @@ def measure_all(bench: Bench, server: Worker, operations: Operations) -> Iterato
 def figures_of(
     bench: Bench, contender: str, seed_data: seed.Seeded | records_seed.Seeded, operations: Operations
 ) -> dict[str, Figures]:
-    """The figures of each operation, on a server of its own."""
+    """Return the figures of each operation, on a server of its own."""
     worker_config = {
         "contender": contender,
         "database_url": seed_data.database_url,
@@ -205,12 +205,12 @@ def figures_of(
 
 
 def next_calls(operations: Operations) -> dict[str, Call]:
-    """The next request of each operation."""
+    """Return the next request of each operation."""
     return {name: operation() for name, operation in operations.items()}
 
 
 def measure_store(bench: Bench, database: str, size: int) -> dict[str, object]:
-    """A store of this size: the figures, the indexes and the disk of each row."""
+    """Return a store of this size: the figures, the indexes and the disk of each row."""
     amount = seed.Size(products=size, persons=size // 10, owned=10, codes=min(size, MAX_CODES))
     with ExitStack() as stack:
         seed_data = stack.enter_context(seed.new(database, amount, bench.folder, bench.cluster))
@@ -231,7 +231,8 @@ async def _index_store(seed_data: seed.Seeded) -> None:
 
 
 def measure_records(bench: Bench, database: str, size: int) -> dict[str, object]:
-    """Records of this size: the figures, the indexes and the disk of each lead with its entry of the audit."""
+    """Measure records of this size: the times, the indexes, and the disk space of each lead with its entry of the
+    audit."""
     with ExitStack() as stack:
         seed_data = stack.enter_context(
             records_seed.new(database, size, bench.folder, bench.cluster, f"records_{size}")
@@ -246,18 +247,18 @@ def measure_records(bench: Bench, database: str, size: int) -> dict[str, object]
 
 
 def exponent(smaller_size: int, larger_size: int, smaller_value: float, larger_value: float) -> float:
-    """The slope of log(time) over log(rows)."""
+    """Return the slope of log(time) over log(rows)."""
     return round(math.log(larger_value / smaller_value) / math.log(larger_size / smaller_size), 3)
 
 
 def measured_sizes_at_commit() -> list[dict[str, object]]:
-    """The sizes that were measured at this commit."""
+    """Return the sizes that were measured at this commit."""
     lines = STORED.read_text().splitlines() if STORED.exists() else []
     return [entry for entry in map(json.loads, lines) if entry["commit"] == harness.commit()]
 
 
 def size_of(bench: Bench, database: str, service: str, size: int) -> dict[str, object]:
-    """What was measured at this size, stored or now."""
+    """Return the figures of this size: the stored figures, or newly measured ones."""
     wanted_values = {"commit": harness.commit(), "database": database, "service": service, "size": size}
     if not bench.options.is_quick and not harness.commit().endswith("+"):
         for entry in measured_sizes_at_commit():

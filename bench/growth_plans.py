@@ -31,7 +31,7 @@ Statement = tuple[str, tuple[Any, ...]]
 
 
 class _Call(Protocol):
-    """What is needed of a request to send it."""
+    """The values with which a request is sent."""
 
     method: str
     path: str
@@ -60,7 +60,7 @@ def run(bench: Bench, url: str, statement: str) -> None:
 
 
 def disk(bench: Bench, url: str) -> int:
-    """The bytes of a database, its indexes and its write-ahead log on SQLite."""
+    """Return the bytes of a database, its indexes and its write-ahead log on SQLite."""
     if url.startswith("sqlite"):
         path = Path(url.removeprefix("sqlite:///"))
         return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
@@ -69,7 +69,7 @@ def disk(bench: Bench, url: str) -> int:
 
 
 def of_store(seed_data: seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
-    """The indexes by operation, in the store."""
+    """Return the indexes by operation, in the store."""
 
     @asynccontextmanager
     async def application() -> AsyncIterator[Any]:
@@ -80,7 +80,7 @@ def of_store(seed_data: seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, li
 
 
 def of_records(seed_data: records_seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
-    """The indexes by operation, in records."""
+    """Return the indexes by operation, in records."""
 
     @asynccontextmanager
     async def application() -> AsyncIterator[Any]:
@@ -112,7 +112,7 @@ async def _indexes(
 
 @contextmanager
 def _capture_statements() -> Iterator[list[Statement]]:
-    """The statements that both databases run while the block is open."""
+    """Collect the statements that both databases run until the block ends."""
     statements: list[Statement] = []
     originals: list[tuple[type, str, Any]] = []
     for owner in (SqliteDatabase, PostgresDatabase, SqliteTransaction, PostgresTransaction):
@@ -137,7 +137,7 @@ def _capturing(original: Callable[..., Any], statements: list[Statement]) -> Cal
 
 
 def _explain(statements: list[Statement]) -> Iterator[Statement]:
-    """Each statement once, without those that have no plan."""
+    """Yield each statement once, except the statements that have no plan."""
     seen_texts: set[str] = set()
     for statement, values in statements:
         if statement not in seen_texts and statement.lstrip().upper().startswith(EXPLAINED):

@@ -317,8 +317,9 @@ def _medians(name: str, runs: Sequence[tuple[Figures, float, float]]) -> Measure
 
 
 def _ratios(measurements: Sequence[Measured]) -> dict[str, float]:
-    """Return, for each contender whose name begins with "ours" and each other contender, the median over all rounds of
-    the first's requests per second divided by the other's. Both run one after the other in each round."""
+    """Compare each contender whose name begins with "ours" with every other contender. The ratio is the median, over
+    all rounds, of our requests per second divided by those of the other contender. Both run one after the other in each
+    round."""
     ratios: dict[str, float] = {}
     for ours in (each for each in measurements if each.name.startswith("ours")):
         for compared in measurements:

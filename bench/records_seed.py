@@ -89,7 +89,7 @@ async def _filled(url: str, data: Path, leads: int) -> Seeded:
 
 
 def add_audit(seed_data: Seeded, entries: int) -> None:
-    """Append so many entries to the audit, about the leads of `seed_data` in turn."""
+    """Append this number of entries to the audit. The entries concern the leads of `seed_data`, one after the other."""
     asyncio.run(_add_audit(seed_data, entries))
 
 
@@ -122,7 +122,7 @@ def _audit_entry(number: int, record_id: str) -> ChainEntry:
 
 @asynccontextmanager
 async def _without_indexes(database: Database) -> AsyncGenerator[None]:
-    """While the block fills leads, their indexes are not there; afterwards they are made in one go."""
+    """Remove the indexes of leads while the block fills the table, and create them afterwards."""
     async with database.transaction() as transaction:
         indexes = (await installed(transaction)).tables["lead"].indexes
         for index_name in indexes:

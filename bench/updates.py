@@ -192,7 +192,7 @@ def by_zstd(old_path: Path, new_path: Path, folder: Path) -> int:
 
 
 def by_casync(old_path: Path, new_path: Path, folder: Path) -> int:
-    """casync: the chunks that the new file adds to a store that has the old one's."""
+    """Return the size by casync: the chunks of the new file that a store with the old file's chunks lacks."""
     store = folder / "store"
     run("casync", "make", f"--store={store}", folder / "old.caibx", old_path)
     size_before = _size(store)

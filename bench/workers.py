@@ -18,7 +18,7 @@ from processes import ROOT, Worker, listening
 COUNTS = (1, 2, 4)
 SIZE = seed.Size(products=10_000, persons=2_000, owned=10, codes=200_000)
 WANTED_CPU = 1.1
-"""How many times the CPU time of one worker several workers may take per request."""
+"""The maximum ratio of the CPU time per request with several workers to that with one worker."""
 _SUMS = re.compile(
     r'^countersign_database_(read|transaction|commit)_seconds_(sum|count)\{.*"distribution".*\} (\S+)$', re.MULTILINE
 )
@@ -26,8 +26,8 @@ _SUMS = re.compile(
 
 @contextmanager
 def serve_workers(bench: Bench, seed_data: seed.Seeded, count: int) -> Iterator[tuple[Worker, int]]:
-    """Serve the store with so many workers. Return the server, whose CPU time includes its workers, and the port of the
-    operator."""
+    """Serve the store with this number of workers. Return the server, whose CPU time includes its workers, and the port
+    of the operator."""
     from tests.servers.process import free_port
 
     port, operator = free_port(), free_port()
@@ -49,7 +49,7 @@ def serve_workers(bench: Bench, seed_data: seed.Seeded, count: int) -> Iterator[
 
 
 def waits(operator: int) -> dict[str, float]:
-    """The sums and counts of reads, transactions and commits so far, of all workers."""
+    """Return the sums and counts of reads, transactions and commits so far, of all workers."""
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
         f"http://127.0.0.1:{operator}/metrics", timeout=10
     ) as answer:
@@ -61,7 +61,7 @@ def waits(operator: int) -> dict[str, float]:
 
 
 def requests_of(seed_data: seed.Seeded) -> dict[str, Requests]:
-    """The requests of each kind: random pages, libraries, and codes that are redeemed once."""
+    """Return the requests of each kind: random pages, libraries, and codes that are redeemed once."""
     pages = [harness.get(f"/api/v1/products?limit=20&cursor={cursor}") for cursor in seed_data.cursors]
     libraries = [harness.get("/api/v1/library", Authorization=f"Bearer {token}") for token in seed_data.tokens]
     return {
@@ -99,7 +99,7 @@ def measure(bench: Bench, database: str) -> None:
 
 
 def difference(values_before: dict[str, float], values_after: dict[str, float]) -> dict[str, float]:
-    """How often each wait happened meanwhile, and its mean in microseconds."""
+    """Return, for each wait, how often it happened meanwhile and its mean in microseconds."""
     figures: dict[str, float] = {}
     for lock_name in ("read", "transaction", "commit"):
         count, total_s = (

@@ -1,1 +1,1 @@
-"""What a benchmark compares: bare, floor, ours, peer; each served by one worker process."""
+"""The contenders of the benchmarks: bare, floor, ours and peer. Each is served by one worker process."""

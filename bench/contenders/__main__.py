@@ -1,4 +1,4 @@
-"""Serves one contender until SIGTERM: `python -m contenders JSON`; see `Wanted` for what the JSON says."""
+"""Serves one contender until SIGTERM: `python -m contenders JSON`. `Wanted` describes the JSON."""
 
 import sys
 from collections.abc import AsyncGenerator
@@ -42,7 +42,8 @@ async def _application(config: Wanted) -> AsyncGenerator[ASGIApp]:
 
 
 def main() -> None:
-    """The peer runs as its authors run it, everything else on the product's own server."""
+    """Serve the contender. The peer runs as its authors recommend, and every other contender on the product's own
+    server."""
     config = msgspec.json.decode(sys.argv[1], type=Wanted)
     if config.contender == "peer":
         from contenders import peer

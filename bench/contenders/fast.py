@@ -1,4 +1,5 @@
-"""One lead as a tool of a FastMCP server, stateless and answering with JSON: SQL by hand, no rights, masks or audit."""
+"""One lead as a tool of a stateless FastMCP server that answers with JSON. It runs SQL by hand, without rights, masks
+or audit."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ _names = [word.strip() for word in COLUMNS.split(",")]
 
 @asynccontextmanager
 async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The server on the seeded database, through the same port as the floor."""
+    """Provide the server on the seeded database, through the same port as the floor."""
     database = await open_database(config.database_url, schema=app.SCHEMA)
     server = FastMCP("bench")
 

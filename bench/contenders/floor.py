@@ -149,7 +149,7 @@ def _routes(fetch: Fetch, insert: Insert) -> list[Route]:
 
 @asynccontextmanager
 async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The application on the seeded database. Its inserts are one durable transaction each."""
+    """Provide the application on the seeded database. Each insert is one durable transaction."""
     if config.contender == "floor-group":
         async with _sharing_commits(config) as application:
             yield application
@@ -191,7 +191,7 @@ def _sqlite(path: str) -> tuple[Fetch, Insert]:
 
 @asynccontextmanager
 async def _sharing_commits(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The floor for what the product's own database port makes of one insert."""
+    """Run the floor with the product's own database port, whose concurrent inserts share commits."""
     database = await open_database(config.database_url, schema="distribution")
 
     async def insert(*values: bytes | str | int) -> None:

@@ -14,7 +14,7 @@ from countersign.store import app
 
 @asynccontextmanager
 async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The store on the seeded database."""
+    """Provide the store on the seeded database."""
     settings = seed.settings_of(seed.Seeded(config.database_url, Path(config.data)))
     async with (
         app.open_store(settings, seed.ROOT_URL, is_loopback=True) as store,

@@ -36,7 +36,7 @@ SECRET = OctKey.import_key("bench-bench-bench-bench-bench-bench")
 
 
 def token_of(person: str) -> str:
-    """The peer's own bearer token of a person."""
+    """Return the peer's own bearer token of a person."""
     return jwt.encode({"alg": "HS256"}, {"sub": person, "exp": int(time.time()) + 86_400}, SECRET)
 
 
@@ -91,14 +91,14 @@ def _moment(microseconds: int) -> str:
 
 
 def cursor_of(title: str, product_id: str) -> str:
-    """The peer's cursor: its keys in base64."""
+    """Return the peer's cursor: its keys in base64."""
     return base64.urlsafe_b64encode(json.dumps([title, product_id]).encode()).decode()
 
 
 async def list_products(
     session: Session, limit: Annotated[int, Query(ge=1, le=100)] = 20, cursor: str | None = None
 ) -> PageOut:
-    """A page of products."""
+    """Return a page of products."""
     statement = select(Product).where(Product.status == "public").order_by(Product.title, Product.id)
     if cursor is not None:
         after_key = json.loads(base64.urlsafe_b64decode(cursor))
@@ -109,7 +109,7 @@ async def list_products(
 
 
 async def show_product(session: Session, slug: str) -> DetailOut:
-    """One product."""
+    """Return one product."""
     loads = (joinedload(Product.organisation), selectinload(Product.releases), selectinload(Product.media))
     product = await session.scalar(select(Product).where(Product.slug == slug).options(*loads))
     if product is None:
@@ -139,7 +139,7 @@ async def show_product(session: Session, slug: str) -> DetailOut:
 
 
 async def list_library(session: Session, caller: Caller) -> list[CardOut]:
-    """What the caller owns."""
+    """Return the products that the caller owns."""
     statement = (
         select(Product)
         .join(Entitlement, Entitlement.product_id == Product.id)
@@ -176,7 +176,7 @@ async def redeem(session: Session, caller: Caller, body: RedeemIn) -> RedeemOut:
 
 
 def create(config: Wanted) -> FastAPI:
-    """The application."""
+    """Return the application."""
     app = FastAPI()
     app.state.sessions = async_sessionmaker(_engine(config), expire_on_commit=False)
     app.get("/products")(list_products)

@@ -16,7 +16,7 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Decode what the column holds."""
+        """Decode the stored value."""
         return None if value is None else json.loads(value)
 
 
@@ -80,7 +80,7 @@ class Media(Base):
 
 
 class Person(Base):
-    """Whoever signs in."""
+    """A person who signs in."""
 
     __tablename__ = "person"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -178,7 +178,7 @@ class RedeemIn(BaseModel):
 
 
 class RedeemOut(BaseModel):
-    """What was redeemed."""
+    """The redeemed products."""
 
     success: bool
     product_id: str

@@ -9,7 +9,7 @@ import procrastinate
 
 
 def application(url: str) -> procrastinate.App:
-    """The application with its one task."""
+    """Return the application with its one task."""
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=url))
     app.task(name="nothing")(nothing)
     return app
@@ -27,7 +27,7 @@ async def prepare(url: str) -> None:
 
 
 async def defer(url: str, count: int) -> None:
-    """Defer that many jobs in one statement."""
+    """Defer this number of jobs in one statement."""
     app = application(url)
     async with app.open_async():
         await app.configure_task("nothing").batch_defer_async(*({} for _ in range(count)))
@@ -47,7 +47,7 @@ async def wait_for_jobs(url: str) -> None:
 
 
 async def work(url: str) -> None:
-    """Work until told to stop."""
+    """Work until the process is asked to stop."""
     app = application(url)
     async with app.open_async():
         await app.run_worker_async(concurrency=1)

@@ -1,4 +1,5 @@
-"""The records service as `countersign serve records` has it; its floor: SQL by hand, no rights, masks or audit."""
+"""The records service as `countersign serve records` runs it, and its floor: SQL by hand, without rights, masks or
+audit."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -45,14 +46,14 @@ _names = [word.strip() for word in COLUMNS.split(",")]
 
 
 def settings(data: str, database_url: str) -> Settings:
-    """Of a service on a seeded database."""
+    """Return the settings of a service on a seeded database."""
     url = database_url if database_url.startswith("postgresql:") else ""
     return Settings(data=data, database_url=url, database_pool=10, master_key=MASTER_KEY)
 
 
 @asynccontextmanager
 async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
-    """The service, or its floor on the same database through the same port."""
+    """Provide the service, or its floor on the same database through the same port."""
     if config.contender == "records-floor":
         database = await open_database(config.database_url, schema=app.SCHEMA)
         yield Starlette(routes=_routes(database))
@@ -68,7 +69,7 @@ async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
 
 
 async def _nothing(*_: object) -> None:
-    """In place of appending to the audit."""
+    """Do nothing, instead of appending to the audit."""
 
 
 def _record(row: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Directus on node, asked over REST by a user of one role with a row rule, by static token."""
+"""Directus on node. A user with one role, which has a row rule, calls it over REST with a static token."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ SETTINGS = {
 
 
 class Lead(msgspec.Struct):
-    """What is compared of a lead."""
+    """The fields of a lead that are compared."""
 
     title: str
 
@@ -60,20 +60,20 @@ class One(msgspec.Struct):
 
 
 class Counted(msgspec.Struct):
-    """How many match."""
+    """The number of matching records."""
 
     filter_count: int
 
 
 class Leads(msgspec.Struct):
-    """A page of them."""
+    """A page of leads."""
 
     data: list[Lead]
     meta: Counted
 
 
 class Named(msgspec.Struct):
-    """Something that was made."""
+    """A created record."""
 
     id: str | int
 
@@ -95,7 +95,7 @@ def _title_of(body: bytes) -> str:
 
 @contextmanager
 def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
-    """The peer, filled (see `peer.Serving`)."""
+    """Provide the filled peer (see `peer.Serving`)."""
     node = installed.node()
     program = installed.node_package("directus", node) / "node_modules" / "directus" / "cli.js"
     url = database_of(location, "directus")
@@ -117,7 +117,7 @@ def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
 
 
 def _files(location: Place, folder: Path, url: str) -> dict[str, str]:
-    """Where it keeps things."""
+    """Return the settings of the folders and of the database in which the peer stores its data."""
     folder_settings = {"EXTENSIONS_PATH": str(folder), "STORAGE_LOCAL_ROOT": str(folder)}
     if location.database == "sqlite":
         return {**folder_settings, "DB_CLIENT": "sqlite3", "DB_FILENAME": url.removeprefix("sqlite:///")}
@@ -125,7 +125,8 @@ def _files(location: Place, folder: Path, url: str) -> dict[str, str]:
 
 
 def _set_up(worker: Worker) -> str:
-    """Leads, and a user with a role that reads those that its rule lets see; the user's id."""
+    """Create the collection of leads, and a user with a role that reads the leads which its rule permits. Return the
+    user's id."""
 
     def make(path: str, **values: object) -> str | int:
         request = harness.post(f"/{path}", json.dumps(values).encode(), Authorization=f"Bearer {ADMIN}")

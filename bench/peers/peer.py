@@ -1,4 +1,5 @@
-"""What all peers share: their place, the same leads as rows, the command of their server, and their requests."""
+"""The common parts of all peers: their location, the same leads as rows, the command of their server, and their
+requests."""
 
 import csv
 import http.client
@@ -56,29 +57,31 @@ class Peer:
 
 
 Serving = Callable[[Place, Sequence[int]], AbstractContextManager[Peer]]
-"""Installs, fills and serves a peer; the numbers are those of the leads to get. Raises RuntimeError when it cannot."""
+"""Installs, fills and serves a peer. The numbers are those of the leads to get. Raises RuntimeError if the peer cannot
+be served."""
 
 
 def gunicorn_command(python: str | Path, location: Place, port: int) -> list[str | Path]:
-    """The command that serves the WSGI application named by its next argument, with one worker on the worker's core."""
+    """Return the command that serves the WSGI application in its next argument, with one worker on the worker's
+    core."""
     command: list[str | Path] = [*pin_prefix(location.cores.worker), python, "-m", "gunicorn"]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--worker-class", "gthread"]
     return [*command, "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
 
 
 def lead_id(number: int) -> int:
-    """The id of a lead at the peers, by its number."""
+    """Return the id of a lead at the peers, by its number."""
     return number + 1
 
 
 def rows(leads: int, owner: str | int) -> Iterator[list[str | int | None]]:
-    """The leads by COLUMNS, each of this owner, by the id that the peer knows them by."""
+    """Yield the leads by COLUMNS, each of this owner, by the id that the peer knows them by."""
     for number in range(leads):
         yield [lead_id(number), *records_seed.values_of(number, str(owner)).values()]
 
 
 def database_of(location: Place, name: str) -> str:
-    """The URL of a new empty database, or of a file that does not exist yet."""
+    """Return the URL of a new empty database, or of a file that does not exist yet."""
     if location.database == "sqlite":
         return f"sqlite:///{location.folder}/{name}.sqlite"
     assert location.cluster is not None
@@ -107,10 +110,10 @@ def fill_table(location: Place, url: str, table: str, columns: Sequence[str], fi
 
 
 def send_raw(worker: Worker, request: bytes) -> bytes:
-    """The body that the worker answers a raw request with.
+    """Return the body that the worker answers a raw request with.
 
     Raises:
-        ValueError: it answers with another status than 200.
+        ValueError: the peer answers with another status than 200.
     """
     with socket.create_connection(("127.0.0.1", worker.port), timeout=60) as connection:
         connection.sendall(request)

@@ -1,4 +1,4 @@
-"""Tryton with a module of its own for leads, asked over JSON-RPC as its administrator, under gunicorn, one worker."""
+"""Tryton with a module for leads, under gunicorn with one worker. Its administrator calls it over JSON-RPC."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 
 class Lead(msgspec.Struct):
-    """What is compared of a lead."""
+    """The fields of a lead that are compared."""
 
     title: str
 
@@ -57,7 +57,7 @@ class Leads(msgspec.Struct):
 
 
 class Answer(msgspec.Struct, Generic[Result]):
-    """What a call gives."""
+    """The result of a call."""
 
     result: Result
 
@@ -73,7 +73,7 @@ def _title_of(body: bytes) -> str:
 
 @contextmanager
 def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
-    """The peer, filled (see `peer.Serving`)."""
+    """Provide the filled peer (see `peer.Serving`)."""
     python = installed.python("tryton")
     modules = installed.run([python, "-c", "import trytond; print(trytond.__path__[0] + '/modules')"], seconds=60)
     shutil.copytree(HERE / "contenders" / "tryton_lead", Path(modules.strip()) / "lead", dirs_exist_ok=True)
@@ -92,7 +92,7 @@ def serving(location: Place, numbers: Sequence[int]) -> Iterator[Peer]:
 
 
 def _set_up(location: Place, python: Path, url: str) -> Mapping[str, str]:
-    """Make the tables and the administrator; what the server's environment has to name."""
+    """Create the tables and the administrator, and return environment variables for the server."""
     uri = "sqlite://" if location.database == "sqlite" else url.rpartition("/")[0]
     configuration, password = location.folder / f"tryton-{location.database}.cfg", location.folder / "tryton-password"
     configuration.write_text(CONFIGURATION.format(uri=uri, path=location.folder))
@@ -103,7 +103,7 @@ def _set_up(location: Place, python: Path, url: str) -> Mapping[str, str]:
         "TRYTONPASSFILE": str(password),
     }
     if location.database == "sqlite":
-        # It opens files that are there.
+        # Tryton opens only existing files.
         (location.folder / "tryton.sqlite").touch()
     admin = [python.parent / "trytond-admin", "-c", configuration, "-d", "tryton", "--email", "mia@bench.example"]
     installed.run([*admin, "-u", "lead", "--activate-dependencies"], seconds=300, environment=environment)
@@ -111,7 +111,8 @@ def _set_up(location: Place, python: Path, url: str) -> Mapping[str, str]:
 
 
 def _administrator_requests(worker: Worker) -> tuple[Callable[..., bytes], int]:
-    """What makes requests that call a method with arguments, in the name of the administrator; whose id."""
+    """Sign in as the administrator. Return a function that creates requests which call a method with arguments, and the
+    administrator's id."""
 
     def request(method: str, *arguments: object, **headers: str) -> bytes:
         body = {"id": 1, "method": method, "params": arguments}
@@ -122,7 +123,7 @@ def _administrator_requests(worker: Worker) -> tuple[Callable[..., bytes], int]:
     session = base64.b64encode(f"admin:{user}:{token}".encode()).decode()
 
     def call(method: str, *arguments: object) -> bytes:
-        # Last comes the context, as Tryton calls it: nothing to say.
+        # The last argument is the context of Tryton, which is empty.
         return request(method, *arguments, {}, Authorization=f"Session {session}")
 
     return call, user

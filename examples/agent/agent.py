@@ -1,8 +1,8 @@
-"""An agent's loop over MCP: a model says what to do, the tools do it, and what needs a person waits for one.
+"""An agent's loop over MCP: a model chooses the tool calls, the loop runs them, and a call that needs approval waits.
 
     COUNTERSIGN_AGENT_TOKEN=… python agent.py http://127.0.0.1:8080/mcp
 
-The model here is a stand-in that follows rules (`rules.py`), so that all of it runs offline.
+The model here is a stand-in that follows rules (`rules.py`), so that the example runs offline.
 """
 
 import argparse
@@ -41,7 +41,7 @@ async def work(url: str, token: str, model: Model) -> str:
 
 
 async def carry_out(client: Client, step: Call) -> Result:
-    """Call the tool. Whatever comes of it is something the model should know."""
+    """Call the tool. Every outcome is a result for the model, also an error."""
     try:
         answer = await client.call_tool(step.tool, step.arguments)
     except MCPError as error:
@@ -53,7 +53,7 @@ async def carry_out(client: Client, step: Call) -> Result:
 
 
 def shorten(value: object) -> str:
-    """A value on one line of a terminal."""
+    """Return a value on one line of a terminal."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 150 else f"{text[:150]}…"
 

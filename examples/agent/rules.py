@@ -1,4 +1,5 @@
-"""What a model is to the loop, and a stand-in for one: it works two leads of the same contact by rules."""
+"""The interface of a model to the loop, and a stand-in for a model, which works on two leads of one contact by
+rules."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ ASK_AGAIN_S = 1.0
 
 @dataclass(frozen=True)
 class Call:
-    """The model wants a tool called, after so many seconds."""
+    """A tool that the model wants to call after `after_s` seconds."""
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -26,8 +27,8 @@ class Said:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a call. `status` is ok, approval_required, refused or unknown; `told` what was answered: an
-    object, or the reason for a refusal."""
+    """The result of a call. `status` is ok, approval_required, refused or unknown. `told` is the answer: an object, or
+    the reason for a refusal."""
 
     status: str
     told: Any
@@ -39,10 +40,11 @@ class Result:
 
 
 class Model(Protocol):
-    """Whatever decides: put a language model here. It is given the tools with their schemas and the last result."""
+    """Decides which tool to call. Put a language model here. It gets the tools with their schemas, and the last
+    result."""
 
     def next(self, tools: Sequence[Any], result: Result | None) -> Call | Said:
-        """The next step."""
+        """Return the next call, or the final text."""
         ...
 
 
@@ -53,7 +55,7 @@ class RuleBased:
         self._steps = day(wait_s)
 
     def next(self, tools: Sequence[Any], result: Result | None) -> Call | Said:
-        """The next step of the day."""
+        """Return the next step of the day."""
         try:
             return self._steps.send(result)  # the first time, None starts it
         except StopIteration as end:
@@ -61,7 +63,8 @@ class RuleBased:
 
 
 def day(wait_s: int) -> Generator[Call, Any, str]:
-    """Two leads of one contact: work the first, propose to delete the other, and wait for what a person says."""
+    """Work on two leads of one contact: update the first, propose to delete the other, and wait for a person's
+    decision."""
     lead_list: Result = yield Call("lead__list", {"order": [{"field": "title"}]})
     pair = of_one_contact(lead_list.value)
     if pair is None:
@@ -92,7 +95,8 @@ def decision(plan_id: str, wait_s: int) -> Generator[Call, Any, str]:
 
 
 def of_one_contact(leads: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Two new leads of the same contact, known by equal tokens: nobody has to see the address for that."""
+    """Return two new leads of one contact. Their equal tokens show that the contact is the same, without revealing the
+    address."""
     contacts_by_email: dict[str, dict[str, Any]] = {}
     for lead in leads:
         email = lead["contact_email"]

@@ -18,11 +18,12 @@ WANTED = "read:products read:releases read:library"
 
 
 class Stopped(Exception):
-    """The agent cannot or may not go on; the text is for its person."""
+    """The agent cannot or may not continue. The text is for its person."""
 
 
 def discover(http: httpx.Client, base: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the store calls itself, and where agents register: found from the refusal of a call without a token."""
+    """Return the metadata of the API and of its authorization server. The refusal of a call without a token names the
+    first."""
     refused_response = http.get(f"{base}/library")
     match = re.search(r'resource_metadata="([^"]+)"', refused_response.headers.get("www-authenticate", ""))
     if refused_response.status_code != 401 or match is None:
@@ -36,7 +37,7 @@ def discover(http: httpx.Client, base: str) -> tuple[dict[str, Any], dict[str, A
 
 
 def ask_for_confirmation(resource: dict[str, Any], email: str, *, is_sure: bool) -> bool:
-    """Whether the person wants the agent to register there: they are told the name and the scopes first."""
+    """Show the person the store's name and the scopes, and return whether the agent may register there."""
     print(f"The store calls itself {resource['resource_name']} ({resource['resource']}).")
     print(f"Its scopes are: {', '.join(resource['scopes_supported'])}; not every one is for agents.")
     print(f"I would register for {email} and ask for: {WANTED}.")
@@ -44,7 +45,7 @@ def ask_for_confirmation(resource: dict[str, Any], email: str, *, is_sure: bool)
 
 
 def claim_registration(http: httpx.Client, server: dict[str, Any], email: str) -> str:
-    """The assertion of the registration, once the person has confirmed it."""
+    """Return the assertion of the registration, once the person has confirmed it."""
     endpoints = server["agent_auth"]
     body = {"method": "service_auth", "email": email, "scope": WANTED}
     registration = require_answer(http.post(endpoints["identity_endpoint"], json=body))
@@ -62,7 +63,7 @@ def claim_registration(http: httpx.Client, server: dict[str, Any], email: str) -
 
 
 def require_answer(response: httpx.Response) -> dict[str, Any]:
-    """The answer's object; a refusal ends the work with what the store says of it."""
+    """Return the object in the answer. A refusal ends the program with the store's message."""
     if response.is_success:
         return response.json()
     problem = response.json()
@@ -70,7 +71,7 @@ def require_answer(response: httpx.Response) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Arrive, and print what the person owns."""
+    """Register at the store, and print what the person owns."""
     parser = argparse.ArgumentParser(description="An agent that lists what its person owns in a store.")
     parser.add_argument("base", help="the store's API, http://127.0.0.1:8480/api/v1")
     parser.add_argument("--email", required=True, help="the person's address at the store")

@@ -39,7 +39,7 @@ class Receiver(BaseHTTPRequestHandler):
     seen: ClassVar[set[str]] = set()
 
     def do_POST(self) -> None:
-        """Answer 204 for an event, also for one that came before; 400 for anything else."""
+        """Answer 204 for an event, also for an event that was received before. Answer 400 for anything else."""
         body = self.rfile.read(min(int(self.headers.get("content-length") or 0), LARGEST))
         try:
             event = verified(os.environ["WEBHOOK_SECRET"], {k.lower(): v for k, v in self.headers.items()}, body)

@@ -12,12 +12,13 @@ import pytest
 from countersign.declare import Grant, text
 from countersign.declare.registry import Registry
 from countersign.records import base_models
+from countersign.records.adopted.store import AdoptedStore
 from countersign.records.commands.errors import BadInput
 from tests.adopted.shop import Shop, open_shop
 
 HEAD = '''"""Odd values."""
 
-from countersign.declare import Bool, Date, LongText, Model, Module, Moment, Money, Number, Ref, Table, Text
+from countersign.declare import Bool, Date, Decimal, LongText, Model, Module, Moment, Money, Number, Ref, Table, Text
 
 '''
 
@@ -354,3 +355,73 @@ async def test_a_table_without_a_schema_in_its_name_is_found_without_a_search_pa
         listed = await shop.inside.value(shop.inside.administrator(), "note", "list")
 
     assert [each["title"] for each in listed] == ["Rose"]
+
+
+AMOUNTS = 'class Amount(Model, table=Table("amount", key="k")):\n    {name} = {kind}\n'
+DECIMALS = """
+CREATE DOMAIN weight AS numeric(8, 3);
+CREATE TABLE amount (
+    k int PRIMARY KEY, narrow numeric(8, 2), heavy weight, real float8, whole numeric(20, 0), free numeric, big bigint
+);
+INSERT INTO amount VALUES (1, 12.70, 1.5, 0.7, 12, 12.7, 9007199254740991), (2, 3, 2, 3, 4, 5.0, 9007199254740992);
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "reason"),
+    [
+        ("narrow", "Number()", "its column has 2 decimals"),
+        ("heavy", "Number()", "its column has 3 decimals"),
+        ("real", "Number()", "its column has decimals"),
+        ("narrow_minor", 'Money(column="narrow", scale=1)', "its column has 2 decimals"),
+    ],
+)
+async def test_a_model_whose_numbers_would_be_rounded_is_hidden_with_the_reason(
+    postgres_url: str, tmp_path: Path, name: str, kind: str, reason: str
+) -> None:
+    model = AMOUNTS.format(name=name, kind=kind)
+    async with opened_postgres(postgres_url, tmp_path, DECIMALS, model, NOTE) as shop:
+        (store,) = {each for each in shop.inside.service.engine.adopted.values() if isinstance(each, AdoptedStore)}
+        found = store.suspensions.reasons["amount"]
+
+    assert f"amount.{name}: {reason}" in found
+    assert "declare Decimal" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "values"),
+    [
+        ("whole", "Number()", [12, 4]),
+        ("free", "Number()", [None, 5]),
+        ("big", "Number()", [2**53 - 1, None]),
+        ("narrow", "Decimal()", ["12.70", "3.00"]),
+        ("narrow_minor", 'Money(column="narrow")', [1270, 300]),
+        ("free_minor", 'Money(column="free", scale=0)', [None, 5]),
+        ("real_minor", 'Money(column="real", scale=1)', [7, 30]),
+    ],
+)
+async def test_a_number_has_the_exact_value_or_none(
+    postgres_url: str, tmp_path: Path, name: str, kind: str, values: list[object]
+) -> None:
+    model = AMOUNTS.format(name=name, kind=kind)
+    async with opened_postgres(postgres_url, tmp_path, DECIMALS, model) as shop:
+        root = shop.inside.administrator()
+        listed = await shop.inside.value(root, "amount", "list")
+        filters = [{"field": name, "op": "eq", "value": values[1]}]
+        found = await shop.inside.value(root, "amount", "search", filter=filters) if values[1] is not None else None
+
+    assert [each[name] for each in listed] == values
+    assert found is None or found["rows"] == listed[1:]
+
+
+async def test_a_number_of_a_sqlite_file_has_the_exact_value_or_none(tmp_path: Path) -> None:
+    script = """
+    CREATE TABLE amount (k INTEGER PRIMARY KEY, price NUMERIC(10, 2), parts INTEGER);
+    INSERT INTO amount VALUES (1, 12.34, 3), (2, 12.345, 3.5), (3, 1e300, NULL), (4, -0.07, 1);
+    """
+    model = AMOUNTS.format(name="price_minor", kind='Money(column="price")\n    parts = Number()')
+    async with opened(tmp_path, script, model) as shop:
+        listed = await shop.inside.value(shop.inside.administrator(), "amount", "list")
+
+    assert [each["price_minor"] for each in listed] == [1234, None, None, -7]
+    assert [each["parts"] for each in listed] == [3, None, None, 1]

@@ -29,7 +29,7 @@ class ArchiveCase(NamedTuple):
     make: Callable[[], bytes]
     limits: Limits = LIMITS
     is_only_strict: bool = False
-    """Whether the profile `compatible` may accept it, because it is legal and harmless."""
+    """True if the profile `compatible` may accept the archive, because it is legal and harmless."""
     name: str = ""
     """The file name; empty when the file name does not matter."""
 
@@ -40,7 +40,7 @@ class ArchiveCase(NamedTuple):
 
 
 def parameters(cases: list[ArchiveCase]) -> list[ParameterSet]:
-    """The cases as parameters with their names.
+    """Return the cases as parameters with their names.
 
     Raises:
         ValueError: two cases have one name.
@@ -76,12 +76,12 @@ def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profil
 
 
 def rule_of(error: ArchiveRefused | ArchiveUnknown) -> str:
-    """The rule of the refusal, or `unknown` when the bytes are not recognised as an archive."""
+    """Return the rule of the refusal, or `unknown` when the bytes are not recognised as an archive."""
     return error.rule if isinstance(error, ArchiveRefused) else "unknown"
 
 
 def drain(data: bytes, limits: Limits = LIMITS, name: str = "") -> dict[str, tuple[str, int, bytes]]:
-    """The whole tree: for each path its kind, its mode, and its bytes or target."""
+    """Return the whole tree: for each path its kind, its mode, and its bytes or target."""
     entries_by_path: dict[str, tuple[str, int, bytes]] = {}
     for entry, pieces in read(io.BytesIO(data), limits, name=name):
         assert entry.path not in entries_by_path

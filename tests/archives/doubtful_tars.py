@@ -22,12 +22,12 @@ PLAIN = archive(file(b"a", b"first\n"), file(b"b", b"second\n"))
 
 
 def with_pax(*records: bytes | tuple[bytes, bytes]) -> bytes:
-    """A file after a PAX header with these records."""
+    """Return a file after a PAX header with these records."""
     return archive(pax(*records), file(b"f"))
 
 
 def with_global(*records: bytes | tuple[bytes, bytes]) -> bytes:
-    """A file after a global header with these records."""
+    """Return a file after a global header with these records."""
     return archive(pax(*records, kind=PAX_GLOBAL), file(b"f"))
 
 
@@ -197,7 +197,8 @@ OVERRIDE = [
 
 
 def desync(size_in_header: int, by_pax: int, behind: bytes) -> bytes:
-    """A file with different sizes in ustar and PAX, and another archive in the bytes that only one of them skips."""
+    """Return a file with different sizes in ustar and PAX, and another archive in the bytes that only one of them
+    skips."""
     return archive(pax((b"size", b"%d" % by_pax)), header(b"f", size_in_header), behind, file(b"last"))
 
 

@@ -23,12 +23,12 @@ PACKED = ZipEntry(b"a", b"hello " * 20, DEFLATED)
 
 
 def zip_of_one(item: ZipEntry = A, **options: object) -> bytes:
-    """An archive of one entry, with some fields replaced."""
+    """Return an archive of one entry, with some fields replaced."""
     return archive(replace(item, **options))
 
 
 def archive_of(*items: ZipEntry, **options: object) -> bytes:
-    """An archive of these items, with something unusual in the whole."""
+    """Return an archive of these items, with something unusual in the whole."""
     return ZipArchive(items, **options).written()
 
 
@@ -104,7 +104,7 @@ TRUTH = DEFLATED_A.fields()
 def zip_with_descriptor(
     crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **options: bool
 ) -> bytes:
-    """An entry whose descriptor has these numbers."""
+    """Return an entry whose descriptor has these numbers."""
     return zip_of_one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **options))
 
 
@@ -167,7 +167,7 @@ DESCRIPTORS = [
 
 
 def wide(local: bytes = b"", central: bytes = b"", **options: object) -> bytes:
-    """An entry with Zip64 extra fields in the local and the central header."""
+    """Return an entry with Zip64 extra fields in the local and the central header."""
     return archive(replace(A, local_extra=local, extra=central, **options))
 
 
@@ -473,7 +473,7 @@ AROUND = [
 
 
 def _tar_and_zip() -> bytes:
-    """A tar whose first file's bytes are a zip, which counts its offsets from the start of the tar."""
+    """Return a tar whose first file's bytes are a zip, which counts its offsets from the start of the tar."""
     head = tars.header(b"PK\x03\x04", 4096)
     return head + archive_of(A, shift=len(head)) + tars.END
 

@@ -1,5 +1,5 @@
-"""Archives generated from the grammar of their format: valid ones with their contents, and ones with a random trick in
-a random place."""
+"""Archives generated from the grammar of their format: valid archives with their contents, and archives with a random
+trick in a random place."""
 
 import random
 from collections.abc import Callable
@@ -30,19 +30,19 @@ class UniqueNames:
         self._count = 0
 
     def next(self, length: int = 0) -> str:
-        """A new name in a folder whose name has this many letters."""
+        """Return a new name in a folder whose name has this many letters."""
         self._count += 1
         folder = "d" + "".join(self._chance.choices(LETTERS, k=length)) + "/" if length else ""
         return f"{folder}{self._chance.choice(LETTERS)}{self._count}"
 
 
 def data_of(rng: random.Random) -> bytes:
-    """Some bytes of a file, of any length around a block."""
+    """Return random bytes of a file, of a length around a block."""
     return rng.randbytes(rng.choice((0, 1, 3, 511, 512, 513, 1500)))
 
 
 def tar(seed: int) -> GeneratedArchive:
-    """The tar archive of this number: every third one has a trick."""
+    """Return the tar archive with this number. Every third archive has a trick."""
     rng = random.Random(f"tar {seed}")
     names, tree = UniqueNames(rng), Tree()
     parts = [rng.choice(_TAR_PARTS)(rng, names, tree) for _ in range(rng.randrange(1, 9))]
@@ -171,7 +171,7 @@ _TAR_TRICKS: dict[str, Callable[[random.Random, UniqueNames, Tree], bytes]] = {
 
 
 def zip_(seed: int) -> GeneratedArchive:
-    """The zip archive of this number: every third one has a trick."""
+    """Return the zip archive with this number. Every third archive has a trick."""
     rng = random.Random(f"zip {seed}")
     names, tree = UniqueNames(rng), Tree()
     items = [_item(rng, names, tree) for _ in range(rng.randrange(1, 7))]

@@ -23,7 +23,7 @@ from tests.archives.zips import (
 )
 
 Tree: TypeAlias = dict[str, tuple[str, bytes]]
-"""For each path its kind, and its bytes or its link target; without folders that paths imply."""
+"""Maps each path to its kind, and to its bytes or its link target. Folders that other paths imply are left out."""
 
 HELLO: Tree = {"a.txt": ("file", b"hello\n")}
 ITEM = ZipEntry()
@@ -99,7 +99,7 @@ ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
 
 
 def gzip_file(data: bytes) -> bytes:
-    """The usual gzip file."""
+    """Return the usual gzip file."""
     return GzipMember(data).written()
 
 

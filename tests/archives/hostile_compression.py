@@ -15,7 +15,7 @@ from tests.archives.tars import GzipMember, archive, file
 
 
 def gzip_members(*members: GzipMember | bytes) -> bytes:
-    """Members and other bytes, one after another."""
+    """Return gzip members and other bytes, in this order."""
     return b"".join(member if isinstance(member, bytes) else member.written() for member in members)
 
 
@@ -25,7 +25,8 @@ SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
 
 
 def xz_with_window(properties: int) -> bytes:
-    """An xz stream whose first block requests a dictionary of 2 or 3 times a power of two bytes (xz format 5.3.1)."""
+    """Return an xz stream whose first block requests a dictionary of 2 or 3 times a power of two bytes (xz format
+    5.3.1)."""
     data = bytearray(lzma.compress(PLAIN))
     length = (data[12] + 1) * 4
     assert data[14] == 0x21
@@ -35,7 +36,7 @@ def xz_with_window(properties: int) -> bytes:
 
 
 def zstd_with_window(exponent: int) -> bytes:
-    """A Zstandard frame with a window of 2**(10 + exponent) bytes and one raw block (RFC 8878 3.1.1)."""
+    """Return a Zstandard frame with a window of 2**(10 + exponent) bytes and one raw block (RFC 8878 3.1.1)."""
     frame = struct.pack("<IBB", 0xFD2FB528, 0, exponent << 3)
     return frame + struct.pack("<I", len(PLAIN) << 3 | 1)[:3] + PLAIN
 

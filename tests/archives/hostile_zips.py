@@ -14,18 +14,18 @@ A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
 def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **options: object) -> bytes:
-    """An archive of one entry."""
+    """Return an archive of one entry."""
     return archive(ZipEntry(name, data, **options))
 
 
 def zip_with_link(target: bytes, *other_entries: ZipEntry) -> bytes:
-    """An archive with a link among other entries."""
+    """Return an archive with a link among other entries."""
     return archive(*other_entries, link(b"l", target))
 
 
 def long_links() -> bytes:
-    """CVE-2025-4517: short links stand for long folders, so that the resolved path exceeds PATH_MAX and is no longer
-    checked."""
+    """Return the archive of CVE-2025-4517. Short links lead to folders with long names. The resolved path exceeds
+    PATH_MAX, so that vulnerable programs do not check it."""
     segment, parts, path = b"d" * 247, list[ZipEntry](), b""
     for letter in b"abcdefghijklmnop":
         parts.append(folder(path + segment + b"/"))
@@ -301,12 +301,12 @@ ENCRYPTED = [
 
 
 def zip_of_names(names: Sequence[str]) -> bytes:
-    """Files with these names and different bytes."""
+    """Return an archive of files with these names and different contents."""
     return archive(*(ZipEntry(name.encode(), b"%d\n" % number) for number, name in enumerate(names)))
 
 
 def folders(name: str) -> bytes:
-    """A folder with this name."""
+    """Return a folder with this name."""
     return archive(folder(name.encode() + b"/"))
 
 

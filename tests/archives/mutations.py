@@ -33,7 +33,7 @@ PACKINGS: tuple[Callable[[bytes], bytes], ...] = (
 
 
 def seeds() -> list[bytes]:
-    """The harmless archives to change, without those that take long to change."""
+    """Return the harmless archives to change, except those that take long to change."""
     archives = [make() for table in (good.ZIPS, good.TARS, good.COMPATIBLE) for make, _ in table.values()]
     return [data for data in archives if len(data) < 1 << 15]
 
@@ -42,7 +42,7 @@ SEEDS = seeds()
 
 
 def mutant(number: int) -> bytes:
-    """The changed archive of this number, always the same."""
+    """Return the changed archive of this number, always the same."""
     rng = random.Random(number)
     data = rng.choice(SEEDS)
     for magic, unpacked in MAGICS.items():

@@ -16,7 +16,7 @@ ONLY_STRICT = {
 
 
 class NamesCase(NamedTuple):
-    """Names of files in one archive; the last one causes the refusal."""
+    """Names of files in one archive. The last name causes the refusal."""
 
     threat: str
     trick: str
@@ -25,7 +25,7 @@ class NamesCase(NamedTuple):
 
     @property
     def is_only_strict(self) -> bool:
-        """Whether the profile `compatible` may accept it, because it is legal and harmless."""
+        """True if the profile `compatible` may accept the name, because it is legal and harmless."""
         return (self.threat, self.trick) in ONLY_STRICT
 
 

@@ -1,4 +1,4 @@
-"""The contents of an archive according to other parsers: the standard library's, and what the usual programs unpack."""
+"""The contents of an archive according to other parsers: the standard library and the usual programs."""
 
 import gzip
 import io
@@ -26,20 +26,20 @@ MAGICS: dict[bytes, Callable[[bytes], bytes]] = {
 
 
 def is_zip(data: bytes) -> bool:
-    """Whether it begins like a zip file."""
+    """Return whether the data begins like a zip file."""
     return data.startswith(b"PK")
 
 
 def _clean(name: str) -> str:
-    """The name as a path: without a leading `./`, trailing slashes and empty parts."""
+    """Return the name as a path: without a leading `./`, trailing slashes and empty parts."""
     while name.startswith("./"):
         name = name[2:]
     return re.sub("//+", "/", name.rstrip("/"))
 
 
 def by_zipfile(data: bytes) -> Tree:
-    """The contents of a zip according to the standard library, which decodes names without the UTF-8 flag as UTF-8
-    too."""
+    """Return the contents of a zip according to the standard library, which decodes names without the UTF-8 flag as
+    UTF-8 too."""
     tree: Tree = {}
     with zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8") as archive:
         for info in archive.infolist():
@@ -52,7 +52,7 @@ def by_zipfile(data: bytes) -> Tree:
 
 
 def by_tarfile(data: bytes) -> Tree:
-    """The contents of a tar according to the standard library, decompressed first if needed."""
+    """Return the contents of a tar according to the standard library, decompressed first if needed."""
     for magic, unpacked in MAGICS.items():
         if data.startswith(magic):
             data = unpacked(data)
@@ -74,7 +74,7 @@ def by_tarfile(data: bytes) -> Tree:
 
 
 def by_library(data: bytes) -> Tree:
-    """The contents of an archive according to the standard library."""
+    """Return the contents of an archive according to the standard library."""
     return by_zipfile(data) if is_zip(data) else by_tarfile(data)
 
 
@@ -85,12 +85,12 @@ PROGRAMS: dict[str, tuple[bool, tuple[str, ...]]] = {
     "unzip": (True, ("unzip", "-qqn", "ARCHIVE", "-d", "FOLDER")),
     "7z": (True, ("7z", "x", "-bd", "-y", "-snld20", "-oFOLDER", "ARCHIVE")),
 }
-"""Whether the program is for zip, and its command."""
+"""Maps a program to whether it reads zip files, and to its command."""
 
 
 def by_program(name: str, data: bytes) -> Tree | None:
-    """The tree that the program unpacks, or None when it is not for this format or not installed; its exit code is
-    ignored, because the comparison shows errors."""
+    """Return the tree that the program unpacks. Return None if the program does not read the format or is not
+    installed. The exit code is ignored, because the comparison shows errors."""
     for_zip, words = PROGRAMS[name]
     if for_zip != is_zip(data) or shutil.which(words[0]) is None:
         return None
@@ -105,7 +105,7 @@ def by_program(name: str, data: bytes) -> Tree | None:
 
 
 def on_disk(folder: Path) -> Tree:
-    """The tree below a folder."""
+    """Return the tree below a folder."""
     tree: Tree = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
@@ -117,12 +117,12 @@ def on_disk(folder: Path) -> Tree:
 
 
 def compose_paths(tree: Tree) -> Tree:
-    """The tree with its paths in NFC, the form in which some programs write them."""
+    """Return the tree with its paths in NFC, the form in which some programs write them."""
     return {unicodedata.normalize("NFC", path): entry for path, entry in tree.items()}
 
 
 def with_implied(tree: Tree) -> Tree:
-    """The tree with the folders that paths imply."""
+    """Return the tree with the folders that paths imply."""
     full_tree: Tree = dict(tree)
     for path in tree:
         above = path.rpartition("/")[0]

@@ -20,13 +20,13 @@ EMPTY_STORED = b"\x00\x00\x00\xff\xff"
 
 
 def printing(count: int) -> bytes:
-    """The operation that prints the next bytes: an empty stored block, then the header of a block with them."""
+    """Return the operation that prints the next bytes: an empty stored block, then the header of a block with them."""
     return EMPTY_STORED + struct.pack("<BHH", 0, count, count ^ 0xFFFF)
 
 
 def repeating(count: int) -> bytes:
-    """The operation that prints the last bytes again: one match or two, then empty blocks up to the fixed length of an
-    operation."""
+    """Return the operation that prints the last bytes again: one match or two, then empty blocks up to the fixed length
+    of an operation."""
     distance = _code(DISTANCES, count, is_length=False)
     for first_length in range(count, 2, -1):
         parts = [length for length in (first_length, count - first_length) if length]
@@ -50,7 +50,7 @@ def _code(table: list[tuple[int, int, int]], count: int, *, is_length: bool) -> 
 
 
 def program(head: bytes, behind: bytes) -> bytes:
-    """All bytes: those before the stream, the stream, and those after its last operation."""
+    """Return all bytes: the bytes before the stream, the stream, and the bytes after its last operation."""
     front, tail_size = len(head) + UNIT, len(behind) + UNIT
     four = repeating(4 * UNIT), printing(4 * UNIT)
     start = printing(front), head, printing(front), repeating(front), printing(UNIT), repeating(front)
@@ -61,7 +61,7 @@ def program(head: bytes, behind: bytes) -> bytes:
 
 
 def with_own_checksum(make: Callable[[int], bytes]) -> bytes:
-    """The bytes that contain their own checksum, found by solving for its bits, on which it depends linearly."""
+    """Return the bytes that contain their own checksum, found by solving for its bits, on which it depends linearly."""
     zero_checksum = zlib.crc32(make(0))
     rows = [(zlib.crc32(make(1 << bit)) ^ zero_checksum ^ 1 << bit, 1 << bit) for bit in range(32)]
     open_bits, checksum = zero_checksum, 0
@@ -78,7 +78,7 @@ def with_own_checksum(make: Callable[[int], bytes]) -> bytes:
 
 
 def zip_quine(name: bytes = b"again.zip") -> bytes:
-    """A zip archive of one file, which is the archive."""
+    """Return a zip archive that contains only itself."""
     final = b"\x03\x00"
     size = len(program(bytes(30 + len(name)), final + bytes(46 + len(name) + 22)))
     packed_size = size - 30 - len(name) - 46 - len(name) - 22
@@ -93,7 +93,7 @@ def zip_quine(name: bytes = b"again.zip") -> bytes:
 
 
 def gzip_quine() -> bytes:
-    """A gzip file that unpacks to itself."""
+    """Return a gzip file that unpacks to itself."""
     gzip_header = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03"
     size = len(program(gzip_header, bytes(10)))
     return with_own_checksum(lambda crc: program(gzip_header, b"\x03\x00" + struct.pack("<II", crc, size)))

@@ -39,19 +39,19 @@ Raw = Mapping[str, bytes]
 
 
 def octal(number: int, width: int) -> bytes:
-    """A number as ustar writes it: with leading zeros and a trailing NUL."""
+    """Return a number as ustar writes it: with leading zeros and a trailing NUL."""
     return b"%0*o\x00" % (width - 1, number)
 
 
 def base256(number: int, width: int) -> bytes:
-    """A number as GNU writes large and negative ones: the first bit set, then big-endian two's complement."""
+    """Return a number as GNU writes large and negative ones: the first bit set, then big-endian two's complement."""
     marked = bytearray((number & (1 << 8 * width) - 1).to_bytes(width, "big"))
     marked[0] |= 0x80
     return bytes(marked)
 
 
 def pad_block(data: bytes) -> bytes:
-    """The data, padded with zeros to a whole block."""
+    """Return the data, padded with zeros to a whole block."""
     return data + bytes(-len(data) % BLOCK)
 
 
@@ -66,7 +66,7 @@ def header(
     prefix: bytes = b"",
     raw: Raw | None = None,
 ) -> bytes:
-    """One header block; `raw` overrides fields, and the checksum is right unless `raw` has it."""
+    """Return a header block. `raw` overrides fields. The checksum is correct unless `raw` contains one."""
     block = bytearray(BLOCK)
     fields: dict[str, bytes] = {
         "name": name,
@@ -91,27 +91,27 @@ def header(
 
 
 def file(name: bytes, data: bytes = b"hello\n", *, size: int | None = None, **options: object) -> bytes:
-    """A file: header and bytes; its size can be false."""
+    """Return a file: its header and its bytes. The stated size can be wrong."""
     return header(name, len(data) if size is None else size, **options) + pad_block(data)
 
 
 def link(name: bytes, target: bytes, **options: object) -> bytes:
-    """A symbolic link."""
+    """Return a symbolic link."""
     return header(name, kind=LINK, target=target, mode=0o777, **options)
 
 
 def hard(name: bytes, target: bytes, **options: object) -> bytes:
-    """A hard link to an earlier entry."""
+    """Return a hard link to an earlier entry."""
     return header(name, kind=HARD, target=target, **options)
 
 
 def folder(name: bytes, **options: object) -> bytes:
-    """A folder."""
+    """Return a folder."""
     return header(name, kind=FOLDER, **{"mode": 0o755, **options})
 
 
 def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
-    """One PAX record, `LENGTH KEY=VALUE\\n`; its length can be false."""
+    """Return a PAX record, `LENGTH KEY=VALUE\\n`. Its length can be wrong."""
     body = b" " + key + b"=" + value + b"\n"
     true = len(body) + 1
     while len(str(true)) + len(body) != true:
@@ -120,24 +120,24 @@ def record(key: bytes, value: bytes, *, length: int | None = None) -> bytes:
 
 
 def pax(*records: bytes | tuple[bytes, bytes], kind: bytes = PAX, name: bytes = b"PaxHeaders/x") -> bytes:
-    """An extended header for the next entry, or with `g` for all that follow."""
+    """Return an extended header for the next entry, or with `g` for all that follow."""
     data = b"".join(entry if isinstance(entry, bytes) else record(*entry) for entry in records)
     return header(name, len(data), kind) + pad_block(data)
 
 
 def long(text: bytes, kind: bytes = LONG_NAME) -> bytes:
-    """GNU's long name (or with `K` target) of the next entry."""
+    """Return GNU's long name of the next entry, or with kind `K` its long link target."""
     return header(b"././@LongLink", len(text) + 1, kind, magic=GNU) + pad_block(text + b"\x00")
 
 
 def archive(*parts: bytes, end: bytes = END, block: int = BLOCK) -> bytes:
-    """The parts and the end, padded to whole blocks of this size."""
+    """Return the parts and the end, padded to whole blocks of this size."""
     tar_bytes = b"".join(parts) + end
     return tar_bytes + bytes(-len(tar_bytes) % block)
 
 
 def sparse(name: bytes, data: bytes, pieces: Sequence[tuple[int, int]], real_size: int) -> bytes:
-    """GNU's old sparse file: the offsets of its pieces, and its declared size."""
+    """Return a sparse file in GNU's old format: the offsets of its pieces, its declared size and its bytes."""
     sparse_map = b"".join(octal(at, 12) + octal(length, 12) for at, length in pieces)
     raw = {"sparse": sparse_map, "real_size": octal(real_size, 12)}
     return header(name, len(data), SPARSE, magic=GNU, raw=raw) + pad_block(data)
@@ -156,7 +156,7 @@ class GzipMember:
     reserved: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def written(self) -> bytes:
-        """Header, deflate stream, trailer."""
+        """Return the header, the deflate stream and the trailer."""
         import zlib
 
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)

@@ -45,14 +45,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run_confined(folder: Path, code: str, cpu_s: int = 20) -> subprocess.CompletedProcess[str]:
-    """How the code ends in a process that first confined itself to the folder."""
+    """Run the code in a process that first confines itself to the folder, and return the ended process."""
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-P", "-c", ENTER + textwrap.dedent(code), str(cpu_s)]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def confined_output(folder: Path, code: str) -> str:
-    """The output of the code in a process that first confined itself to the folder."""
+    """Return the output of the code in a process that first confined itself to the folder."""
     process = run_confined(folder, code)
     assert process.returncode == 0, process.stderr
     return process.stdout.strip()

@@ -1,5 +1,6 @@
-"""Archives that other projects made to test their readers: outcomes.json records which are accepted and which rule
-refuses the others; the accepted ones have the same contents for every other reader. Sources and licences: README.md."""
+"""Archives that other projects made to test their readers. outcomes.json records which archives are accepted, and which
+rule refuses each other archive. Accepted archives have the same contents for every other reader. Sources and licences:
+README.md."""
 
 import json
 from dataclasses import replace
@@ -15,11 +16,11 @@ from tests.archives.good import Tree
 
 CORPUS = Path(__file__).with_name("corpus")
 OUTCOMES: dict[str, tuple[str, str]] = json.loads((CORPUS / "outcomes.json").read_text())
-"""For each file the outcome with each profile: `taken`, or the rule of the refusal."""
+"""Maps each file to its outcome with each profile: `taken`, or the rule of the refusal."""
 
 
 def outcome(data: bytes, profile: Profile) -> tuple[str, Tree]:
-    """The outcome with the profile, and the tree when it is accepted."""
+    """Return the outcome with the profile, and the tree when it is accepted."""
     try:
         entries = drain(data, replace(LIMITS, profile=profile))
     except (ArchiveRefused, ArchiveUnknown) as error:

@@ -26,12 +26,12 @@ LIMITS = Limits()
 
 @pytest.fixture(params=["here", "apart"])
 def extract(request: pytest.FixtureRequest) -> Extract:
-    """Unpacking in this process, and in a confined one."""
+    """Return a function that unpacks an archive: once in this process, and once in a confined process."""
     return extraction.extract if request.param == "here" else extract_in_sandbox
 
 
 def tar_of(*entries: tuple[str, bytes, int] | tuple[str, str]) -> io.BytesIO:
-    """A tar file of files (name, bytes, mode), folders (name ending with a slash) and links (name, target)."""
+    """Return a tar file of files (name, bytes, mode), folders (name ending with a slash) and links (name, target)."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         for name, content, *mode in entries:
@@ -48,7 +48,7 @@ def tar_of(*entries: tuple[str, bytes, int] | tuple[str, str]) -> io.BytesIO:
 
 
 def archive_file(tmp_path: Path, content: io.BytesIO) -> Path:
-    """The archive as a file."""
+    """Return the archive as a file."""
     path = tmp_path / "archive"
     path.write_bytes(content.getvalue())
     return path

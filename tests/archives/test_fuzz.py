@@ -21,19 +21,20 @@ from tests.archives.mutations import mutant
 from tests.figures import Figures
 
 CASES, CASES_A_STINT, STINTS_FULL = 1_000, 5_000, 20
-"""100,000 in all: 20 stints of 5,000, so that an interrupted run continues with the next stint."""
+"""A full run has 100,000 cases in 20 stints of 5,000. An interrupted run continues with the next stint."""
 EXTRACT_ONE_IN, COMPARE_ONE_IN = 20, 10
 LIMITS = Limits(entries=1000, total_bytes=16 << 20, ratio_after_bytes=1 << 20, seconds=60)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One stint, or with --full all."""
+    """Run one stint, or all stints with --full."""
     if "stint" in metafunc.fixturenames:
         metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
 
 
 def read_or_refuse(data: bytes, limits: Limits) -> Tree | None:
-    """The tree that the reader returns, or None when it refuses; any other exception is a fault."""
+    """Return the tree that the reader returns, or None if the reader refuses the archive. Any other exception is a
+    fault."""
     try:
         entries = drain(data, limits)
     except Refused:
@@ -58,7 +59,7 @@ def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path)
 
 
 def require_same_contents(data: bytes, tree: Tree) -> Iterator[str]:
-    """Every program that reads the format unpacks the same; returns their names."""
+    """Require that every program for the format unpacks the same contents. Return the names of these programs."""
     for name in peers.PROGRAMS:
         program_tree = peers.by_program(name, data)
         if program_tree is not None:

@@ -1,5 +1,5 @@
-"""Archives from the grammar of their format: valid ones are read correctly; tricks are refused, or read as every other
-reader reads them."""
+"""Archives generated from the grammar of their format. Valid archives are read correctly. Archives with tricks are
+refused, or read as every other reader reads them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
 
 
 def read_or_rule(archive: GeneratedArchive, limits: Limits) -> tuple[Tree | None, str]:
-    """The tree that the reader returns, or None and the rule of the refusal."""
+    """Return the tree that the reader returns, or None and the rule of the refusal."""
     try:
         return {path: (kind, content) for path, (kind, _, content) in drain(archive.data, limits).items()}, ""
     except (ArchiveRefused, ArchiveUnknown) as refusal:
@@ -48,8 +48,8 @@ def read_or_rule(archive: GeneratedArchive, limits: Limits) -> tuple[Tree | None
 
 
 def require_correct(archive: GeneratedArchive, tree: Tree | None, rule: str, seed: int) -> None:
-    """A valid archive is read correctly; an accepted archive reads the same in the standard library; a refusal has a
-    rule."""
+    """Require that a valid archive is read correctly, and that an accepted archive has the same contents in the
+    standard library."""
     if archive.tree is not None:
         assert tree == archive.tree, f"{seed} is valid: {rule}"
     if tree is None:
@@ -59,7 +59,8 @@ def require_correct(archive: GeneratedArchive, tree: Tree | None, rule: str, see
 
 
 def require_same_contents(archive: GeneratedArchive, tree: Tree, seed: int) -> list[str]:
-    """Every installed program that reads the format unpacks the same; returns their names."""
+    """Require that every installed program for the format unpacks the same contents. Return the names of these
+    programs."""
     agreeing_programs: list[str] = []
     for name in peers.PROGRAMS:
         program_tree = peers.by_program(name, archive.data)

@@ -18,7 +18,7 @@ from tests.archives.tools import plant_build
 
 
 def read_tree(folder: Path, profile: Profile = "strict", **limits: int) -> dict[str, tuple[str, bytes]]:
-    """The whole tree."""
+    """Return the whole tree."""
     entries: dict[str, tuple[str, bytes]] = {}
     for entry, pieces in read_folder(folder, replace(LIMITS, profile=profile, **limits)):
         content = b"".join(pieces)
@@ -27,7 +27,7 @@ def read_tree(folder: Path, profile: Profile = "strict", **limits: int) -> dict[
 
 
 def of_links(**links: str) -> Callable[[Path], None]:
-    """Links by name, with a folder `d` beside them."""
+    """Create links by name, with a folder `d` beside them."""
 
     def make(folder: Path) -> None:
         (folder / "d").mkdir()

@@ -1,4 +1,4 @@
-"""No symbolic link of an archive leads out of the tree, by itself or through others."""
+"""No symbolic link of an archive leads out of the tree, neither by itself nor through other links."""
 
 from collections.abc import Mapping
 
@@ -72,7 +72,7 @@ def test_a_link_that_stays_inside_is_accepted(links: dict[str, str]) -> None:
 
 
 def leaves(path: str, links: Mapping[str, str]) -> bool:
-    """Whether the link leads out of the tree or passes too many other links, resolved name by name."""
+    """Return whether the link leads out of the tree or passes too many other links, resolved name by name."""
     folder_parts, ahead, passed = path.split("/")[:-1], links[path].split("/")[::-1], 0
     while ahead:
         name = ahead.pop()

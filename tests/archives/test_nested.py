@@ -1,4 +1,4 @@
-"""Nested archives are plain bytes: the reader does not open them, however often they repeat."""
+"""Nested archives are plain bytes. The reader does not open them at any depth."""
 
 import gzip
 import io

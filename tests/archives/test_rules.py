@@ -11,7 +11,7 @@ RAISING = ("ArchiveRefused", "NameViolation")
 
 
 def words(node: ast.expr) -> Iterator[str]:
-    """The texts that an expression can evaluate to."""
+    """Yield the texts that an expression can evaluate to."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.IfExp):
@@ -20,7 +20,7 @@ def words(node: ast.expr) -> Iterator[str]:
 
 
 def raised_rules() -> set[str]:
-    """Every rule that is passed to a refusal, directly or through a variable."""
+    """Return every rule that is passed to a refusal, directly or through a variable."""
     rules: set[str] = set()
     for path in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

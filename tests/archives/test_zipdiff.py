@@ -10,7 +10,7 @@ from tests.archives.zipdiff import CLASSES, DoubtfulArchive, Tree
 
 
 def read_or_refuse(doubtful: DoubtfulArchive) -> Tree | None:
-    """The files, or nothing when the archive was refused."""
+    """Return the files, or nothing when the archive was refused."""
     try:
         entries = drain(doubtful.data)
     except ArchiveRefused:
@@ -20,7 +20,7 @@ def read_or_refuse(doubtful: DoubtfulArchive) -> Tree | None:
 
 @cache
 def all_taken(name: str) -> list[tuple[DoubtfulArchive, Tree | None]]:
-    """The archives of a class, and the accepted contents of each."""
+    """Return the archives of a class, and the accepted contents of each."""
     return [(doubtful, read_or_refuse(doubtful)) for doubtful in CLASSES[name]()]
 
 

@@ -13,13 +13,13 @@ A, B = ZipEntry(b"a.txt", b"first\n"), ZipEntry(b"b.txt", b"second\n")
 
 
 def zip_of_one(name: bytes = b"a.txt", data: bytes = b"hello\n", **options: object) -> bytes:
-    """An archive of one entry."""
+    """Return an archive of one entry."""
     return archive(ZipEntry(name, data, **options))
 
 
 def quoting_bomb(count: int) -> bytes:
-    """Fifield's overlap: every entry but the last quotes the next local header in a stored block, then shares the rest
-    (A better zip bomb, 2019)."""
+    """Return a bomb with the overlap by Fifield: every entry except the last quotes the next local header in a stored
+    block."""
     items = [ZipEntry(b"%d" % count, bytes(1 << 20), DEFLATED)]
     for number in range(count - 1, 0, -1):
         following = items[0]
@@ -36,13 +36,13 @@ def quoting_bomb(count: int) -> bytes:
 
 
 def sharing_bomb(names: Sequence[bytes]) -> bytes:
-    """Full overlap: directory entries that share one local header."""
+    """Return a bomb with full overlap: directory entries that share one local header."""
     item = ZipEntry(names[0], bytes(1 << 20), DEFLATED)
     return ZipArchive([item], listed=[(replace(item, name=name), 0) for name in names]).written()
 
 
 def nested_entry_bomb() -> bytes:
-    """An entry that is completely inside the stored bytes of another one."""
+    """Return an entry that is completely inside the stored bytes of another one."""
     inner = B.written()
     outer = ZipEntry(b"a.txt", inner)
     start = len(outer.written()) - len(inner)

@@ -31,7 +31,8 @@ A, B, C, D = (ZipEntry(letter, letter) for letter in (b"a", b"b", b"c", b"d"))
 
 
 class DoubtfulArchive(NamedTuple):
-    """An archive that must be refused, unless its contents are exactly `truth`; None: refused in any case."""
+    """An archive that must be refused unless its contents are exactly `truth`. If `truth` is None, it must be refused
+    in any case."""
 
     variant: str
     data: bytes
@@ -39,14 +40,15 @@ class DoubtfulArchive(NamedTuple):
 
 
 def a1() -> Iterator[DoubtfulArchive]:
-    """The method."""
+    """Yield the method."""
     item = ZipEntry(b"test", b"test", DEFLATED)
     yield DoubtfulArchive("stored in front", archive(replace(item, local={"method": 0, "packed": 4})))
     yield DoubtfulArchive("stored in the directory", archive(replace(item, central={"method": 0, "packed": 4})))
 
 
 def a2() -> Iterator[DoubtfulArchive]:
-    """The sizes: 0 or true, in the local header, the directory, the descriptor and Zip64; and Zip64 twice."""
+    """Archives with sizes that are 0 or true in the local header, the directory, the descriptor and Zip64, and with
+    Zip64 twice."""
     flags = itertools.product((0, 1), repeat=5)
     for bits, descriptor_bits, front, directory in itertools.product(flags, (None, *range(8)), range(4), range(4)):
         yield _sizes(bits, descriptor_bits, front, directory)
@@ -79,7 +81,7 @@ def _sizes(bits: tuple[int, ...], descriptor_bits: int | None, front: int, direc
 
 
 def _widen_sizes(sizes: dict[str, int], which: int) -> tuple[dict[str, int], bytes]:
-    """The numbers that Zip64 has instead."""
+    """Return the numbers that Zip64 has instead."""
     numbers = [sizes[name] for bit, name in ((2, "size"), (1, "packed")) if which & bit]
     moved_sizes = {name: FF32 for bit, name in ((2, "size"), (1, "packed")) if which & bit}
     return {**sizes, **moved_sizes}, zip64(*numbers) if numbers else b""
@@ -109,7 +111,7 @@ def _row(number: int) -> int:
 
 
 def a3() -> Iterator[DoubtfulArchive]:
-    """The name: in the local header, in the directory, in Info-ZIP's field."""
+    """Yield the name: in the local header, in the directory, in Info-ZIP's field."""
     name = b"original"
     item = ZipEntry(name, b"test")
     yield DoubtfulArchive("two names", archive(replace(item, local_name=b"lfh", name=b"cdh")))
@@ -149,7 +151,7 @@ def a5() -> Iterator[DoubtfulArchive]:
 
 
 def b1() -> Iterator[DoubtfulArchive]:
-    """One name twice."""
+    """Archives with one name twice."""
     yield DoubtfulArchive("duplicate", archive(ZipEntry(b"test", b"a"), ZipEntry(b"test", b"b")))
 
 
@@ -173,7 +175,7 @@ def b2() -> Iterator[DoubtfulArchive]:
 
 
 def _special(byte: int, central_fields: dict[str, int] | None = None) -> ZipEntry:
-    """An entry with the byte in its name, without the UTF-8 flag."""
+    """Return an entry with the byte in its name, without the UTF-8 flag."""
     return ZipEntry(bytes([97, byte, 98]), b"", central={"flags": 0, **(central_fields or {})}, local={"flags": 0})
 
 
@@ -182,7 +184,7 @@ def _if_ascii(*special: int) -> Tree | None:
 
 
 def b3() -> Iterator[DoubtfulArchive]:
-    """Paths that mean another one."""
+    """Archives with paths that mean another path."""
     paths = ("/a/b", "a//b", "a\\b", "./a/b", "a/./b", "a/b/.", "../a/b", ".../a/b", "a/.../b", "c/../a/b")
     for path in paths:
         second_entry = ZipEntry(path.encode(), b"b")
@@ -234,7 +236,7 @@ def _desync(has_overlap: bool) -> bytes:
 
 
 def _deflated_twice() -> bytes:
-    """Deflated according to the local header, stored according to the directory."""
+    """Return an entry that is deflated according to the local header, and stored according to the directory."""
     inner = zips.deflate(b"") + zips.descriptor(0, 2, 0) + B.written()
     hidden_entry = ZipEntry(b"junk", inner, descriptor=True, local={"method": DEFLATED})
     return archive(hidden_entry, A)
@@ -256,7 +258,7 @@ def c2() -> Iterator[DoubtfulArchive]:
 
 
 def c3() -> Iterator[DoubtfulArchive]:
-    """How many entries the directory has."""
+    """Archives with a wrong number of entries in the directory."""
     entry_size = len(A.listed(0))
     for entries_here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
         if (entries_here, total, size) != (None, None, None):
@@ -269,7 +271,7 @@ def c3() -> Iterator[DoubtfulArchive]:
 
 
 def c4() -> Iterator[DoubtfulArchive]:
-    """Where the directory is: at its stated offset, or directly before the end."""
+    """Archives whose directory is found in two ways: at its stated offset, or directly before the end."""
     yield DoubtfulArchive("told or adjacent", _two_directories(EndRecord()))
 
 

@@ -42,13 +42,13 @@ class HeaderFields:
 
 @lru_cache(maxsize=1_024)
 def deflate(data: bytes) -> bytes:
-    """The bytes as a raw deflate stream, cached because most test archives contain the same few files."""
+    """Return the bytes as a raw deflate stream, cached because most test archives contain the same few files."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
 
 
 def inflated_by_none(data: bytes) -> bytes:
-    """A raw deflate stream of one stored block; at most 65,535 bytes."""
+    """Return a raw deflate stream of one stored block of at most 65,535 bytes."""
     return b"\x01" + struct.pack("<HH", len(data), len(data) ^ FF16) + data
 
 
@@ -78,13 +78,13 @@ class ZipEntry:
     """Bytes before the local header that belong to no entry."""
 
     def payload(self) -> bytes:
-        """The bytes after the local header."""
+        """Return the bytes after the local header."""
         if self.packed is not None:
             return self.packed
         return deflate(self.data) if self.method == DEFLATED else self.data
 
     def fields(self) -> HeaderFields:
-        """The true values."""
+        """Return the true values."""
         flags = self.flags | (HAS_DESCRIPTOR if self.descriptor else 0)
         return HeaderFields(
             flags=flags if self.name.isascii() else flags | UTF8,
@@ -110,7 +110,7 @@ class ZipEntry:
         return descriptor(true_fields.crc, true_fields.packed, true_fields.size) if self.descriptor else b""
 
     def listed(self, offset: int) -> bytes:
-        """The entry of the central directory for a local header at the offset."""
+        """Return the entry of the central directory for a local header at the offset."""
         fields = replace(self.fields(), **{"offset": offset, **self.central})
         return central_header(fields, self.name, self.extra, self.comment)
 
@@ -120,7 +120,7 @@ def _length(declared_length: int, text: bytes) -> int:
 
 
 def local_header(fields: HeaderFields, name: bytes, extra: bytes = b"") -> bytes:
-    """APPNOTE 4.3.7."""
+    """Return a local header (APPNOTE 4.3.7)."""
     numbers = (
         fields.version,
         fields.flags,
@@ -136,7 +136,7 @@ def local_header(fields: HeaderFields, name: bytes, extra: bytes = b"") -> bytes
 
 
 def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", comment: bytes = b"") -> bytes:
-    """APPNOTE 4.3.12."""
+    """Return an entry of the central directory (APPNOTE 4.3.12)."""
     numbers = (fields.made_by, fields.version, fields.flags, fields.method, fields.time, fields.date)
     sizes = (fields.crc, fields.packed, fields.size)
     lengths = (
@@ -149,28 +149,29 @@ def central_header(fields: HeaderFields, name: bytes, extra: bytes = b"", commen
 
 
 def descriptor(crc: int, packed_size: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
-    """APPNOTE 4.3.9; `wide` is Zip64's descriptor."""
+    """Return a data descriptor (APPNOTE 4.3.9). `wide` selects the descriptor of Zip64."""
     return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed_size, size)
 
 
 def extra_field(kind: int, data: bytes, *, length: int | None = None) -> bytes:
-    """One extra field; its length can be false."""
+    """Return an extra field. Its stated length can be wrong."""
     return struct.pack("<HH", kind, len(data) if length is None else length) + data
 
 
 def zip64(*numbers: int) -> bytes:
-    """The Zip64 extra field with the given ones of size, packed size and offset (APPNOTE 4.5.3)."""
+    """Return the Zip64 extra field with those of size, packed size and offset that are given (APPNOTE 4.5.3)."""
     return extra_field(0x0001, struct.pack(f"<{len(numbers)}Q", *numbers))
 
 
 def unicode_path(name: bytes, declared_name: bytes, *, version: int = 1, crc: int | None = None) -> bytes:
-    """Info-ZIP's other name for the entry with the header name `name` (APPNOTE 4.6.9)."""
+    """Return the extra field of Info-ZIP with another name for the entry whose header name is `name` (APPNOTE
+    4.6.9)."""
     return extra_field(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + declared_name)
 
 
 @dataclass(frozen=True, slots=True)
 class EndRecord:
-    """The record at the end; a field that is None gets its true value."""
+    """The record at the end. A field that is None gets its true value."""
 
     disk: int = 0
     start_disk: int = 0
@@ -202,7 +203,7 @@ WIDE = EndRecord(here=FF16, total=FF16, size=FF32, offset=FF32)
 
 @dataclass(frozen=True, slots=True)
 class Zip64EndRecord:
-    """The Zip64 record and its locator; a field that is None gets its true value."""
+    """The Zip64 record and its locator. A field that is None gets its true value."""
 
     here: int | None = None
     total: int | None = None
@@ -250,10 +251,10 @@ class ZipArchive:
     end_64: Zip64EndRecord | None = None
     shift: int = 0
     listed: Sequence[tuple[ZipEntry, int]] | None = None
-    """The central directory when it differs from one entry for each item: entries and their offsets."""
+    """The entries of the central directory with their offsets, if they differ from one entry for each item."""
 
     def offsets(self) -> list[int]:
-        """The positions of the local headers."""
+        """Return the positions of the local headers."""
         place, item_offsets = self.shift + len(self.prefix), list[int]()
         for item in self.items:
             item_offsets.append(place + len(item.before))
@@ -261,12 +262,12 @@ class ZipArchive:
         return item_offsets
 
     def directory(self) -> bytes:
-        """The central directory alone."""
+        """Return the central directory alone."""
         pairs = zip(self.items, self.offsets(), strict=True) if self.listed is None else self.listed
         return b"".join(item.listed(offset) for item, offset in pairs)
 
     def written(self) -> bytes:
-        """Every byte."""
+        """Return every byte."""
         entries = b"".join(item.written() for item in self.items)
         directory = self.directory()
         count = len(self.items) if self.listed is None else len(self.listed)
@@ -279,15 +280,15 @@ class ZipArchive:
 
 
 def archive(*items: ZipEntry) -> bytes:
-    """An archive of the items without false values."""
+    """Return an archive of the items without false values."""
     return ZipArchive(items).written()
 
 
 def link(name: bytes, target: bytes) -> ZipEntry:
-    """A symbolic link as Info-ZIP writes it: the target is the data."""
+    """Return a symbolic link as Info-ZIP writes it: the target is the data."""
     return ZipEntry(name, target, mode=LINK_MODE)
 
 
 def folder(name: bytes) -> ZipEntry:
-    """A folder; its name ends with a slash."""
+    """Return a folder. Its name ends with a slash."""
     return ZipEntry(name, b"", mode=FOLDER_MODE)

@@ -30,7 +30,7 @@ def settings(settings: Settings) -> Settings:
 async def bound_while(
     world: World, provider: IdentityProvider, end: asyncio.Event, subject_read: asyncio.Event
 ) -> None:
-    """A second registration of a known subject, which pauses between its read and its write."""
+    """Register a known subject a second time. The registration pauses between its read and its write."""
     store = world.store
     believed = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
     origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
@@ -47,7 +47,7 @@ async def bound_while(
 
 
 async def create_subject(world: World, provider: IdentityProvider) -> str:
-    """The id of a person whom the provider created, with an agent."""
+    """Let the provider create a person with an agent, and return the id of the person."""
     await provider.trust(world.store)
     believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
     registered_agent = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))

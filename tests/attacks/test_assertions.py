@@ -1,4 +1,4 @@
-"""Attacks with a provider's assertions: expired ones, used ones, and revoked links to an account."""
+"""Attacks with assertions of a provider: expired assertions, used assertions, and revoked links to an account."""
 
 import time
 
@@ -20,7 +20,7 @@ def settings(settings: Settings) -> Settings:
 
 
 async def claim_with_assertion(world: World, agent: RegisteredAgent, assertion: str) -> dict[str, str]:
-    """The answer to an anonymous agent that presents an assertion."""
+    """Claim an anonymous agent with an assertion, and return the body of the answer."""
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
     return (await world.http.post("/api/v1/auth/me", json=body)).json()
 

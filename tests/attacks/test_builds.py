@@ -45,7 +45,7 @@ def works(shop: Shop, tmp_path: Path) -> JobRunner:
 
 
 async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(works: JobRunner) -> None:
-    """Access to one build reveals nothing of another one, even when both are in one pack."""
+    """Access to one build reveals nothing of another build, even if both are in one pack."""
     await works.upload_and_process(tar({"plot": SECRET, "engine": SHARED}), "2.0.0-draft")
     await works.upload_and_process(tar({"engine": SHARED}), "1.1.0")
     await works.publish("1.1.0")
@@ -60,7 +60,7 @@ async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(wo
 
 
 def _unpack_frame(frame: bytes) -> bytes:
-    """The contents of the zstd frame at the beginning."""
+    """Return the contents of the zstd frame at the beginning."""
     try:
         return zstd.ZstdDecompressor().decompress(frame)
     except zstd.ZstdError:
@@ -151,7 +151,7 @@ def test_no_more_parts_are_gathered_than_are_reported() -> None:
 
 
 async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) -> None:
-    """A result has a maximum size, whatever names an archive has, since many results are listed together."""
+    """A result has a maximum size for any names in an archive, because many results are listed together."""
     path = "/".join(["n" * 250] * 4)[:1000]
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
     artifact_id = await works.upload(zip_files(files), filename="game.zip")
@@ -188,7 +188,8 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobR
 
 @pytest.mark.parametrize("path", [".countersign/state.json", ".Countersign/manifest.json"])
 async def test_a_build_that_no_client_would_install_is_none(works: JobRunner, path: str) -> None:
-    """The store signs only what clients accept, so that a channel never leads to a build that they refuse."""
+    """The store signs only builds that clients accept. Therefore a channel never leads to a build that clients
+    refuse."""
     with pytest.raises(ManifestRefused):
         await works.upload_and_process(tar({path: b"{}", "game": b"x"}))
 
@@ -207,7 +208,7 @@ async def test_a_name_with_a_zero_byte_is_only_unknown(works: JobRunner, subpath
 
 
 async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> None:
-    """Packs, signed manifests and deltas are kept as long as a build refers to them, however old they are."""
+    """Packs, signed manifests and deltas are kept at any age while a build refers to them."""
     first_build = await works.upload_and_process(tar({"a": SHARED}), "1.1.0")
     await works.publish("1.1.0")
     second_build = await works.upload_and_process(

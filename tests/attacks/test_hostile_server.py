@@ -132,7 +132,7 @@ SENT_AT_MOST = 64 << 20
 
 
 def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
-    """A command limits the length of an answer, whatever lengths the server states."""
+    """A command limits the length of an answer, although the server states another length."""
     sent_sizes: list[int] = []
 
     def answer(listening: socket.socket) -> None:

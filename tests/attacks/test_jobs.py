@@ -105,7 +105,7 @@ async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works
 
 
 def children(program: str) -> list[dict[str, str]]:
-    """The /proc status of this process's children that run the program."""
+    """Return the /proc status of this process's children that run the program."""
     child_statuses: list[dict[str, str]] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -120,7 +120,7 @@ def children(program: str) -> list[dict[str, str]]:
 
 
 def is_confined(status_fields: dict[str, str]) -> bool:
-    """Whether a process has given up root, new privileges and sockets."""
+    """Return whether a process has given up root, new privileges and sockets."""
     return (
         "0" not in status_fields["Uid"].split()
         and status_fields["NoNewPrivs"].strip() == "1"

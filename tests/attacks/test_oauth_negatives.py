@@ -1,4 +1,4 @@
-"""Forbidden requests to the pages for sign-in and consent, each beside the same request without the one fault, which
+"""Forbidden requests to the pages for sign-in and consent. Each has a control: the same request without its one fault
 succeeds."""
 
 from typing import Any
@@ -42,19 +42,19 @@ FOREIGN: list[list[tuple[str, str]]] = [
 
 
 async def sessions_of(world: World) -> int:
-    """The count of sessions."""
+    """Return the count of sessions."""
     row = await world.store.database.fetch_one("SELECT count(*) FROM session")
     assert row is not None
     return int(row[0])
 
 
 def cookie_of(visitor: Visitor) -> str:
-    """The cookie that the person's browser sends."""
+    """Return the cookie that the person's browser sends."""
     return "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
 
 
 async def attempts_of(world: World) -> list[Any]:
-    """Every attempt of a claim, and the owner of the registration."""
+    """Return every attempt of a claim, and the owner of the registration."""
     joined = "SELECT a.*, r.status, r.person_id FROM claim_attempt a JOIN registration r ON r.id = a.registration_id"
     return [tuple(row) for row in await world.store.database.fetch(f"{joined} ORDER BY a.id")]
 
@@ -217,7 +217,7 @@ async def test_prompt_none_widens_no_consent_that_was_given(world: World) -> Non
 
 
 async def sign_in_pat(world: World) -> Browser:
-    """Pat's browser, signed in."""
+    """Return Pat's browser, which is signed in."""
     await new_person(world, PAT)
     browser = Browser(world)
     await browser.sign_in(PAT)
@@ -225,5 +225,5 @@ async def sign_in_pat(world: World) -> Browser:
 
 
 async def seen_with(world: World, client: KnownClient, cookie: str) -> httpx.Response:
-    """The consent page, as a browser with this cookie sees it."""
+    """Return the consent page, as a browser with this cookie sees it."""
     return await world.http.get(ASK, params=authorization_parameters(client), headers={"Cookie": cookie})

@@ -57,7 +57,7 @@ def app(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("size", [4, 40])
 def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_path: Path, size: int) -> None:
-    """A pull writes only to its folder and the one beside it, whatever an unsigned answer contains."""
+    """A pull writes only to its folder and to the folder beside it, for any content of an unsigned answer."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     shelf = BuildServer(NEW, OLD)
@@ -72,7 +72,7 @@ def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_pat
 
 
 def with_chunk_sizes(sample_build: SampleBuild, *sizes: int) -> SampleBuild:
-    """The same build, whose first file claims chunks of these sizes."""
+    """Return the same build, whose first file claims chunks of these sizes."""
     all_chunks = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
     first_file = sample_build.manifest.files[0]
     places = [len(sample_build.manifest.chunks) + number for number in range(len(sizes))]
@@ -118,7 +118,7 @@ class EndlessServer(BuildServer):
     """A store that never stops sending."""
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
-        """The range, and more bytes than requested."""
+        """Yield the range, and more bytes than requested."""
         yield from super().read(url, offset, length)
         for _ in range(1000):
             yield bytes(1 << 20)
@@ -126,14 +126,13 @@ class EndlessServer(BuildServer):
 
 
 def test_no_more_bytes_are_read_than_were_requested(app: Path) -> None:
-    """The client stops reading, however long a store goes on sending."""
+    """The client stops reading although the store continues to send."""
     with pytest.raises(ContentMismatch, match="more"):
         pull(app, EndlessServer(NEW))
 
 
 def test_chunks_that_are_said_to_overlap_are_refused() -> None:
-    """The memory for a download is bounded by the requested bytes, however many chunks the store claims they
-    contain."""
+    """The memory for a download is limited by the requested bytes, for any number of chunks that the store claims."""
     names = [f"{number:064x}" for number in range(1000)]
     pack = Pack("pack:0", 1 << 20, [(name, 0, chunks.MAX_BYTES) for name in names])
     places = ChunkPlaces([pack], "artifact:0", 1, "0" * 64, "build.tar")
@@ -148,14 +147,14 @@ class SlowServer(BuildServer):
     meddle: Callable[[], object] = staticmethod(lambda: None)
 
     def places(self, *, is_start: bool = False) -> ChunkPlaces:
-        """The answer, late."""
+        """Return the answer, late."""
         self.meddle()
         return super().places(is_start=is_start)
 
 
 @pytest.mark.parametrize("name", ["same.txt", "text"])
 def test_the_next_pull_finds_changes_made_during_a_pull(app: Path, name: str) -> None:
-    """The pull records the size and time that a file had when it was checked, not later ones."""
+    """The pull records the size and the time of a file at the moment in which it checks the file."""
     shelf = SlowServer(NEW)
     shelf.meddle = lambda: (app / name).write_bytes(b"evil")
     pull(app, shelf)
@@ -243,7 +242,7 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
 
 
 def offer_release(script: ScriptedServer, sample_build: SampleBuild, state: ChannelState, by: SigningKey) -> None:
-    """Answer a pull that asks for the build by name, as a store would whose manifest `by` has signed."""
+    """Answer a pull that requests the build by name, like a store whose manifest is signed by `by`."""
     manifest = sample_build.manifest
     member: dict[str, object] = {"id": manifest.product_id, "slug": manifest.product, "title": "x", "kind": "tool"}
     script.say(200, {**member, "platforms": [], "org": manifest.org})
@@ -253,7 +252,7 @@ def offer_release(script: ScriptedServer, sample_build: SampleBuild, state: Chan
 
 
 def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
-    """The channel of SIGNED's product at 9.0, with a chain of keys."""
+    """Return the channel of SIGNED's product at 9.0, with a chain of keys."""
     manifest = SIGNED.manifest
     statement = ChannelStatement(
         manifest.org, manifest.product_id, manifest.product, "stable", "9.0", {}, 5, ISSUED, EXPIRES
@@ -320,7 +319,7 @@ def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Call
 
 
 def forge_delta(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
-    """A delta whose covers and runs of differences all have length 0."""
+    """Return a delta whose covers and runs of differences all have length 0."""
     lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
     packed_lists = [patch.compress(numbers) for numbers in lists]
     head = [len(old), new_size, covers, runs]

@@ -13,7 +13,7 @@ EMAIL, PASSWORD = "owner@north.example", "a long password"
 
 
 async def sign_in_owner(world: World) -> str:
-    """An owner of `north` who has just signed in; the person's id."""
+    """Create an owner of `north`, sign in, and return the id of the person."""
     await world.person(EMAIL, north="owner")
     person = await queries.person_with_email(world.store.database, EMAIL)
     assert person is not None

@@ -11,7 +11,8 @@ from tests.store.world import World
 
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """No time on the loop and no time for long reads, so that only unbounded reads would succeed."""
+    """Settings that allow no time on the loop and no time for long reads, so that only unbounded reads would
+    succeed."""
     monkeypatch.setattr(sqlite, "BUDGET_CHECKS", 0)
     monkeypatch.setattr(sqlite, "STEPS_BETWEEN_CHECKS", 1)
     return replace(settings, read_deadline_s=0)

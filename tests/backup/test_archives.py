@@ -1,4 +1,4 @@
-"""An archive is exactly what was written, or the damage is named; and no blob is lost between two steps."""
+"""An archive contains exactly what was written, or its damage is reported. No blob is lost between two steps."""
 
 import asyncio
 import hashlib
@@ -62,7 +62,7 @@ class Installation:
         await self.store.delete(sha256)
 
     def begun(self) -> Backup:
-        """A backup that is about to be made."""
+        """Return a backup that is about to be made."""
         blobs = BlobSource(self.store, "distribution", LIVE)
         writing = ArchiveWriter(AgeEncryptor(self.archive.write, PASSPHRASE, work=WORK))
         return Backup(writing, self.databases, blobs, lambda subject, count: None)
@@ -193,7 +193,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
 
 
 def damaged_ranges(archive: bytes) -> list[tuple[int, int]]:
-    """The places of the damage, as `verify` finds them."""
+    """Return the places of the damage, as `verify` finds them."""
     try:
         reading = ArchiveReader(AgeDecryptor(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
         for _ in reading.members():
@@ -225,7 +225,7 @@ ABOUT_SQLITE = msgspec.json.encode(About(FORMAT, "1.0.0", "sqlite", ("distributi
 
 
 def member(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, size: int | None = None) -> bytes:
-    """A member of a tar file; its header may have a false size."""
+    """Return a member of a tar file. Its header may state a wrong size."""
     header = tarfile.TarInfo(name)
     header.size, header.type = len(content) if size is None else size, kind
     return header.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512)

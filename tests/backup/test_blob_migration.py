@@ -34,7 +34,7 @@ async def seal(store: BlobStore, content: bytes) -> str:
 
 
 async def new_databases(folder: Path) -> SqliteDatabases:
-    """A database that refers to the contents."""
+    """Return a database that refers to the contents."""
     path = folder / "store.sqlite"
     database = await open_sqlite(path, reserve_bytes=0)
     async with database.transaction() as transaction:

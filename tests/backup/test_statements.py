@@ -16,7 +16,7 @@ REFERENCES = ('ALTER TABLE lead ADD CONSTRAINT f FOREIGN KEY (id) REFERENCES rec
 
 
 def table(create: str = CREATE, finish: tuple[str, ...] = RULES, references: tuple[str, ...] = REFERENCES) -> Table:
-    """A table as an archive describes it."""
+    """Return a table as an archive describes it."""
     return Table("lead", create, ("id", "n", "s"), finish, references)
 
 

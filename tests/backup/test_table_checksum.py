@@ -16,7 +16,7 @@ ROWS = [("Ä", 1, None, b"\0"), ("a", -(1 << 62), 0.5, None), ("B", 3, 1.0, b"")
 
 
 async def digests(url: str, rows: list[tuple[str, int, float | None, bytes | None]]) -> list[TableChecksum]:
-    """The tables with these rows, read again."""
+    """Write tables with these rows, and return the digests of the tables."""
     database = await open_database(url, schema="test", reserve_bytes=0)
     try:
         async with database.transaction() as transaction:

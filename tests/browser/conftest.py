@@ -59,7 +59,7 @@ class Site:
         return self.running.url
 
     def set_up_link(self) -> str:
-        """The one-time address that the start printed."""
+        """Return the one-time address that the start printed."""
         match = re.search(r"http\S+/auth/setup\?token=\w+", self.running.log.read_text())
         assert match is not None
         return match[0]

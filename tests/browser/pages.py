@@ -22,7 +22,7 @@ Faults = dict[tuple[Scheme, int], list[str]]
 
 @asynccontextmanager
 async def open_page(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
-    """A new page in a new browser context; a request to another site fails the test."""
+    """Open a page in a new browser context. A request to another site fails the test."""
     context = await browser.new_context(**options)
     context.set_default_timeout(ENOUGH_MS)
     page = await context.new_page()
@@ -60,7 +60,7 @@ class Looks:
 
 
 def no_faults() -> Faults:
-    """An empty collection of faults."""
+    """Return an empty collection of faults."""
     return {(scheme, width): [] for scheme in SCHEMES for width in (NARROW, WIDE)}
 
 
@@ -73,12 +73,12 @@ async def send(page: Page, **fields: str) -> None:
 
 
 async def heading(page: Page) -> str:
-    """The heading of the page."""
+    """Return the heading of the page."""
     return await page.inner_text("h1")
 
 
 def newest_link(store: Running, to: str, *, other_than: str = "") -> str:
-    """The link in the newest letter, as the operator finds it."""
+    """Return the link in the newest e-mail, which the operator reads with a command."""
     command = [*COMMAND, "mail", "--last", "--to", to, "--json", "--data", str(store.data)]
     for _ in range(100):
         process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)

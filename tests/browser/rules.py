@@ -28,8 +28,8 @@ _SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
 
 
 async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]:
-    """The broken rules of the page in its current state, each with its elements. Without the source of axe-core only
-    our own rules are checked; with `only`, of axe-core's rules only those."""
+    """Return the broken rules of the page in its current state, each with its elements. Without the source of axe-core,
+    only our own rules are checked. With `only`, only these rules of axe-core are checked."""
     await settle(page)
     violations = await _axe(page, axe, only) if axe else []
     return [f"{page.url}: {violation}" for violation in (*violations, *await _more(page))]
@@ -41,7 +41,7 @@ async def settle(page: Page) -> None:
 
 
 async def evaluate(page: Page, expression: str) -> Any:
-    """The value of the expression, evaluated by the debugger, so that the policy of the page stays unchanged."""
+    """Return the value of the expression, evaluated by the debugger, so that the policy of the page stays unchanged."""
     session = _SESSIONS.get(page) or _SESSIONS.setdefault(page, await page.context.new_cdp_session(page))
     evaluation = {"expression": expression, "awaitPromise": True, "returnByValue": True}
     answer = await session.send("Runtime.evaluate", evaluation)

@@ -36,13 +36,13 @@ class Shop:
         return f"{self.url}/api/v1"
 
     def register(self, **body: str) -> dict[str, Any]:
-        """The answer to the registration of a new agent, by default for the customer."""
+        """Return the answer to the registration of a new agent, by default for the customer."""
         request_body = body or {"method": "service_auth", "email": CUSTOMER, "scope": "read:products read:library"}
         headers = {"User-Agent": "mailbot/2.1 (+https://agents.example/mailbot)"}
         return self.api("POST", "/auth/register", request_body, headers)
 
     def api(self, method: str, path: str, body: object, headers: dict[str, str]) -> dict[str, Any]:
-        """The answer to a request that must succeed."""
+        """Return the answer to a request that must succeed."""
         answer = httpx.request(method, self.base + path, json=body, headers=headers, timeout=30, verify=TLS)
         assert answer.is_success, answer.text
         return answer.json()
@@ -68,7 +68,7 @@ def set_up(running: Running) -> Shop:
 
 
 def command(running: Running, *arguments: str, stdin: str = "") -> dict[str, Any]:
-    """The output of a command on the store's data directory."""
+    """Return the output of a command on the store's data directory."""
     line = [*COMMAND, *arguments, "--data", str(running.data), "--json"]
     options: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": 120}
     process = subprocess.run(line, env=environment(), input=stdin, **options)

@@ -36,20 +36,20 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 async def press(page: Page, words: str) -> None:
-    """Press a button and wait for the page it leads to."""
+    """Press a button and wait for the next page."""
     async with page.expect_navigation():
         await page.click(f"button:text-is('{words}')")
 
 
 async def self_registered_client(shop: Shop) -> str:
-    """The id of an unverified client that registered itself."""
+    """Return the id of an unverified client that registered itself."""
     async with httpx.AsyncClient(verify=TLS) as http:
         answer = await http.post(f"{shop.url}/auth/clients", json={"redirect_uris": [RETURNS_TO]})
     return str(answer.json()["client_id"])
 
 
 def wrong_request(shop: Shop, client_id: str) -> str:
-    """A request for a code without a challenge."""
+    """Return a request for a code without a challenge."""
     return f"{shop.url}/auth/authorize?response_type=code&client_id={client_id}&redirect_uri={RETURNS_TO}&state=s"
 
 

@@ -1,4 +1,4 @@
-"""An agent that knows only the API's address gets access; its person decides in a browser without scripts."""
+"""An agent that knows only the API's address gets access. Its person decides in a browser without scripts."""
 
 import json
 import re
@@ -82,7 +82,8 @@ def logged_requests_of(shop: Shop) -> list[tuple[str, str]]:
 
 
 def wait_for_logged_request(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
-    """The log after `last` is in it, because an answer is sent before its line is written."""
+    """Wait until the request `last` is in the log, because an answer is sent before its line is written. Return the
+    logged requests."""
     until = time.monotonic() + 60
     while (requests := logged_requests_of(shop))[-1:] != [last]:
         assert time.monotonic() < until, f"the last request is {requests[-1:]} instead of {last}"
@@ -91,7 +92,7 @@ def wait_for_logged_request(shop: Shop, last: tuple[str, str]) -> list[tuple[str
 
 
 async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: str = "Allow") -> str:
-    """The person's part: sign in, type the code, decide; returns the heading of the next page."""
+    """Do the person's part: sign in, type the code and decide. Return the heading of the next page."""
     async with open_page(browser, shop.running, java_script_enabled=False) as (_, page):
         await page.goto(link)
         await send(page, email=CUSTOMER, password=PASSWORD)
@@ -138,7 +139,7 @@ async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) ->
 
 
 def login(shop: Shop, home: Path, *options: str) -> tuple[Arriving, str, str]:
-    """The command that signs in, with link and code."""
+    """Return the command that signs in, with link and code."""
     login_settings = variables(shop, home)
     command = Arriving(*COMMAND, "login", "--email", CUSTOMER, *options, **login_settings)
     return command, command.reads(r"Open (\S+)\n")[1], command.reads(r"the code (\S+)\n")[1]
@@ -166,7 +167,7 @@ async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_si
 
 
 def variables(shop: Shop, home: Path) -> dict[str, Any]:
-    """The environment variables of a new user."""
+    """Return the environment variables of a new user."""
     return {"COUNTERSIGN_SERVER": shop.url, "XDG_CONFIG_HOME": str(home / "config"), "NO_COLOR": "1"}
 
 

@@ -13,7 +13,7 @@ STILL = FINE + "<script>Promise.all = () => new Promise(() => undefined)</script
 
 
 async def answer(page: Page, *bodies: str) -> None:
-    """Answer each visit with the next of these, without a server. The page that does not hang may take long."""
+    """Answer each visit with the next of the bodies, without a server. The page that does not hang may take long."""
     remaining_bodies = iter(bodies)
 
     async def fulfil(route: Route) -> None:
@@ -25,7 +25,7 @@ async def answer(page: Page, *bodies: str) -> None:
 
 
 async def walk_page(browser: Browser, *bodies: str) -> tuple[int, list[str]]:
-    """The result of a walk to one page with these answers."""
+    """Walk to one page with these answers, and return the result."""
     visitor = Visitor("nobody")
     async with visiting(browser, SITE, visitor) as page:
         await answer(page, *bodies)

@@ -24,14 +24,14 @@ WINDOWS = ((1280, 1024), (320, 256))
 """A window of 1280 × 1024 at 400 % zoom has 320 × 256 (WCAG 2.2, 1.4.10)."""
 
 LOADING = "main:not(:has(.swatches)) :is(.loading, .skeleton, [aria-busy=true])"
-"""What a page shows while it loads; /design always shows it."""
+"""The elements that a page shows while it loads. The page /design always shows them."""
 
 LOOK_S = 180
-"""Seconds that one page may take in all its schemes and windows, normally one or two."""
+"""The maximum number of seconds for one page in all its schemes and windows. Normally a page takes one or two."""
 
 UNAVAILABLE = json.dumps({"title": "Unavailable", "status": 503, "detail": "the database does not answer"})
 REFUSALS = tuple(f"the server responded with a status of {status}" for status in (400, 401, 403, 404, 410))
-"""What browsers log about any refusal; the page itself shows it."""
+"""What browsers log about any refusal. The page itself shows the refusal."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ Chosen = Sequence[tuple[Place, tuple[str, ...]]]
 
 
 def choose_places(places: Sequence[Place], visitors: Sequence[Visitor], visitor: Visitor, *, is_full: bool) -> Chosen:
-    """The visitor's pages with the colour schemes for each; a sample has every page with one of the visitors."""
+    """Return the visitor's pages, with the colour schemes of each page. A sample has every page with one visitor and
+    one scheme."""
     if is_full:
         return [(place, SCHEMES) for place in places]
     at = visitors.index(visitor)
@@ -83,7 +84,7 @@ def choose_places(places: Sequence[Place], visitors: Sequence[Visitor], visitor:
 
 @asynccontextmanager
 async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterator[Page]:
-    """A page of the visitor's browser, with reduced motion."""
+    """Provide a page of the visitor's browser, with reduced motion."""
     expected = (*REFUSALS, *(("503", "net::ERR_FAILED") if visitor.api == "fails" else ()))
     options: dict[str, Any] = {"locale": visitor.locale, "reduced_motion": "reduce"}
     async with open_watched_page(browser, site, expected=expected, **options) as page:
@@ -91,7 +92,7 @@ async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterat
 
 
 async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
-    """From now on calls of the API fail or wait, except those that identify the visitor."""
+    """Let all later calls of the API fail or wait, except the calls that identify the visitor."""
 
     async def answer(route: Route) -> None:
         if route.request.url.endswith(but):
@@ -106,7 +107,7 @@ async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
 async def check_pages(
     page: Page, axe: str, visitor: Visitor, pages: Chosen, ids: Mapping[str, str] | None = None
 ) -> tuple[int, list[str]]:
-    """Check all of these pages, and return their number in all of their schemes and their faults."""
+    """Check all of these pages. Return the number of pages in all their schemes, and the faults of the pages."""
     violations: list[str] = []
     for number, (place, schemes) in enumerate(pages):
         turns = tuple(enumerate(schemes, number))
@@ -128,7 +129,7 @@ async def find_faults(
     turns: Sequence[tuple[int, str]],
     ids: Mapping[str, str],
 ) -> list[str]:
-    """The faults of a page in these schemes, each with its turn.
+    """Return the faults of a page in these schemes, each with its turn.
 
     Raises:
         TimeoutError: the browser did not answer for LOOK_S seconds.
@@ -179,7 +180,7 @@ def record_figures(figures: Figures, cells: int, violations: Sequence[str]) -> N
 
 
 def unvisited_addresses(entry: str, places: Sequence[Place]) -> list[str]:
-    """The addresses of an entry's pages that no place visits."""
+    """Return the addresses of the pages of an entry that no place visits."""
     templates: list[str] = json.loads((ROOT / f"frontend/{entry}/paths.json").read_text())
     routes = PageRoutes(templates)
     visited = {matched[0] for place in places if (matched := routes.match(place.bare)) is not None}

@@ -48,7 +48,7 @@ async def until_equal(page: Page, script: str, expected: object) -> None:
 
 
 async def box(locator: Locator) -> FloatRect:
-    """The position and the size of a visible element."""
+    """Return the position and the size of a visible element."""
     bounds = await locator.bounding_box()
     if bounds is None:
         raise AssertionError(f"{locator} is not visible")
@@ -69,5 +69,5 @@ async def press_together(page: Page, *keys: str) -> None:
 
 
 async def clipboard_text(page: Page) -> str:
-    """The text in the clipboard."""
+    """Return the text in the clipboard."""
     return str(await page.evaluate("navigator.clipboard.readText()"))

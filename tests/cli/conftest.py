@@ -79,7 +79,7 @@ class ScriptedServer:
     url: str = ""
 
     def say(self, status: int, value: object, **headers: str) -> None:
-        """Append an answer, whose body is the value as JSON, to the script."""
+        """Append an answer to the script. Its body is the value as JSON."""
         self.answers.append((status, headers, json.dumps(value).encode()))
 
 

@@ -55,7 +55,7 @@ def prepare(data: Path, settings: Settings) -> None:
 
 
 def json_output(result: "subprocess.CompletedProcess[str]") -> dict[str, object]:
-    """The JSON that a command printed."""
+    """Return the JSON that a command printed."""
     answer = json.loads(result.stdout)
     assert isinstance(answer, dict)
     return answer

@@ -24,7 +24,7 @@ REDEEMED = {"success": True, "product_id": "1", "products": ["1"], "already_owne
 
 
 def problem(status: int, code: str = "", detail: str = "because", resolution: str = "do that") -> dict[str, object]:
-    """A problem document."""
+    """Return a problem document."""
     return {"status": status, "code": code, "detail": detail, "resolution": resolution}
 
 
@@ -158,7 +158,7 @@ def test_the_text_of_a_server_is_shown_as_it_was_sent(run: Run, scripted: Make) 
 
 
 def refusal_types(of: type[Refused] = Refused) -> list[type[Refused]]:
-    """All problem types of both services."""
+    """Return all problem types of both services."""
     assert distribution.ROUTES
     assert records.SCHEMA
     return [of, *(refusal for subclass in of.__subclasses__() for refusal in refusal_types(subclass))]
@@ -278,7 +278,7 @@ def test_a_command_that_no_sign_in_allows_names_the_alternatives(run: Run, demo_
 
 
 def issue_token(run: Run, store: Running, email: str, scope: str) -> dict[str, str]:
-    """The environment variable whose token lets commands act as this person."""
+    """Return the environment variable whose token lets commands act as this person."""
     result = run("token", "issue", email, "--scope", scope, "--data", store.data)
     assert result.returncode == Exit.OK, result.stderr
     return {"COUNTERSIGN_TOKEN": result.stdout.strip()}

@@ -14,7 +14,7 @@ CROWD = 300
 
 
 def answers(url: str, path: str) -> Counter[str]:
-    """The statuses of `count` requests that are all sent before the first answer is read."""
+    """Return the statuses of `count` requests that are all sent before the first answer is read."""
     host, _, port = url.removeprefix("http://").partition(":")
     request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
     with ExitStack() as stack:

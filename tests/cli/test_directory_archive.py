@@ -27,7 +27,7 @@ def build(tmp_path: Path) -> Path:
 
 
 def pack_directory(root: Path, form: Format) -> bytes:
-    """The bytes of the archive."""
+    """Return the bytes of the archive."""
     output = io.BytesIO()
     pack(root, output, form)
     return output.getvalue()

@@ -49,7 +49,8 @@ def data(run: Run, tmp_path: Path) -> Path:
 
 
 def run_doctor(run: Run, data: Path, *options: str, **settings: str) -> CheckResults:
-    """The doctor's results; its exit code must agree with them, and its output must not contain a password."""
+    """Run the doctor and return its results. Its exit code must agree with them, and its output must not contain a
+    password."""
     result = run("doctor", *options, "--json", "--data", data, **settings)
     assert PASSWORD not in result.stdout + result.stderr
     checks = json.loads(result.stdout)["checks"]

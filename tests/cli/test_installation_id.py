@@ -34,13 +34,13 @@ def command(home: dict[str, str]) -> Command:
 
 
 def failure(result: Result) -> Failure:
-    """The error of the failed command."""
+    """Return the error of the failed command."""
     assert isinstance(result.exception, Failure), result.output
     return result.exception
 
 
 def shown_ids(result: Result) -> set[str | None]:
-    """The ids that `installation show --json` lists."""
+    """Return the ids that `installation show --json` lists."""
     return {place["id"] for place in json.loads(result.stdout)["places"]}
 
 

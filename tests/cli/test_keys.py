@@ -32,7 +32,7 @@ ENGINES = ["sqlite", "postgres"]
 
 
 def empty_database_settings(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
-    """The settings of an empty database, without the master key."""
+    """Return the settings of an empty database, without the master key."""
     if engine == "sqlite":
         return {}
     url: str = request.getfixturevalue("new_postgres_url")()
@@ -73,12 +73,12 @@ def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[li
 
 
 def keys_of(result: "subprocess.CompletedProcess[str]") -> dict[str, tuple[str, int]]:
-    """For each key in the command's --json output: its state, and the count of values that it encrypts."""
+    """Return the state of each key in the command's --json output, with the number of values that the key encrypts."""
     return {key["key_id"]: (key["state"], key["values"]) for key in json.loads(result.stdout)["keys"]}
 
 
 def tables_of(result: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
-    """For each table in the command's output: the keys that encrypt its values."""
+    """Return the keys that encrypt the values of each table in the command's output."""
     tables: dict[str, list[str]] = {}
     for lot in json.loads(result.stdout)["sealed"]:
         tables.setdefault(lot["table"], []).append(lot["key_id"])

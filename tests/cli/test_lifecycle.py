@@ -24,17 +24,17 @@ WITHIN_S = 60
 
 
 def events(log: Path) -> list[dict[str, Any]]:
-    """The JSON lines of the log."""
+    """Return the JSON lines of the log."""
     return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
 
 
 def events_named(name: str, log: Path) -> list[dict[str, Any]]:
-    """The events with that name."""
+    """Return the events with that name."""
     return [event for event in events(log) if event["event"] == name]
 
 
 def processes(root: int) -> list[int]:
-    """The process and its descendants."""
+    """Return the process and its descendants."""
     process_list = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     parents = {int(pid): int(parent) for pid, parent in map(str.split, process_list.splitlines())}
     pids = [root]
@@ -44,7 +44,7 @@ def processes(root: int) -> list[int]:
 
 
 def all_ignore(root: int) -> bool:
-    """Whether the process has a child and all its processes ignore SIGHUP."""
+    """Return whether the process has a child and all its processes ignore SIGHUP."""
     pids = processes(root)
     masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in pids]
     return len(pids) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)

@@ -42,7 +42,7 @@ class FilledInstallation(NamedTuple):
 
 
 def fetch_json(url: str, token: str = "", body: object = None) -> Any:
-    """The answer of the address, as JSON."""
+    """Return the answer of the address, as JSON."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     verb = "GET" if body is None else "POST"
     answer = httpx.request(verb, url, headers=headers, json=body, timeout=30)
@@ -51,7 +51,7 @@ def fetch_json(url: str, token: str = "", body: object = None) -> Any:
 
 
 def api(server: Running) -> str:
-    """A client of the records API."""
+    """Return a client of the records API."""
     return f"http://127.0.0.1:{server.records_port}/api"
 
 
@@ -95,14 +95,14 @@ def installation_copy(template: FilledInstallation, tmp_path: Path) -> FilledIns
 
 
 def json_output(result: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
-    """The JSON that a command printed."""
+    """Return the JSON that a command printed."""
     answer: Any = json.loads(result.stdout)
     assert isinstance(answer, dict)
     return answer
 
 
 def moved_settings(data: Path, to: str, blobs: str = "") -> Settings:
-    """The settings that serve the new place."""
+    """Return the settings that serve the new place."""
     key = {"COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")}
     return {"COUNTERSIGN_DATABASE_URL": to, "COUNTERSIGN_BLOBS_URL": blobs, **key, **PUBLIC, **KEYS}
 
@@ -111,12 +111,12 @@ KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
 
 
 def in_bucket(bucket: Bucket) -> str:
-    """The address of a place in the bucket."""
+    """Return the address of a place in the bucket."""
     return f"s3://{bucket.name}/here?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
 
 
 def require_a_day(server: Running, installation: FilledInstallation) -> None:
-    """Require that work which began in the old place can be finished in the new one with the old tokens."""
+    """Require that work which began in the old place can be finished in the new place with the old tokens."""
     records = api(server)
     waiting_plan = fetch_json(f"{records}/plan/get", installation.alice, {"id": installation.plan})["value"]
     assert waiting_plan["state"] == "pending"

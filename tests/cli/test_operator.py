@@ -39,26 +39,26 @@ class ObservedServer(NamedTuple):
         return httpx.get(f"{self.url}{path}", timeout=20)
 
     def failing(self) -> list[str]:
-        """The failing checks in the answer of /readyz, with its status."""
+        """Return the failing checks in the answer of /readyz, with its status."""
         answer = self.ask("/readyz")
         failing: list[str] = answer.json()["failing"]
         assert answer.status_code == (503 if failing else 200)
         return failing
 
     def silent(self) -> list[int]:
-        """The workers that do not respond according to /livez, with its status."""
+        """Return the workers that do not respond according to /livez, with its status."""
         answer = self.ask("/livez")
         silent: list[int] = answer.json()["silent"]
         assert answer.status_code == (503 if silent else 200)
         return silent
 
     def is_stalled(self, restarts: int = 0) -> bool:
-        """Whether the second worker does not respond, or was already replaced: on a busy machine this check may run
-        late."""
+        """Return whether the second worker does not respond or was already replaced. On a busy machine, this check may
+        run late."""
         return self.silent() == [1] or self.ask("/livez").json()["processes"][1]["restarts"] > restarts
 
     def numbers(self) -> dict[str, float]:
-        """All samples by name with labels."""
+        """Return all samples by name with labels."""
         answer = self.ask("/metrics")
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
         lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
@@ -66,21 +66,21 @@ class ObservedServer(NamedTuple):
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def sum(self, name: str, *labels: str) -> float:
-        """The sum of the samples with this name and all these labels."""
+        """Return the sum of the samples with this name and all these labels."""
         samples = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
         return sum(value for key, value in samples.items() if all(label in key for label in labels))
 
     def parent(self) -> int:
-        """The process that was started."""
+        """Return the process that was started."""
         process: int = json.loads((self.server.data / "serve.lock").read_text())["process"]
         return process
 
     def children(self) -> list[int]:
-        """Its child processes, the oldest first."""
+        """Return the child processes, the oldest first."""
         return children(self.parent())
 
     def workers(self) -> list[int]:
-        """The services' worker processes by their numbers."""
+        """Return the services' worker processes by their numbers."""
         return [process["process"] for process in self.ask("/livez").json()["processes"]]
 
 
@@ -382,11 +382,11 @@ class SystemdSocket:
         self._socket.settimeout(30)
 
     def next(self) -> str:
-        """The next notification."""
+        """Return the next notification."""
         return self._socket.recv(256).decode()
 
     def within(self, seconds: float) -> list[str]:
-        """All notifications until none came for `seconds` seconds, or twenty of them."""
+        """Return all notifications until none came for `seconds` seconds, or twenty of them."""
         heard_messages: list[str] = []
         self._socket.settimeout(seconds)
         try:
@@ -426,14 +426,15 @@ def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: SystemdSocke
 
 
 def _next_but(systemd: SystemdSocket, beat: str) -> str:
-    """The next notification other than the watchdog's."""
+    """Return the next notification other than the watchdog's."""
     while (message := systemd.next()) == beat:
         pass
     return message
 
 
 def _stop(systemd: SystemdSocket, process: int, *, is_heard: bool) -> None:
-    """Stop a process for a while, and require that the service keeps sending watchdog notifications, or sends none."""
+    """Stop a process for a while. Require that the service keeps sending watchdog notifications, or that it sends
+    none."""
     os.kill(process, signal.SIGSTOP)
     try:
         wait_until(lambda: bool(systemd.within(1.0)) is is_heard)

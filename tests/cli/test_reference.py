@@ -21,7 +21,7 @@ def test_every_exit_code_is_documented_with_its_meaning() -> None:
 
 
 def options_of(name: str, command: click.Command) -> list[tuple[str, str]]:
-    """The long options of the command and its subcommands, each with the full command name."""
+    """Return the long options of the command and its subcommands, each with the full command name."""
     if isinstance(command, ConnectGroup):
         own = options_of(name, command.default)
         return own + [each for sub, inner in command.commands.items() for each in options_of(f"{name} {sub}", inner)]

@@ -33,7 +33,7 @@ def script(
     seconds: int = 3600,
     key: SigningKey = KEY,
 ) -> None:
-    """Script a store whose channel names one build but which shows another."""
+    """Script a store whose channel names one build, and which shows another build."""
     now = clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=seconds))
     statement = ChannelStatement("toolsmith", product_id, "bench", "stable", "2.0", {"": named.sha256}, 5, *times)
@@ -101,7 +101,7 @@ def test_a_statement_about_another_product_of_the_organisation_is_refused(
 
 
 def release_entry(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
-    """A release as the store lists it."""
+    """Return a release as the store lists it."""
     files = [{"id": version, "filename": f"{platform}.zip", "size": 1, "platform": platform} for platform in platforms]
     return {"version": version, "channel": "stable", "artifacts": files, "status": status}
 

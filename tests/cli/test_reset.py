@@ -47,12 +47,12 @@ def data(template: Path, tmp_path: Path) -> Path:
 
 
 def names(folder: Path) -> set[str]:
-    """The names in the folder."""
+    """Return the names in the folder."""
     return {path.name for path in folder.iterdir()}
 
 
 def tree(folder: Path) -> set[Path]:
-    """All files and folders below the folder."""
+    """Return all files and folders below the folder."""
     return set(folder.rglob("*"))
 
 
@@ -137,7 +137,7 @@ async def put(blobs: BlobStore, content: bytes) -> None:
 
 
 async def count(blobs: BlobStore) -> int:
-    """The count of stored files and of uploads in progress."""
+    """Return the count of stored files and of uploads in progress."""
     return len([None async for _ in blobs.sealed()]) + len([None async for _ in blobs.staged()])
 
 

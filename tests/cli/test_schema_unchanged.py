@@ -198,7 +198,8 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
 
 
 def _holds(process: int, file: Path) -> bool:
-    """Whether the process has the file open. A descriptor that is closed during the check belongs to another file."""
+    """Return whether the process has the file open. A descriptor that is closed during the check belongs to another
+    file."""
     folder, target = Path(f"/proc/{process}/fd"), str(file.resolve())
     for descriptor in os.listdir(folder):
         with suppress(FileNotFoundError):

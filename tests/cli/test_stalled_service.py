@@ -1,5 +1,5 @@
-"""When the event loop of one service is blocked, the other still answers, the blocked one is reported and replaced, and
-a stop ends both."""
+"""When the event loop of one service is blocked, the other service still answers, the blocked service is reported and
+replaced, and a stop ends both."""
 
 import json
 import os

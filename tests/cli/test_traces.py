@@ -27,7 +27,7 @@ def collector() -> Iterator[Collector]:
 
 
 def attributes(span: Any) -> dict[str, str | int]:
-    """The attributes of a span."""
+    """Return the attributes of a span."""
     kinds = {"string_value": str, "int_value": int}
     attributes: dict[str, str | int] = {}
     for attribute in span.attributes:

@@ -35,7 +35,7 @@ class PushTarget:
     versions: Iterator[int]
 
     def version(self) -> str:
-        """An unused version."""
+        """Return an unused version."""
         return f"900.0.{next(self.versions)}"
 
 
@@ -70,7 +70,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def digest(path: Path) -> str:
-    """The file's SHA-256."""
+    """Return the file's SHA-256."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -288,7 +288,7 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
 
 
 def download_command(target: PushTarget, version: str) -> tuple[str, ...]:
-    """The command that downloads the version into got.bin."""
+    """Return the command that downloads the version into got.bin."""
     return "download", target.name, "--version", version, "-o", "got.bin", "--server", target.server.url
 
 

@@ -9,7 +9,7 @@ from tests.cli.conftest import Run
 
 
 def zip_texts(path: Path, **entries: str) -> Path:
-    """A zip file of these texts; two underscores in a name stand for a slash."""
+    """Create a zip file of these texts. Two underscores in a name stand for a slash."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in entries.items():
             archive.writestr(name.replace("__", "/"), text)

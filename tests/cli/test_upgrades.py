@@ -45,17 +45,17 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def quoted_columns(names: list[str]) -> str:
-    """A list of columns in SQL."""
+    """Return a list of columns in SQL."""
     return ", ".join(f'"{name}"' for name in names)
 
 
 def columns(database: apsw.Connection, table: str, schema: str = "main") -> list[str]:
-    """The columns of a table, or an empty list when the table does not exist."""
+    """Return the columns of a table, or an empty list when the table does not exist."""
     return [str(row[0]) for row in database.execute("SELECT name FROM pragma_table_info(?, ?)", (table, schema))]
 
 
 def all_rows(database: apsw.Connection, known_rows: Held | None = None) -> Held:
-    """All rows by table, sorted; of the columns in `known`, or of all."""
+    """Return the sorted rows of each table. They have the columns in `known_rows`, or all columns."""
     rows_by_table: Held = {}
     for table in [str(row[0]) for row in database.execute(TABLES)] if known_rows is None else known_rows:
         names = columns(database, table) if known_rows is None else known_rows[table][0]
@@ -65,7 +65,7 @@ def all_rows(database: apsw.Connection, known_rows: Held | None = None) -> Held:
 
 
 async def of_then(service: str, number: int, path: Path) -> None:
-    """An empty database with the first `number` migrations."""
+    """Create an empty database with the first `number` migrations."""
     database = await open_sqlite(path, reserve_bytes=0)
     await migrate.upgrade(database, PACKAGES[service], leaving=len(migrate.migrations(PACKAGES[service])) - number)
     await database.close()

@@ -43,7 +43,7 @@ class RestartingServer:
         self.sent = 0
 
     def wait(self, seconds: float) -> None:
-        """Advance the simulated clock; nothing else does."""
+        """Advance the simulated clock. Only this function advances it."""
         self.now_s += seconds
 
     def send(self, request: Request) -> Any:
@@ -73,7 +73,7 @@ class NoMeter:
 
 
 def sending(store: RestartingServer, monkeypatch: pytest.MonkeyPatch) -> UploadSession:
-    """An upload to the store, as `push` does it."""
+    """Return an upload to the store, as `push` does it."""
     monkeypatch.setattr(upload, "MIN_PART_BYTES", PART)
     monkeypatch.setattr(upload, "PIECE_BYTES", PART // 4)
     monkeypatch.setattr(clock, "monotonic_s", lambda: store.now_s)

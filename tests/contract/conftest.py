@@ -41,7 +41,7 @@ class StoreWithScene(NamedTuple):
 
 @cache
 def stage(cluster: Cluster | None) -> StoreWithScene:
-    """The scene on PostgreSQL, or on SQLite when there is no cluster; tests only copy it."""
+    """Return the scene on PostgreSQL, or on SQLite without a cluster. Tests only copy it."""
     original_store, tokens = original(
         "stage", cluster, lambda stage_settings: tokens_of(replace(stage_settings, token_ttl_s=TOKENS_LAST_S))
     )
@@ -79,7 +79,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
 
 
 def stage_of(request: pytest.FixtureRequest, wanted_settings: Settings) -> StoreWithScene:
-    """The scene of which the store with these settings is a copy."""
+    """Return the scene of which the store with these settings is a copy."""
     return stage(request.getfixturevalue("postgres_cluster") if wanted_settings.database_url else None)
 
 

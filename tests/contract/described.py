@@ -12,7 +12,7 @@ DESCRIPTION: dict[str, Any] = json.loads(
 
 
 def resolve_reference(schema: dict[str, Any]) -> dict[str, Any]:
-    """The part, or what its reference points to."""
+    """Return the part, or what its reference points to."""
     if "$ref" not in schema:
         return schema
     schema_part: Any = DESCRIPTION

@@ -96,7 +96,7 @@ class DocumentedMember(NamedTuple):
 
 
 class DocumentedParameter(NamedTuple):
-    """A parameter in the document; None for what the document omits."""
+    """A parameter in the document. A field is None if the document omits it."""
 
     place: str
     type: str
@@ -131,7 +131,7 @@ def _form(words: str, notes: str = "") -> Form:
 
 
 def objects() -> dict[str, dict[str, DocumentedMember]]:
-    """Every object with its members; the items of an array of texts are the member `name[]`."""
+    """Return every object with its members. The items of an array of texts are the member `name[]`."""
     members_by_object: dict[str, dict[str, DocumentedMember]] = {}
     for name, table in TABLES.items():
         members_by_object[name] = {}
@@ -151,7 +151,7 @@ def objects() -> dict[str, dict[str, DocumentedMember]]:
 
 
 def rows() -> list[EndpointRow]:
-    """The rows of the endpoint table."""
+    """Return the rows of the endpoint table."""
     return [
         EndpointRow(method, path, _parameters(parameters), _body(body), _answers(answers))
         for method, path, parameters, body, answers in _cells(ENDPOINTS)
@@ -193,7 +193,7 @@ def _body(cell: str) -> dict[str, DocumentedMember]:
 
 
 def _answers(cell: str) -> dict[int, tuple[str, bool]]:
-    """The object of each status, and whether the answer is an array of them."""
+    """Return the object of each status, and whether the answer is an array of them."""
     answers: dict[int, tuple[str, bool]] = {}
     for status, words in re.findall(r"(\d{3}) ([^;]*)", cell):
         name = re.sub(r" object$| \(.*| entitled.*", "", words.strip().removeprefix("array of "))

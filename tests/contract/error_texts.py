@@ -27,14 +27,14 @@ RIDDLES = re.compile(
 
 
 def complaint(text: str) -> str | None:
-    """The first forbidden word in an error text, or None."""
+    """Return the first forbidden word in an error text, or None."""
     matched = INTERNALS.search(text) or RIDDLES.search(text)
     return matched.group() if matched else None
 
 
 @cache
 def error_names() -> frozenset[str]:
-    """The names of the error classes that reach a caller, and of the functions that create errors."""
+    """Return the names of the error classes that reach a caller, and of the functions that create errors."""
     names, parents = set(BASES), dict[str, set[str]]()
     for source in sources():
         for node in source.nodes:
@@ -48,7 +48,7 @@ def error_names() -> frozenset[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Each text with its location. Values that are filled in at run time read as "…"."""
+    """Yield each text with its location. Values that are filled in at run time are shown as "…"."""
     for source in sources():
         for node in source.nodes:
             for line, text in _texts_of(node):

@@ -56,8 +56,8 @@ class FuzzedStore:
     def run(
         self, caller: str, folder: Path, *, phases: str, examples: int, seed: int, at_most_s: int = 0, every: int = 1
     ) -> dict[str, Any]:
-        """Run these phases as the caller, and return the run's report. With `at_most_s` they are repeated until the
-        time is over; with `every` 3, every third operation is called."""
+        """Run these phases as the caller, and return the run's report. With `at_most_s`, the phases are repeated until
+        the time is over. If `every` is 3, every third operation is called."""
         chosen_operations = self._operations()[::every] if every > 1 else []
         config, report, log = folder / "schemathesis.toml", folder / "report.json", folder / "log.txt"
         config.write_text(self._config())
@@ -84,7 +84,7 @@ class FuzzedStore:
         return fuzz_report
 
     def _operations(self) -> list[str]:
-        """The names of all operations in schemathesis's form."""
+        """Return the names of all operations in schemathesis's form."""
         paths = httpx.get(f"{self.running.url}/openapi.json", timeout=60).json()["paths"]
         return sorted(f"{method.upper()} {path}" for path, item in paths.items() for method in METHODS & item.keys())
 
@@ -159,12 +159,12 @@ def _products(http: httpx.Client, org: str) -> list[dict[str, Any]]:
 
 
 def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any]]:
-    """The four newest releases of each product."""
+    """Return the four newest releases of each product."""
     return [release for product in products for release in http.get(f"/products/{product}/releases").json()[:4]]
 
 
 def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[str]]:
-    """Secrets that give access: codes, a client, and a registered agent."""
+    """Create secrets that give access: codes, a client, and a registered agent."""
     batch = _created_object(
         http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9})
     )
@@ -184,8 +184,8 @@ def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[s
 
 
 def _uploads(http: httpx.Client, product: str) -> Sequence[str]:
-    """The secrets of uploads to a draft, each of four bytes, the length of `null`, which bodies without a schema often
-    are."""
+    """Return the secrets of uploads to a draft, each of four bytes, the length of `null`, which bodies without a schema
+    often are."""
     _created_object(http.post(f"/products/{product}/releases", json={"version": DRAFT, "channel": "beta"}))
     path = f"/products/{product}/releases/{DRAFT}/artifacts"
     urls = [
@@ -200,7 +200,7 @@ def _job(http: httpx.Client, kind: str, artifact: str) -> httpx.Response:
 
 
 def _picture(http: httpx.Client, product: str) -> str:
-    """The digest of an image of the product."""
+    """Return the digest of an image of the product."""
     icon_bytes = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(icon_bytes, "PNG")
     size = len(icon_bytes.getvalue())

@@ -71,7 +71,7 @@ _BELOW = {route.path for route in ROUTES if not route.at_root}
 
 
 def key(route: Route[Store]) -> tuple[str, str]:
-    """The name of a route in the tables; routes that also exist at the root have their own names."""
+    """Return the name of a route in the tables. Routes that also exist at the root have their own names."""
     return route.method, f"ROOT{route.path}" if route.at_root and route.path in _BELOW else route.path
 
 
@@ -86,7 +86,7 @@ class Scene:
     tokens: dict[str, str | None] = field(default_factory=lambda: dict[str, str | None]())
 
     async def send(self, route: Route[Store], caller: str, slug: str = "north-public", **options: Any) -> Any:
-        """A well-formed request of the caller to the route, about the product with this slug."""
+        """Return a well-formed request of the caller to the route, about the product with this slug."""
         path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
         path = path.replace("{channel}", "stable").replace("{slug}", "north").replace("{collection_id}", "none")
         for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
@@ -104,7 +104,8 @@ class Scene:
 
 
 async def create_scene(world: World) -> Scene:
-    """Both organisations with a draft and a public product, each with a release 1.0.0; a caller of each kind."""
+    """Create two organisations with a draft and a public product, each with a release 1.0.0, and a caller of each
+    kind."""
     scene = Scene(world)
     for org in ("north", "south"):
         owner = await world.person(f"owner@{org}.example", **{org: "owner"})
@@ -135,7 +136,7 @@ async def create_scene(world: World) -> Scene:
 
 
 def writable_members(**changes: Any) -> ProductWrite:
-    """A product's writable members."""
+    """Return a product's writable members."""
     body = ProductWrite(slug="written", title="Written", kind="tool", platforms=["linux"])
     for name, value in changes.items():
         setattr(body, name, value)
@@ -143,7 +144,7 @@ def writable_members(**changes: Any) -> ProductWrite:
 
 
 async def all_rows(store: Store) -> dict[str, list[str]]:
-    """Every row of every table, except tables that count requests or store answers."""
+    """Return every row of every table, except tables that count requests or store answers."""
     if store.database.dialect == "sqlite":
         names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
     else:

@@ -47,7 +47,8 @@ def _has_format(value: str, form: str | None) -> bool:
 
 
 def assert_conforms(body: Any, name: str) -> None:
-    """The body has the required members of the document's object, and each documented member has its form."""
+    """Require that the body has the required members of the document's object, and that each documented member has its
+    form."""
     for member, expected in OBJECTS[name].items():
         bare = member.removesuffix("[]")
         if bare not in body:

@@ -32,7 +32,7 @@ served = pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row.method} {
 
 
 def operation(row: EndpointRow) -> dict[str, Any]:
-    """The operation of a served row, with its references resolved."""
+    """Return the operation of a served row, with its references resolved."""
     documented = _operation(row)
     assert documented is not None
     answers = {status: resolve_reference(answer) for status, answer in documented["responses"].items()}
@@ -40,7 +40,7 @@ def operation(row: EndpointRow) -> dict[str, Any]:
 
 
 def form(schema: dict[str, Any]) -> Form:
-    """The types, format and values of a schema without its additions."""
+    """Return the types, format and values of a schema without its additions."""
     kinds: set[str] = set()
     values: list[str] | None = None
     formats: set[str] = set()
@@ -54,7 +54,7 @@ def form(schema: dict[str, Any]) -> Form:
 
 
 def members(schema: dict[str, Any]) -> Iterator[tuple[str, DocumentedMember]]:
-    """The members of a schema without additions; those of arrays of texts as `name[]`."""
+    """Return the members of a schema without additions. Members of arrays of texts have the form `name[]`."""
     for name, member in schema["properties"].items():
         if "x-addition" in member:
             continue
@@ -124,7 +124,7 @@ def test_bodies_have_the_members_of_the_document(row: EndpointRow) -> None:
 
 
 def assert_same(schema: dict[str, Any], name: str) -> None:
-    """The schema and its parts have the members of the document's objects."""
+    """Require that the schema and its parts have the members of the document's objects."""
     assert dict(members(schema)) == OBJECTS[name], name
     for (outer, member), inner in documented.PARTS.items():
         if outer == name:

@@ -65,18 +65,18 @@ async def scene(staged_settings: Settings, request: pytest.FixtureRequest) -> As
 
 
 def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct's own members."""
+    """Return the JSON Schema of a struct's own members."""
     _, components = msgspec.json.schema_components([shape])
     return components[shape.__name__]
 
 
 def alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The schema's alternatives without null."""
+    """Return the schema's alternatives without null."""
     return [variant for variant in schema.get("anyOf", [schema]) if variant.get("type") != "null"]
 
 
 def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
-    """Values of a wrong type, out of range, too long, or outside the choices."""
+    """Yield values of a wrong type, out of range, too long, or outside the choices."""
     options = alternatives(schema)
     kinds = {option.get("type", "string" if "enum" in option else None) for option in options}
     yield {"an": "object"}
@@ -91,7 +91,7 @@ def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
 
 
 def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
-    """Values beyond each limit of the schema."""
+    """Yield values beyond each limit of the schema."""
     if "minimum" in option:
         yield option["minimum"] - 1
     if "maximum" in option:
@@ -113,7 +113,7 @@ def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
 
 
 def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Bodies with one error each, and the pointer that must be named."""
+    """Yield bodies with one error each, and the pointer that the answer must name."""
     assert route.body is not None
     valid_body = BODIES[key(route)]
     schema = schema_of(route.body)
@@ -128,7 +128,7 @@ def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def assert_named(answer: Any, place: str, kind: str) -> None:
-    """The documented refusal: 400 invalid_request as problem details that name the place."""
+    """Require the documented refusal: 400 invalid_request as problem details that name the place."""
     problem = answer.json()
     assert answer.status_code == 400, answer.text
     assert answer.headers["content-type"] == "application/problem+json"

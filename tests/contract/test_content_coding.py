@@ -31,7 +31,7 @@ PRIVATE = (
 
 
 async def third_response(world: World, path: str, method: str = "GET", **headers: str) -> tuple[httpx.Response, bytes]:
-    """The answer with its body as sent, to the third request with these headers alone."""
+    """Send a request with these headers three times, and return the third response with its body as it was sent."""
     request_headers = {
         "Accept-Encoding": "identity",
         **{name.replace("_", "-"): value for name, value in headers.items()},
@@ -167,7 +167,7 @@ def test_a_body_is_encoded_once_and_the_least_recently_used_is_evicted(monkeypat
 
 
 def answers(encoded: EncodingCache, body: bytes, coding: str) -> Response:
-    """The answer with this body to a request that accepts the coding."""
+    """Return the answer with this body to a request that accepts the coding."""
     response = Response(200, body, etag=f'"{hash(body)}"')
     return encoded.answer(response, Headers([(b"accept-encoding", coding.encode())]))
 

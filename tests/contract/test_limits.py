@@ -35,7 +35,7 @@ def settings(settings: Settings) -> Settings:
 
 
 def client_from(store: Store, address: str) -> httpx.AsyncClient:
-    """A client that connects from another address."""
+    """Return a client that connects from another address."""
     transport = httpx.ASGITransport(distribution.create(store), client=(address, 4321))
     return httpx.AsyncClient(transport=transport, base_url=ROOT_URL)
 
@@ -46,7 +46,7 @@ def rate_headers(answer: httpx.Response) -> tuple[int, ...]:
 
 
 def assert_limited(answer: httpx.Response) -> None:
-    """The documented 429, with headers that say when to retry."""
+    """Require the documented 429, with headers that say when to retry."""
     problem: dict[str, Any] = answer.json()
     assert (answer.status_code, problem["code"]) == (429, "rate_limit_exceeded")
     assert problem["type"] == f"{ROOT_URL}/problems/rate-limit-exceeded"

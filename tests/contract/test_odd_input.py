@@ -20,7 +20,7 @@ async def owner(world: World) -> str:
 
 
 def assert_problem(answer: Any, status: int, code: str, **places: str) -> None:
-    """The documented refusal, with the parameter or pointer it names."""
+    """Require the documented refusal, which names the parameter or the pointer."""
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (status, code), answer.text
     assert answer.headers["content-type"] == "application/problem+json"

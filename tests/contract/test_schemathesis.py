@@ -24,7 +24,7 @@ SAMPLE = {
     "player": ("fuzzing,stateful", 2),
     "publisher": ("examples,coverage", 12),
 }
-"""The phases of each caller with one example, and 1 to call every operation or n for every nth."""
+"""The phases of each caller with one example. The number 1 calls every operation, and n every nth operation."""
 LEAST_SAMPLE = 50
 
 
@@ -82,7 +82,7 @@ def _require(fuzzed: FuzzedStore, caller: str) -> None:
 
 
 def assert_clean(report: dict[str, Any]) -> None:
-    """The run was complete, and found nothing."""
+    """Require that the run was complete and found no fault."""
     log_excerpt = "\n".join(line[:400] for line in report["log"].splitlines())
     assert (report["failures"], report["errors"]) == ([], []), log_excerpt[-12_000:]
     assert report["complete"]

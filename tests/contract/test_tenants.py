@@ -183,7 +183,7 @@ def test_every_route_has_its_place_in_the_tables() -> None:
 
 
 def comparable(answer: Any) -> dict[str, Any]:
-    """An answer without the address of its request."""
+    """Return an answer without the address of its request."""
     body = answer.json()
     body.pop("instance", None)
     volatile_headers = ("x-request-id", "ratelimit-remaining", "ratelimit-reset", "content-length")

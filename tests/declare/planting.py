@@ -21,7 +21,7 @@ BASE = Module("base", version="1.0.0", models=(User,))
 
 
 def model(class_name: str, attributes: Mapping[str, Field | Workflow], **options: object) -> type[Model]:
-    """A model as its class statement would create it."""
+    """Return a model as its class statement would create it."""
     return cast("type[Model]", type(class_name, (Model,), dict(attributes), **options))
 
 
@@ -32,7 +32,7 @@ def nursery(
     settings: tuple[Setting, ...] = (),
     kinds: tuple[type[Field], ...] = (),
 ) -> Module:
-    """A module with these models."""
+    """Return a module with these models."""
     return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles, settings=settings, kinds=kinds)
 
 
@@ -53,13 +53,13 @@ class BrokenModules(NamedTuple):
 def models_case(
     rule: Rule, place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()
 ) -> BrokenModules:
-    """A case of one module with these models."""
+    """Return a case of one module with these models."""
     return BrokenModules(rule, (nursery(*models, roles=roles),), place, remedy)
 
 
 def field_case(
     rule: Rule, remedy: str, wrong_field: Field, *, name: str = "height", roles: tuple[Role, ...] = ()
 ) -> BrokenModules:
-    """A case of one model with a wrong field beside valid ones."""
+    """Return a case of one model with a wrong field beside valid ones."""
     plant = model("Plant", {"title": Text(), name: wrong_field})
     return models_case(rule, f"plant.{name}", remedy, plant, roles=roles)

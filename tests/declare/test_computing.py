@@ -13,12 +13,12 @@ def doubled(base: int) -> int:
 
 
 def described(double: int, title: str) -> str:
-    """A sentence about another computed field."""
+    """Return a sentence about another computed field."""
     return f"{title}: {double}"
 
 
 def halved(base: int) -> float:
-    """A value that no field accepts."""
+    """Return a value that no field accepts."""
     return base / 2
 
 

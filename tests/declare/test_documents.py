@@ -18,13 +18,13 @@ ENGINE_ALONE = {"ADMINISTRATOR", "BadValue", "DeclarationError", "Declared", "Fi
 
 
 def code(language: str) -> Iterator[str]:
-    """The lines of the page's code in the language, without empty ones."""
+    """Yield the lines of the page's code in the language, without empty ones."""
     for block in re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         yield from filled_lines(block)
 
 
 def filled_lines(text: str) -> list[str]:
-    """The lines that are not empty."""
+    """Return the lines that are not empty."""
     return [line for line in text.splitlines() if line.strip()]
 
 

@@ -31,7 +31,7 @@ def install(folder: Path) -> Path:
 
 
 def copy_example(folder: Path) -> Path:
-    """A copy of the example, so that the build leaves no files in the repository."""
+    """Return a copy of the example, so that the build leaves no files in the repository."""
     return Path(shutil.copytree(EXAMPLE, folder / "package"))
 
 
@@ -47,17 +47,17 @@ class Caller(NamedTuple):
         return httpx.post(f"{self.url}/api/{command.replace('.', '/')}", json=body, headers=headers)
 
     def value(self, command: str, **body: object) -> Any:
-        """The result of the command."""
+        """Return the result of the command."""
         answer = self.call(command, **body)
         assert answer.status_code == 200, answer.text
         return answer.json()["value"]
 
     def get(self, path: str) -> Any:
-        """The body of the answer to a GET request."""
+        """Return the body of the answer to a GET request."""
         return httpx.get(f"{self.url}{path}", headers={"Authorization": f"Bearer {self.token}"}).json()
 
     def agent(self, *scopes: str) -> "Caller":
-        """An agent of this person."""
+        """Return an agent of this person."""
         headers = {"Authorization": f"Bearer {self.token}"}
         body = {"scopes": scopes, "label": "lender"}
         answer = httpx.post(f"{self.url}/api/auth/agent-token", json=body, headers=headers)
@@ -65,7 +65,7 @@ class Caller(NamedTuple):
 
 
 def person(url: str, name: str) -> Caller:
-    """A person of the demonstration, signed in."""
+    """Return a person of the demonstration, signed in."""
     answer = httpx.post(f"{url}/api/auth/login", json={"username": name, "password": PASSWORD})
     return Caller(url, answer.json()["token"])
 
@@ -90,7 +90,7 @@ def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def lent(keeper: Caller, contact: str) -> Any:
-    """A thing that is lent to a contact."""
+    """Lend an item to a contact, and return the item."""
     party = keeper.value("party.list", limit=1)[0]["id"]
     created_equipment = keeper.value("equipment.create", title=f"Camera for {contact}")
     return keeper.value("equipment.lend", id=created_equipment["id"], borrower=party, contact=contact, due="2026-12-01")

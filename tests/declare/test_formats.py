@@ -63,7 +63,7 @@ def test_any_text_is_refused_or_has_one_form_that_stays(name: Format, text: str)
 
 
 def stays(name: Format, text: str) -> None:
-    """The normal form of a text stays the same when it is normalised again."""
+    """Require that the normal form of a text stays the same when it is normalised again."""
     try:
         stored_text = FORMATS[name](text)
     except BadValue:

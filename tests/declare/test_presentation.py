@@ -11,7 +11,7 @@ SHIPPED = modules.found(["party", "crm", "billing", "helpdesk"])
 
 
 def tones(select: Select, *, is_state: bool = True) -> list[str]:
-    """The tones of all options."""
+    """Return the tones of all options."""
     return [select.tone(choice, is_state=is_state) for choice in select.choices]
 
 

@@ -130,7 +130,7 @@ def test_a_name_that_is_no_value_is_refused() -> None:
 
 
 def volumes(pod: dict[str, Any]) -> dict[str, Any]:
-    """The volumes by their mount paths."""
+    """Return the volumes by their mount paths."""
     (container,) = pod["containers"]
     sources = {volume["name"]: volume for volume in pod["volumes"]}
     return {volumemount["mountPath"]: sources[volumemount["name"]] for volumemount in container["volumeMounts"]}

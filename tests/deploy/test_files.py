@@ -113,13 +113,13 @@ class ComposeCopy(NamedTuple):
         return subprocess.run([self.folder / "secrets.sh"], capture_output=True, text=True, check=False, timeout=30)
 
     def environment(self, service: str) -> dict[str, str]:
-        """The environment variables from the files that a service names."""
+        """Return the environment variables from the files that a service names."""
         files = compose()["services"][service]["env_file"]
         lines = [line for name in files for line in (self.folder / name).read_text().splitlines()]
         return dict(line.split("=", 1) for line in lines)
 
     def contents(self) -> dict[str, bytes]:
-        """Every secret by its file's name."""
+        """Return every secret by its file's name."""
         return {path.name: path.read_bytes() for path in (self.folder / "secrets").iterdir()}
 
 

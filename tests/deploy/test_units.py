@@ -32,7 +32,7 @@ def analyze(*arguments: str, unit: Path) -> str:
 
 
 def unit_with_program(name: str, tmp_path: Path) -> Path:
-    """The unit with a program that exists on every machine, because the test does not require an installed
+    """Return the unit with a program that exists on every machine, because the test does not require an installed
     countersign."""
     unit = tmp_path / name
     unit.write_text((UNITS / name).read_text().replace(PROGRAM, "/bin/true"))
@@ -97,7 +97,7 @@ def test_all_are_held_as_tightly() -> None:
 
 
 def rights(unit: Path) -> dict[str, list[str]]:
-    """The sandboxing settings of a unit, by key."""
+    """Return the sandboxing settings of a unit, by key."""
     section = unit.read_text().partition("[Service]")[2].partition("[Install]")[0]
     rights_by_key: dict[str, list[str]] = {}
     for line in section.splitlines():

@@ -16,11 +16,11 @@ from tests.faults.wire import WireResponse
 
 REST_S = 0.01
 AGAIN = 0.3
-"""How often a finished errand is checked again before the next one begins."""
+"""The probability that a finished errand is checked again before the next errand begins."""
 
 
 def over_the_wire(port: int) -> Say:
-    """Requests to a served service, each on a connection of its own."""
+    """Send requests to a served service, each on a connection of its own."""
 
     async def send(request: Request) -> WireResponse:
         headers = {"Idempotency-Key": request.key} if request.key else {}
@@ -32,7 +32,7 @@ def over_the_wire(port: int) -> Say:
 
 
 def errand_of(place: FilledDirectory) -> Callable[[ErrandClient, int], Awaitable[None]]:
-    """The errand for the service at this place."""
+    """Return the errand for the service at this place."""
     if place.service == "distribution":
         tokens = Tokens(*place.tokens)
         return lambda client, number: store_errand.publish_and_sell(client, tokens, number)

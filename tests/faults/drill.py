@@ -48,7 +48,8 @@ class DataDirectory:
     def create(
         cls, data: Path, postgres_url: str = "", bucket: Bucket | None = None, prefix: str = "here"
     ) -> "DataDirectory":
-        """The place with this database (SQLite when empty) and this bucket (a folder when None)."""
+        """Create a place with this database and this bucket. Without a database it uses SQLite, and without a bucket a
+        folder."""
         settings: dict[str, str] = {}
         if postgres_url:
             settings |= {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
@@ -70,17 +71,17 @@ class DataDirectory:
         return result
 
     def environment(self) -> dict[str, str]:
-        """The environment variables of its commands."""
+        """Return the environment variables of its commands."""
         return environment(COUNTERSIGN_BACKUP_PASSPHRASE=PASSPHRASE, **self.settings)
 
     def command_output(self, *arguments: str | Path) -> dict[str, object]:
-        """The output of a command with --json."""
+        """Return the output of a command with --json."""
         answer = json.loads(self.run(*arguments, "--json").stdout)
         assert isinstance(answer, dict)
         return answer
 
     def publisher(self) -> str:
-        """A bearer token of the demonstration's publisher."""
+        """Return a bearer token of the demonstration's publisher."""
         return self.run("token", "issue", PUBLISHER, "--data", self.data).stdout.strip()
 
     def write_demonstration(self) -> None:
@@ -98,7 +99,7 @@ class DataDirectory:
             yield running
 
     def entries_of(self, kind: str) -> set[str]:
-        """The entries of this kind in the databases."""
+        """Return the entries of this kind in the databases."""
         return asyncio.run(self._has(kind))
 
     async def _has(self, kind: str) -> set[str]:
@@ -134,7 +135,8 @@ HELD = {
 
 @dataclass
 class WriterLoad:
-    """Writers of every kind, each of which pauses after an answer and writes again; what was acknowledged, and when."""
+    """Writers of every kind. Each pauses after an answer and writes again. The acknowledged writes and their times are
+    recorded."""
 
     running: Running
     publisher: str
@@ -142,7 +144,7 @@ class WriterLoad:
     pause_s: float
     acknowledged: dict[str, dict[str, float]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By name the id of an artifact, and the SHA-256 of its bytes."""
+    """Maps a file name to the id of an artifact and the SHA-256 of its bytes."""
     stopping: bool = False
 
     async def write(self) -> None:
@@ -190,7 +192,7 @@ class WriterLoad:
 
 
 async def sign_in(port: int) -> str:
-    """A session of a person of the demonstration."""
+    """Return a session of a person of the demonstration."""
     body = json.dumps({"username": "alice", "password": demo.PASSWORD}).encode()
     answer = await wire.call(port, "POST", "/api/auth/login", body=body)
     assert answer.status == 200, answer
@@ -198,7 +200,7 @@ async def sign_in(port: int) -> str:
 
 
 async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
-    """The status of the answer to a call with the token."""
+    """Return the status of the answer to a call with the token."""
     return (await wire.call(port, "POST" if body else "GET", path, token=token, body=body)).status
 
 
@@ -225,7 +227,7 @@ async def back_up_under_load(
 
 
 def missing_writes(load: WriterLoad, place: DataDirectory, time_before: str) -> list[str]:
-    """What was acknowledged before this time but is missing in the restored place."""
+    """Return the writes that were acknowledged before this time but are missing in the restored place."""
     moment = time_of(time_before)
     return [
         name
@@ -235,5 +237,5 @@ def missing_writes(load: WriterLoad, place: DataDirectory, time_before: str) -> 
 
 
 def time_of(text: str) -> float:
-    """Seconds since 1970 of an RFC 3339 text."""
+    """Return the seconds since 1970 of an RFC 3339 text."""
     return datetime.fromisoformat(text).timestamp()

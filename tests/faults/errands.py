@@ -58,7 +58,7 @@ Say = Callable[[Request], Awaitable[WireResponse]]
 """Sends a request once. Raises OSError or EOFError when the answer is incomplete."""
 
 Find = Callable[[Any], Awaitable[Any]]
-"""Finds the result of the step, or None; gets the step's answer when there was one."""
+"""Returns the result of the step, or None. The argument is the step's answer, if there was one."""
 
 
 @dataclass
@@ -104,7 +104,7 @@ class ErrandClient:
         the step `until`, which reverses it, has begun.
 
         Raises:
-            WriteLost: it was acknowledged, and is missing. WriteRefused: the service could not write.
+            WriteLost: an acknowledged write is missing. WriteRefused: the service could not write.
         """
         first_response = self.ledger.heard.get(name)
         if first_response is not None:
@@ -131,13 +131,13 @@ class ErrandClient:
             is_in_doubt = True
 
     async def ask(self, request: Request) -> WireResponse:
-        """The answer to a request that may be sent any number of times."""
+        """Return the answer to a request that may be sent any number of times."""
         while (answer := await self._try(request)) is None:
             pass
         return answer
 
     async def _try(self, request: Request) -> WireResponse | None:
-        """The answer, or None when no answer shows the outcome."""
+        """Return the answer, or None if no answer shows the outcome."""
         try:
             answer = await self.say(request)
         except (OSError, EOFError) as error:

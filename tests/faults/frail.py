@@ -15,7 +15,8 @@ from tests.servers.countersign import SOURCE, environment
 
 @dataclass
 class ProcessExit:
-    """How a process ended: "killed", or with this exit code; and its count of disk changes, if it got that far."""
+    """How a process ended: "killed", or with this exit code. It includes the number of disk changes if the process
+    recorded it."""
 
     ended: object = None
     changes: int = 0
@@ -28,7 +29,7 @@ class ProcessExit:
 
 @dataclass
 class ErrandRun:
-    """Errands at one service in one data directory, over several lives; `database_url` is set for PostgreSQL."""
+    """Errands at one service with one data directory, over several lives. `database_url` is set for PostgreSQL."""
 
     service: str
     data: Path
@@ -95,7 +96,7 @@ class FaultyDiskWorker:
 
 @contextmanager
 def frail(library: Path, under: Path) -> Iterator[FaultyDiskWorker]:
-    """A process whose disk fails below the folder."""
+    """Run a process whose disk fails below the folder."""
     variables = environment(LD_PRELOAD=str(library), FRAIL_UNDER=str(under))
     variables["PYTHONPATH"] = f"{SOURCE}:{SOURCE.parent}"
     process = subprocess.Popen(

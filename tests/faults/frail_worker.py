@@ -43,7 +43,7 @@ def say(**members: object) -> None:
 
 
 def settings(data: str, database_url: str = "") -> Settings:
-    """The settings of the service."""
+    """Return the settings of the service."""
     many = 1_000_000
     return Settings(
         data=data,
@@ -61,7 +61,7 @@ def settings(data: str, database_url: str = "") -> Settings:
 
 
 def in_process_client(client: httpx.AsyncClient) -> Say:
-    """Requests to an application in this process."""
+    """Return a function that sends requests to an application in this process."""
 
     async def send(request: Request) -> WireResponse:
         headers = {"Authorization": f"Bearer {request.token}"} if request.token else {}
@@ -76,7 +76,7 @@ def in_process_client(client: httpx.AsyncClient) -> Say:
 
 
 def ledger_of(number: int, steps: dict[str, Any]) -> StepLedger:
-    """The ledger of an errand, which prints every step from now on."""
+    """Return the ledger of an errand, which prints every step from now on."""
     ledger = StepLedger(
         set(steps["begun"]), {step: TimedResponse(*heard_fields) for step, heard_fields in steps["heard"].items()}
     )
@@ -127,7 +127,7 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
 
 
 def outcome(results: Sequence[BaseException | None]) -> int:
-    """The exit code of the errands; any error except a refused write is raised."""
+    """Return the exit code of the errands. Any error except a refused write is raised."""
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, WriteRefused):
             raise result
@@ -135,7 +135,7 @@ def outcome(results: Sequence[BaseException | None]) -> int:
 
 
 async def still_writes(client: ErrandClient, errand: Errand) -> bool:
-    """Whether another errand can still begin."""
+    """Return whether another errand can still begin."""
     try:
         await errand(client, ONE_MORE)
     except WriteRefused:

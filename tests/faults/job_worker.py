@@ -61,7 +61,7 @@ async def make_tables(database: Database) -> None:
 
 @asynccontextmanager
 async def open_reported(settings: Settings, root_url: str, is_loopback: bool) -> AsyncIterator[Store]:
-    """The store, after this process has reported that it is ready."""
+    """Open the store, after this process has reported that it is ready."""
     async with app.open_store(settings, root_url, is_loopback=is_loopback) as store:
         async with store.database.transaction() as transaction:
             await transaction.run(AWAKE, os.getpid())

@@ -60,7 +60,7 @@ class RestartableService:
         """Start a process and wait until it answers.
 
         Raises:
-            RuntimeError: it ended, or did not answer in time.
+            RuntimeError: the service ended, or did not answer in time.
         """
         self.begin(*options)
         deadline_s = time.monotonic() + START_S
@@ -100,12 +100,12 @@ class RestartableService:
                 time.sleep(0.002)
 
     def cpu_s(self) -> float:
-        """The processor time that the process has used so far."""
+        """Return the processor time that the process has used so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_kib(self, kind: str = "VmRSS") -> int:
-        """The process's resident memory, or its peak with VmHWM."""
+        """Return the process's resident memory, or its peak with VmHWM."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith(kind + ":"):
                 return int(line.split()[1])

@@ -9,7 +9,7 @@ from tests.faults.lives import RestartableService
 
 WITHIN_S = (0.05, 0.35)
 LEAD_S = (0.0, 0.05)
-"""How long before the kill the clients begin: long enough for them to be at work, too short for them to finish."""
+"""The time before the kill at which the clients begin. They are at work by then but cannot finish."""
 
 
 class StoreKiller:

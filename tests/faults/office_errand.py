@@ -31,7 +31,7 @@ async def write_and_decide(client: ErrandClient, desk: RecordsClients, number: i
 
 
 async def require_intact(service: RecordsService) -> None:
-    """Only the service has changed the audit.
+    """Require that only the service has changed the audit.
 
     Raises:
         WriteLost: an entry is missing, or was changed.
@@ -42,7 +42,7 @@ async def require_intact(service: RecordsService) -> None:
 
 
 async def open_desk(service: RecordsService, person: str) -> RecordsClients:
-    """The person's token, with an agent that has all rights of the person."""
+    """Return the person's token, with an agent that has all rights of the person."""
     transport = httpx.ASGITransport(app.create(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         bearer = {"Authorization": f"Bearer {person}"}
@@ -52,10 +52,10 @@ async def open_desk(service: RecordsService, person: str) -> RecordsClients:
 
 
 async def require_audited_once(service: RecordsService, ledger: StepLedger) -> None:
-    """Each change that a finished errand made to the records is in the audit exactly once.
+    """Require that each change of a finished errand to the records is in the audit exactly once.
 
     Raises:
-        WriteDoubled, WriteLost: it is not.
+        WriteDoubled, WriteLost: a change is in the audit twice, or is missing.
     """
     heard_values = {step: each.value for step, each in ledger.heard.items()}
     lead, activity = heard_values["create"]["value"]["id"], heard_values["activity"]["value"]["id"]

@@ -56,7 +56,7 @@ _folders: list[TemporaryDirectory[str]] = []
 
 @cache
 def to_copy(service: str) -> FilledDirectory:
-    """A filled data directory on SQLite, made once for the test run."""
+    """Return a filled data directory on SQLite, made once for the test run."""
     folder = TemporaryDirectory()
     _folders.append(folder)
     return fill_directory(service, Path(folder.name) / "data")
@@ -80,16 +80,16 @@ def fill_for(lives: RestartableService, database_url: str = "") -> FilledDirecto
 
 
 def copy_for_errands(place: FilledDirectory, data: Path, count: int) -> ErrandRun:
-    """`count` errands, none of them begun, in a copy of the place."""
+    """Copy the filled directory, and return `count` errands for the copy, none of which has begun."""
     shutil.copytree(place.data, data)
     return ErrandRun(place.service, data, place.tokens, ledgers={number: StepLedger() for number in range(count)})
 
 
 def require_sound(errand_run: ErrandRun) -> None:
-    """The database is consistent.
+    """Require that the database is consistent.
 
     Raises:
-        WriteLost: it is damaged.
+        WriteLost: the database is damaged.
     """
     for path in errand_run.data.glob("*.sqlite"):
         connection = apsw.Connection(str(path))
@@ -100,10 +100,10 @@ def require_sound(errand_run: ErrandRun) -> None:
 
 
 def require_once(errand_run: ErrandRun) -> None:
-    """Every step of every errand, all of which are finished, has happened once.
+    """Require that every step of every errand has happened exactly once. All errands are finished.
 
     Raises:
-        WriteDoubled, WriteLost: it has not.
+        WriteDoubled, WriteLost: a step has happened twice, or not at all.
     """
     asyncio.run(_require_once(errand_run))
 

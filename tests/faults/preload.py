@@ -14,13 +14,14 @@ HERE = Path(__file__).parent
 
 
 def compile_library(name: str, folder: Path) -> Path:
-    """The library of `name`.c, copied to the folder; the test is skipped when it cannot be compiled."""
+    """Copy the compiled library of `name`.c to the folder, and return its path. The test is skipped if the library
+    cannot be compiled."""
     return Path(shutil.copy(_compiled_library(name), folder))
 
 
 @cache
 def _compiled_library(name: str) -> Path:
-    """The library, compiled once for the test run."""
+    """Return the library, compiled once for the test run."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if sys.platform != "linux" or compiler is None:
         pytest.skip(f"{name}.c needs Linux and a C compiler: install gcc to run this test")

@@ -36,7 +36,7 @@ async def organisation(store: Store) -> str:
 
 
 async def persons(store: Store, count: int) -> dict[str, str]:
-    """New customers: the owner id of each, and a bearer token."""
+    """Create customers, and return the owner id and a bearer token of each."""
     tokens_by_owner: dict[str, str] = {}
     async with store.database.transaction() as transaction:
         for number in range(count):
@@ -47,14 +47,14 @@ async def persons(store: Store, count: int) -> dict[str, str]:
 
 
 async def publisher(store: Store, org_id: str) -> str:
-    """A bearer token of a new OAuth client of the organisation."""
+    """Return a bearer token of a new OAuth client of the organisation."""
     async with store.database.transaction() as transaction:
         client, _ = await clients.create_client(transaction, org_id, "a client", ALL_SCOPES.split())
     return tokens.issue(store, client.id, client.id, client.scopes)
 
 
 async def product(store: Store, org_id: str, slug: str) -> str:
-    """A public product; its id."""
+    """Create a public product, and return its id."""
     body = ProductWrite(slug=slug, title=slug.title(), kind="game", platforms=["linux"])
     body.status = "public"
     async with store.database.transaction() as transaction:
@@ -62,13 +62,13 @@ async def product(store: Store, org_id: str, slug: str) -> str:
 
 
 async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:
-    """A valid code with this text for the product."""
+    """Create a valid code with this text for the product."""
     async with store.database.transaction() as transaction:
         await codes.add_known(transaction, org_id, "promo", [product_id], [text], uses)
 
 
 async def code_state(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
-    """The code's uses, the owners who redeemed it, and the owners entitled to the product."""
+    """Return the code's uses, the owners who redeemed it, and the owners entitled to the product."""
     reader = store.database
     uses_row = await reader.fetch_one("SELECT uses FROM code WHERE code_hash = $1", codes.digest(text))
     redeemed = await reader.fetch("SELECT owner FROM redemption WHERE code_hash = $1", codes.digest(text))

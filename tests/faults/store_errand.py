@@ -45,14 +45,14 @@ class Tokens(NamedTuple):
 
 
 async def create_publisher_and_customer(store: Store) -> Tokens:
-    """An organisation that publishes, and a customer."""
+    """Return an organisation that publishes, and a customer."""
     publisher = await shop.publisher(store, await shop.organisation(store))
     customers = await shop.persons(store, 1)
     return Tokens(publisher, next(iter(customers.values())))
 
 
 def content(number: int) -> bytes:
-    """The bytes of the errand's file."""
+    """Return the bytes of the errand's file."""
     return random.Random(number).randbytes(FILE_BYTES)
 
 
@@ -138,7 +138,7 @@ class _StoreErrand:
         return Request(method, path, self._tokens.customer, raw, key)
 
     async def _uploaded(self, first_answer: Any) -> Any:
-        """The file as its publisher sees it, when its upload is complete."""
+        """Return the file as its publisher sees it, when its upload is complete."""
         files: list[Any] = []
         for kind in ("drafts", "releases"):
             answer = await self._step_runner.ask(Request("GET", f"{self._product_path}/{kind}", self._tokens.publisher))

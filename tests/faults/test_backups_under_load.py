@@ -20,14 +20,14 @@ KINDS = ("sqlite", "postgres", "sqlite", "postgres and s3")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A drill on each database and one that blocks writes, or with --full twenty of all."""
+    """Run a drill on each database and one that blocks writes. With --full, run twenty of each."""
     if "number" in metafunc.fixturenames:
         numbers = range(DRILLS_FULL) if metafunc.config.getoption("--full") else SAMPLE
         metafunc.parametrize(("kind", "number"), [(KINDS[number % len(KINDS)], number) for number in numbers])
 
 
 def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[DataDirectory, DataDirectory]:
-    """The original's place, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
+    """Return the original's place, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
     if kind == "sqlite":
         return DataDirectory.create(folder / "original"), DataDirectory.create(folder / "copy")
     new_url: PostgresFactory = request.getfixturevalue("new_postgres_url")

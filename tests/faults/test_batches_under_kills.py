@@ -20,7 +20,7 @@ ROWS = "SELECT p.slug, r.status FROM product p LEFT JOIN release r ON r.product_
 
 @dataclass
 class SentBatch:
-    """One batch, and its answer, if there was one."""
+    """One batch, and its answer if there was one."""
 
     number: int
     key: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -62,7 +62,7 @@ async def send(lives: RestartableService, token: str, batch: SentBatch) -> None:
 
 
 async def release_statuses(store: Store) -> dict[int, list[str | None]]:
-    """The statuses of the releases of the existing products, by the number of their batch."""
+    """Return the statuses of the releases of the existing products, by the number of their batch."""
     statuses_by_release: dict[int, list[str | None]] = {}
     for slug, status in await store.database.fetch(ROWS):
         statuses_by_release.setdefault(int(slug.split("-")[1]), []).append(status)

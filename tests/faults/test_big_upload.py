@@ -29,7 +29,7 @@ class ReleasePublisher(NamedTuple):
     release: str
 
     def announce(self, size: int, filename: str) -> str:
-        """The path to upload a new file to."""
+        """Return the path to upload a new file to."""
         answer = httpx.post(
             f"{self.lives.root_url}{self.release}/artifacts",
             json={"filename": filename, "size": size},
@@ -59,13 +59,13 @@ def publisher(lives: RestartableService) -> ReleasePublisher:
 
 
 def pieces(start: int, stop: int) -> Iterator[bytes]:
-    """The mebibytes from number `start` up to `stop` of an endless file without repetitions."""
+    """Yield the mebibytes from number `start` up to `stop` of an endless file without repetitions."""
     for number in range(start, stop):
         yield number.to_bytes(8, "big") + PIECE[8:]
 
 
 def put(port: int, path: str, first: int, stop: int, size_mib: int) -> tuple[int, bytes]:
-    """Send these mebibytes of the file from a generator; status and body of the answer."""
+    """Send these mebibytes of the file from a generator. Return the status and the body of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     headers = {"Content-Length": str((stop - first) * MIB)}
     if (first, stop) != (0, size_mib):
@@ -92,7 +92,7 @@ def send(publisher: ReleasePublisher, upload_way: str, size_mib: int) -> bytes:
 
 
 def download_digest(publisher: ReleasePublisher, artifact_id: str) -> str:
-    """The SHA-256 of the downloaded file, which is read piece by piece."""
+    """Return the SHA-256 of the downloaded file, which is read piece by piece."""
     digest = hashlib.sha256()
     address = f"{publisher.lives.root_url}/api/v1/artifacts/{artifact_id}"
     with httpx.stream("GET", address, headers={"Authorization": f"Bearer {publisher.token}"}) as answer:

@@ -25,11 +25,11 @@ EXPECTED = {
     "a path of 1 MB": "431",
     "100,000 parameters": "431",
 }
-"""All others are not valid JSON of the expected form: 400."""
+"""The expected statuses. All other bombs are not valid JSON of the expected form, so that their status is 400."""
 
 
 def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
-    """By name a request, and the bytes to repeat after it for as long as the service reads."""
+    """Map each bomb's name to a request, and to the bytes that are repeated after it while the service reads."""
 
     def post(*headers: str, body: bytes = b"") -> bytes:
         lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *headers]
@@ -58,7 +58,7 @@ def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
 
 
 def answer_to(lives: RestartableService, bomb: tuple[bytes, bytes]) -> str:
-    """The status of the answer, after sending as much as the service reads."""
+    """Return the status of the answer, after sending as much as the service reads."""
     opening_bytes, repeated_bytes = bomb
     received = b""
     with socket.create_connection(("127.0.0.1", lives.port), timeout=PATIENCE_S) as connection:
@@ -75,7 +75,7 @@ def answer_to(lives: RestartableService, bomb: tuple[bytes, bytes]) -> str:
 
 
 def _is_answered(connection: socket.socket) -> bool:
-    """Whether there is something to read; it is not consumed."""
+    """Return whether the connection has data to read. The data is not consumed."""
     connection.setblocking(False)
     try:
         connection.recv(1, socket.MSG_PEEK)

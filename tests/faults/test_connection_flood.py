@@ -72,7 +72,7 @@ def _wait_for_the_last_file(lives: RestartableService, limit: int) -> None:
 
 
 async def _patient(lives: RestartableService, path: str) -> int:
-    """The status of a request that is repeated until it is answered."""
+    """Return the status of a request that is repeated until it is answered."""
     deadline_s = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -32,7 +32,7 @@ PATIENCE_S = 120
 
 @asynccontextmanager
 async def run_worker(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
-    """A worker on the machine, ready to work, until the block ends."""
+    """Run a worker on the machine until the block ends. It is ready to work when the block begins."""
     worker_settings = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
     words = machine.command(*job_worker.COMMAND)
     worker = await asyncio.create_subprocess_exec(*map(str, words), stdin=PIPE)
@@ -49,7 +49,7 @@ async def run_worker(machine: Machine, store: Store, data: Path, url: str) -> As
 
 
 async def number(store: Store, statement: str, *values: str) -> int:
-    """The count that a statement returns."""
+    """Return the count that a statement returns."""
     row = await store.database.fetch_one(statement, *values)
     assert row is not None
     return int(row[0])

@@ -59,7 +59,7 @@ class SmallDiskStore:
         return self.http.request(method, path, headers={"Authorization": f"Bearer {self.publisher}"}, **options)
 
     def announce(self, size: int, filename: str) -> str:
-        """The address to upload a new file to."""
+        """Return the address to upload a new file to."""
         path = "/products/river/releases/1.0.0/artifacts"
         answer = self.call("POST", path, json={"filename": filename, "size": size})
         assert answer.status_code == 201, answer.text
@@ -71,13 +71,13 @@ class SmallDiskStore:
         return self.http.post("/redeem", json={"code": "PROMO"}, headers=bearer)
 
     def library(self, owner: str) -> list[str]:
-        """The products that the customer owns."""
+        """Return the products that the customer owns."""
         answer = self.http.get("/library", headers={"Authorization": f"Bearer {self.owners[owner]}"})
         assert answer.status_code == 200, answer.text
         return [product["id"] for product in answer.json()]
 
     def releases(self) -> list[dict[str, Any]]:
-        """The releases as their publisher sees them."""
+        """Return the releases as their publisher sees them."""
         all_releases: list[dict[str, Any]] = []
         for kind in ("drafts", "releases"):
             answer = self.call("GET", f"/products/river/{kind}")
@@ -86,7 +86,7 @@ class SmallDiskStore:
         return all_releases
 
     def blob_files(self) -> list[Path]:
-        """Every file in the blob folder except the marker with the installation's id."""
+        """Return every file in the blob folder except the marker with the installation's id."""
         return [path for path in (self.lives.data / "blobs").rglob("*") if path.is_file() and path.name != MARKER]
 
 
@@ -202,7 +202,7 @@ def test_writes_on_a_full_volume_are_refused_and_none_that_was_acknowledged_is_l
 
 
 def until_redeemed(store: SmallDiskStore, owner: str) -> float:
-    """How long it takes, after space was freed, until the customer can redeem.
+    """Return the seconds, after space was freed, until the customer can redeem.
 
     Raises:
         AssertionError: longer than the documented second and a tolerance for a busy machine.

@@ -33,17 +33,17 @@ class SmallDiskService:
         self.crowd = ClientPool(self.lives, places.fill_for(self.lives), 0)
 
     async def refusals(self, tries: int) -> list[object]:
-        """The refusal of each of `tries` errands, if it was refused."""
+        """Return the refusal of each of `tries` errands, if it was refused."""
         outcomes = [await self.crowd.try_once() for _ in range(tries)]
         return [match.args[0] for match in outcomes if match is not None]
 
     async def reads(self) -> list[int]:
-        """The statuses of reads."""
+        """Return the statuses of reads."""
         say, token = over_the_wire(self.lives.port), self.crowd.about.tokens[0]
         return [(await say(request._replace(token=token))).status for request in READS[self.lives.service]]
 
     async def until_it_writes(self) -> float:
-        """How long it takes, after space was freed, until an errand succeeds."""
+        """Return the seconds, after space was freed, until an errand succeeds."""
         began_s = time.monotonic()
         while await self.refusals(1):
             assert time.monotonic() < began_s + AGAIN_WITHIN_S

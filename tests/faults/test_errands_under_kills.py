@@ -20,7 +20,7 @@ KILLS, STINTS_FULL, KILLS_A_STINT = 3, 5, 50
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One stint, or with --full all."""
+    """Run one stint, or all stints with --full."""
     if "stint" in metafunc.fixturenames:
         metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
 

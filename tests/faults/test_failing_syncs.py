@@ -26,7 +26,7 @@ from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY, environment
 
 RUNS, RUNS_FULL = 4, 100
-"""Of each service."""
+"""The number of runs of each service."""
 HANDS = (1, 6)
 
 

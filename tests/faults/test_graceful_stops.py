@@ -80,8 +80,8 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoppableSe
 
 
 async def start_waiting_requests(site: StoppableService) -> list[asyncio.Task[WireResponse]]:
-    """Requests that wait for an event that never comes: in records a plan, by REST and by MCP; in the store a job that
-    no worker takes."""
+    """Start requests that wait for an event that never comes: in records for a plan, by REST and by MCP, and in the
+    store for a job that no worker takes."""
     person, agent = site.place.tokens
     port = site.lives.port
     if site.place.service == "records":
@@ -126,7 +126,7 @@ async def measure_stop(site: StoppableService) -> float:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One stint, or with --full all."""
+    """Run one stint, or all stints with --full."""
     if "stint" in metafunc.fixturenames:
         metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
 

@@ -30,7 +30,7 @@ from tests.servers.countersign import MASTER_KEY
 JOBS, JOBS_FULL = 100, 1_000
 WORKERS, ORGANISATIONS = 3, 6
 LIVES_S = (0.05, 5.0)
-"""How long a worker lives after it is ready: sometimes too short for any job."""
+"""How long a worker lives after it is ready. A short life is too short for any job."""
 KILLED_UNTIL = 0.9
 """The share of the jobs that must have ended before the kills stop."""
 MAX_WAIT_S = 30
@@ -79,7 +79,7 @@ class WorkerKiller:
         self.killed: list[KilledWorker] = []
 
     async def torment(self) -> None:
-        """Run the lives of one worker: each is killed a random time after it is ready; the last one is not killed."""
+        """Run the lives of one worker. Each life is killed a random time after the worker is ready, except the last."""
         while True:
             worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE)
             try:
@@ -105,7 +105,7 @@ class WorkerKiller:
 
 @asynccontextmanager
 async def kill_workers(nemesis: WorkerKiller) -> AsyncIterator[None]:
-    """Workers run and are killed until the block ends."""
+    """Run workers, and kill them at random times until the block ends."""
     tasks = [asyncio.create_task(nemesis.torment()) for _ in range(WORKERS)]
     try:
         yield
@@ -134,14 +134,16 @@ async def add_job(transaction: Transaction, store: Store, org_id: str, rng: rand
 
 
 async def unfinished_count(store: Store) -> int:
-    """The count of jobs that have not ended."""
+    """Return the count of jobs that have not ended."""
     row = await store.database.fetch_one("SELECT count(*) FROM job WHERE finished_at IS NULL")
     assert row is not None
     return int(row[0])
 
 
 async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
-    """Each wait of a killed worker's job until another worker began it again.
+    """Return the time that each job of a killed worker waited until another worker began it again. Jobs whose worker
+    was killed between taking the job and recording it are left out, because they waited once more than the records
+    show.
 
     Jobs whose worker was killed between taking the job and recording it are left out, because they waited once more
     than the records show.
@@ -165,13 +167,13 @@ async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
 
 
 def passed_over_waits(waited: list[LeaseWait]) -> list[LeaseWait]:
-    """Waits in which workers were running and began other jobs instead."""
+    """Return the waits in which workers were running and began other jobs."""
     many = [wait for wait in waited if wait.begun_before_it > WORKERS]
     return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
 
 
 async def count_values(store: Store, statement: str) -> Counter[str]:
-    """The count of each value."""
+    """Return the count of each value."""
     return Counter(row[0] for row in await store.database.fetch(statement))
 
 

@@ -30,14 +30,14 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def move_target(data: Path, url: str) -> DataDirectory:
-    """The place that the data directory moves to."""
+    """Return the place that the data directory moves to."""
     return DataDirectory(
         data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")}
     )
 
 
 def tables(place: DataDirectory) -> dict[str, object]:
-    """The count of rows and the SHA-256 of each table, except tables that differ by engine."""
+    """Return the count of rows and the SHA-256 of each table, except tables that differ by engine."""
     checksums = place.command_output("verify", place.data, "--tables")["tables"]
     assert isinstance(checksums, dict)
     return {name: each for name, each in checksums.items() if name not in BY_ENGINE}

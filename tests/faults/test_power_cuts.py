@@ -18,7 +18,7 @@ from tests.faults.volumes import PoweredVolume
 from tests.figures import Figures
 
 CUTS, CUTS_FULL, CUTS_OF_THE_CONTROL = 2, 50, 5
-"""Of each service."""
+"""The number of cuts of each service."""
 HANDS, HANDS_FULL = 4, 8
 VOLUME_MIB = 256
 WITHIN_S = (0.2, 0.8)
@@ -39,7 +39,7 @@ class PowerCutService:
         self.volume.settle()
 
     async def suffer(self, cuts: int) -> None:
-        """Work and cut the power, again and again, and check the answers of one life in the next.
+        """Work and cut the power repeatedly. Check the answers of each life in the next life.
 
         Raises:
             WriteLost, WriteDoubled: something is missing, or happened twice.
@@ -54,7 +54,7 @@ class PowerCutService:
                 await self.crowd.run_errand(number)
 
     async def _one_cut(self) -> list[int]:
-        """The errands with requests in this life, without the answers that came after the power cut."""
+        """Return the errands with requests in this life, without the answers that came after the power cut."""
         ledgers = self.crowd.about.ledgers
         ledgers_before = set(ledgers)
         client_tasks = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]

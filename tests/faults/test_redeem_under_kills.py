@@ -36,7 +36,7 @@ SAMPLE, FULL = RoundSize(100, 33, 32, 25), RoundSize(300, 100, 64, 75)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One stint, or with --full all."""
+    """Run one stint, or all stints with --full."""
     if "stint" in metafunc.fixturenames:
         metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
 
@@ -55,7 +55,7 @@ class RedeemRound:
     cut: int = 0
 
     def owners_answered(self, status: int) -> set[str]:
-        """The persons who got an answer with this status."""
+        """Return the persons who got an answer with this status."""
         return {owner for owner, answer in self.answers.items() if answer.status == status}
 
     def hear(self, owner: str, answer: WireResponse) -> None:
@@ -128,8 +128,8 @@ async def play(nemesis: StoreKiller, redeem_round: RedeemRound, kills: int, size
 
 
 async def check(store: Store, lives: RestartableService, redeem_round: RedeemRound, size: RoundSize) -> None:
-    """Check the round: the code was redeemed exactly as often as it has uses, none is lost or doubled, and answers do
-    not change."""
+    """Check that the code was redeemed exactly as often as it has uses, that no redemption is lost or doubled, and that
+    answers do not change."""
     for owner in redeem_round.owners:
         await redeem(lives, redeem_round, owner)
     granted_owners, refused_owners = redeem_round.owners_answered(200), redeem_round.owners_answered(409)

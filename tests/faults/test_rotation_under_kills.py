@@ -32,7 +32,7 @@ HOLD = "SELECT id FROM webhook WHERE id = '~last' FOR UPDATE"
 
 @asynccontextmanager
 async def stopped_at_the_last(database: Database) -> AsyncGenerator[None]:
-    """Until the block ends, no other process gets past the last value."""
+    """Until the block ends, prevent every other process from continuing after the last value."""
     if database.dialect == "postgres":
         async with database.transaction() as transaction:
             await transaction.fetch(HOLD)
@@ -58,7 +58,8 @@ async def write_encrypted_values(settings: Settings, database: Database) -> None
 
 
 async def under_new(database: Database) -> tuple[int, int]:
-    """How many receivers' secrets are encrypted with the new key, and how many neither key decrypts."""
+    """Return the number of receivers' secrets that are encrypted with the new key, and the number that neither key
+    decrypts."""
     lots = await reencryption.key_usage(database, receivers.ENCRYPTED_COLUMN, MASTER)
     return sum(lot.values for lot in lots if lot.key_id == "new"), sum(lot.unopened for lot in lots)
 

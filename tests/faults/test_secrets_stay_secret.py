@@ -69,7 +69,7 @@ class SecretTour:
         time.sleep(POLL_INTERVAL_S + 5)
 
     def keyed(self, name: str) -> dict[str, str]:
-        """A new Idempotency-Key, which is a secret too, because it decrypts the answer that is stored for it."""
+        """Return a new Idempotency-Key, which is a secret too, because it decrypts the answer that is stored for it."""
         self.secrets[f"Idempotency-Key of {name}"] = key = str(uuid.uuid4())
         return {"Idempotency-Key": key}
 
@@ -121,7 +121,7 @@ def make_client(tour: SecretTour, owner: str) -> str:
 
 
 def publish(tour: SecretTour, token: str) -> None:
-    """Create a product and a release, let one upload fail and one succeed."""
+    """Create a product and a release. One upload fails, and one succeeds."""
     product = {"slug": "river", "title": "River", "kind": "game", "platforms": ["linux"]}
     tour.call("POST", "/api/v1/products", 201, token, json=product, headers=tour.keyed("product"))
     release = {"version": "1.0.0", "channel": "stable", "notes_only": True}
@@ -168,7 +168,8 @@ def redeem(tour: SecretTour, token: str) -> None:
 
 
 def agents(tour: SecretTour) -> None:
-    """Agents register, mistype and misplace their credentials, are claimed by the owner, exchange and revoke."""
+    """Let agents register, mistype and misplace their credentials, be claimed by the owner, exchange tokens, and revoke
+    them."""
     body = {"method": "service_auth", "email": AGENTS_PERSON}
     registration = tour.call("POST", "/api/v1/auth/register", 200, json=body)
     agent_answer, claim = registration.json(), registration.json()["claim"]
@@ -193,7 +194,7 @@ def agents(tour: SecretTour) -> None:
 
 
 def exchange(tour: SecretTour, poll: dict[str, str]) -> None:
-    """Exchange the claimed agent's assertion for tokens, try wrong ones, and revoke them."""
+    """Exchange the assertion of the claimed agent for tokens, try wrong tokens, and revoke the tokens."""
     grant = {"grant_type": CLAIM_GRANT, **poll}
     tour.wait_for_poll()
     issued_body = tour.call("POST", "/api/v1/auth/token", 200, data=grant).json()
@@ -234,7 +235,8 @@ def open_account(tour: SecretTour) -> None:
 
 
 def authorize(tour: SecretTour, owner: str) -> None:
-    """Get a code for a client with a redirect, spend it with a wrong verifier, with the right one, and again."""
+    """Get a code for a client with a redirect. Exchange it with a wrong verifier, with the right verifier, and
+    again."""
     body = {"name": "App", "scopes": ["read:library"], "redirect_uris": ["https://app.example/back"]}
     client = tour.call("POST", "/api/v1/org/clients", 201, owner, json=body).json()
     tour.secrets["second client secret"] = client["client_secret"]
@@ -266,7 +268,7 @@ def _code(tour: SecretTour, client_id: str) -> str:
 
 
 def found_in(text: bytes, secrets: dict[str, str]) -> list[str]:
-    """The secrets that the text contains in clear (with or without dashes)."""
+    """Return the secrets that the text contains in clear (with or without dashes)."""
     plain_text = text.replace(b"-", b"")
     return [name for name, secret in secrets.items() if secret.replace("-", "").encode() in plain_text]
 
@@ -294,7 +296,7 @@ def search_log(tour: SecretTour, log: bytes) -> None:
 
 
 def search_files(tour: SecretTour) -> None:
-    """Search every file in the data directory except the outbox, whose letters are meant to be read."""
+    """Search every file in the data directory except the outbox, whose e-mails are meant to be read."""
     files = [path for path in tour.lives.data.rglob("*") if path.is_file() and path.parent.name != "mail"]
     leaked = {path.name: found_in(path.read_bytes(), tour.secrets) for path in files}
     assert not {name: names for name, names in leaked.items() if names}

@@ -32,15 +32,15 @@ KEPT_KIB = 20 << 10
 
 
 def files(lives: RestartableService) -> int:
-    """How many files and sockets the service has open."""
+    """Return the number of files and sockets that the service has open."""
     return len(list(Path(f"/proc/{lives.pid}/fd").iterdir()))
 
 
 async def slow(lives: RestartableService, kind: str, path: str, all_begun: asyncio.Barrier) -> float:
-    """Be slow in one way until the service closes the connection, and return after how many seconds it did.
+    """Be slow in one way until the service closes the connection, and return the seconds until then.
 
     Raises:
-        TimeoutError: it did not.
+        TimeoutError: the service did not close the connection.
     """
     connection = socket.socket()
     connection.setblocking(False)
@@ -72,7 +72,7 @@ async def wait_until_idle(lives: RestartableService) -> None:
     """Wait until the service is idle: the answers to the clients are ready and wait to be read.
 
     Raises:
-        TimeoutError: it never is.
+        TimeoutError: the service is not idle in time.
     """
     async with asyncio.timeout(DEADLINES_S["header"]):
         before_s = lives.cpu_s()
@@ -98,8 +98,8 @@ async def polite(lives: RestartableService, path: str, expected: int, count: int
 async def measure_with_slow_clients(
     lives: RestartableService, path: str, expected: int, crowd: Sequence[str]
 ) -> tuple[float, list[float]]:
-    """The result of `polite` while a slow client of each of these kinds is connected, and after how many seconds each
-    was disconnected."""
+    """Return the result of `polite` while a slow client of each of these kinds is connected, and after how many seconds
+    each was disconnected."""
     # The measured client starts after the slow ones are connected, because connecting them and preparing their answers
     # takes processor time.
     all_begun = asyncio.Barrier(len(crowd) + 1)

@@ -53,7 +53,7 @@ class ServedNode:
         return await self.send("records", "POST", f"/api/{command.replace('.', '/')}", token, json=body)
 
     async def token(self) -> str:
-        """A new token of the publisher's client, issued by this node."""
+        """Return a new token of the publisher's client, issued by this node."""
         form = {"grant_type": "client_credentials", **CLIENT}
         answer = await self.send("distribution", "POST", "/api/v1/auth/token", data=form)
         assert answer.status_code == 200, answer.text
@@ -75,7 +75,7 @@ class NodePair:
     settings: dict[str, str]
 
     def person(self, email: str) -> str:
-        """A bearer token of one of the demonstration's people."""
+        """Return a bearer token of one of the demonstration's people."""
         command = [*COMMAND, "token", "issue", email, "--data", str(self.data), "--json"]
         result = subprocess.run(command, env=environment(**self.settings), capture_output=True, text=True, check=True)
         return str(json.loads(result.stdout)["access_token"])
@@ -135,21 +135,21 @@ def pair(
 
 
 async def sign_in(served_node: ServedNode, name: str) -> str:
-    """A session of one of the people of the records service."""
+    """Return a session of one of the people of the records service."""
     answer = await served_node.record("auth/login", username=name, password="countersign-demo")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
 async def agent_of(served_node: ServedNode, person: str) -> str:
-    """A token of a new agent that may propose everything that its person may do."""
+    """Return a token of a new agent that may propose everything that its person may do."""
     answer = await served_node.record("auth/agent-token", person, scopes=["*"], label="bot")
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
 async def plan_to_delete(served_node: ServedNode, person: str, agent: str, title: str) -> tuple[str, str]:
-    """A lead, and the agent's waiting plan to delete it."""
+    """Return a lead, and the agent's waiting plan to delete it."""
     created_response = await served_node.record("lead.create", person, title=title)
     lead = str(created_response.json()["value"]["id"])
     proposed_response = await served_node.record("lead.delete", agent, id=lead)
@@ -158,7 +158,7 @@ async def plan_to_delete(served_node: ServedNode, person: str, agent: str, title
 
 
 async def executions(served_node: ServedNode, root: str, plan: str) -> int:
-    """How often the audit shows the execution of the plan's deletion."""
+    """Return the number of executions of the plan's deletion in the audit."""
     conditions: list[dict[str, object]] = [
         {"field": "plan_id", "op": "eq", "value": plan},
         {"field": "command", "op": "eq", "value": "lead.delete"},
@@ -168,7 +168,7 @@ async def executions(served_node: ServedNode, root: str, plan: str) -> int:
 
 
 async def new_code(served_node: ServedNode, token: str, slug: str) -> str:
-    """A code for one person and a new product, because a person who owns the product uses no further code."""
+    """Return a code for one person and a new product, because a person who owns the product uses no further code."""
     product = {"slug": slug, "title": slug, "kind": "tool", "platforms": ["linux"]}
     response = await served_node.store("POST", "/products", token, **product)
     assert response.status_code == 201, response.text
@@ -178,7 +178,7 @@ async def new_code(served_node: ServedNode, token: str, slug: str) -> str:
 
 
 async def until_it_serves(served_node: ServedNode, token: str) -> float:
-    """Seconds until the reconnected node answers a caller."""
+    """Return the seconds until the reconnected node answers a caller."""
     began_s = time.monotonic()
     while time.monotonic() < began_s + HEALED_S:
         if (await served_node.store("GET", "/library", token)).status_code == 200:

@@ -60,7 +60,7 @@ class ServicesDay:
 
 
 def sign_in(day: ServicesDay, username: str) -> str:
-    """A person's token, which is a secret from then on."""
+    """Return a person's token, which is a secret from then on."""
     answer = day.records.post("/api/auth/login", json={"username": username, "password": PASSWORD})
     token = day.kept[f"session of {username}"] = str(answer.json()["token"])
     return token
@@ -132,8 +132,8 @@ def fail(day: ServicesDay) -> None:
 
 @contextmanager
 def serve_verbose(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
-    """Both services, which log as much as they can and send traces where possible; the address of the operator's
-    port."""
+    """Run both services, which log as much as they can and send traces where possible. Provide the address of the
+    operator's port."""
     port = free_port()
     settings = {
         "COUNTERSIGN_LOG_LEVEL": "debug",
@@ -148,12 +148,13 @@ def serve_verbose(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
 
 
 def lines(log: str) -> list[dict[str, Any]]:
-    """The lines that the services logged, without the messages of `serve` to people."""
+    """Return the lines that the services logged, without the messages of `serve` to people."""
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
 
 def require_owners(log_lines: list[dict[str, Any]], day: ServicesDay) -> None:
-    """Each log line about a request names the request, and the caller's kind and id when they are known."""
+    """Require that each log line about a request names the request, and the kind and the id of its caller if they are
+    known."""
     requests = [line for line in log_lines if line["part"] == "access"]
     faults = [line for line in log_lines if line["event"] == "request failed"]
     of_records = [line["principal"].partition(":")[0] for line in faults if line["part"] == "records"]
@@ -166,7 +167,7 @@ def require_owners(log_lines: list[dict[str, Any]], day: ServicesDay) -> None:
 
 
 def found_in(text: str, secrets: dict[str, str]) -> list[str]:
-    """The forbidden values that the text contains."""
+    """Return the forbidden values that the text contains."""
     return [name for name, value in secrets.items() if value.lower() in text.lower()]
 
 

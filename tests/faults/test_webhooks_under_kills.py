@@ -26,7 +26,7 @@ WAITING = "SELECT count(*) FROM webhook_delivery WHERE state = 'waiting'"
 
 
 def node(url: str, *words: str) -> "subprocess.Popen[bytes]":
-    """A node on the database."""
+    """Return a node on the database."""
     command = [sys.executable, "-m", "tests.faults.webhook_node", url, *words]
     path = os.pathsep.join((str(SOURCE), str(ROOT)))
     return subprocess.Popen(command, env=environment(PYTHONPATH=path), cwd=ROOT)

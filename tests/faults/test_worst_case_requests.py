@@ -27,11 +27,11 @@ from tests.servers.process import children, is_running
 SEED = 20_261_123
 FULL = 10_000
 ATTACKERS = 2
-"""How many requests of each service run at a time."""
+"""The number of concurrent requests for each service."""
 PATIENCE_S = 120
 HEALTHY_MS = 250
 STALLED_MS = 10_000
-"""How long a worker may block before the watchdog replaces it, by default."""
+"""The default time that a worker may block before the watchdog replaces it."""
 GRACE_S = 5
 ENDED_S = 120
 """The maximum duration of a stop on a busy machine."""
@@ -55,11 +55,11 @@ class AttackedServices(NamedTuple):
     lead: str
 
     def port(self, service: str) -> int:
-        """The service's port."""
+        """Return the service's port."""
         return self.server.port if service == "store" else self.server.records_port
 
     def parent(self) -> int:
-        """The process that was started."""
+        """Return the process that was started."""
         process: int = json.loads((self.server.data / "serve.lock").read_text())["process"]
         return process
 
@@ -111,7 +111,7 @@ class HealthProber:
                 connection.close()
 
     def p99_ms(self) -> float:
-        """The 99th percentile of the waits."""
+        """Return the 99th percentile of the waits."""
         return sorted(self.waits_ms)[int(len(self.waits_ms) * 0.99)]
 
 

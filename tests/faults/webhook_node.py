@@ -36,7 +36,7 @@ async def make(database: Database, *, is_kept: bool) -> None:
 
 
 async def live(url: str, *, is_quiet: bool) -> None:
-    """Send events and, unless `quiet`, add things meanwhile, of which every third is rolled back."""
+    """Send events and, unless `quiet`, add things meanwhile. Every third thing is rolled back."""
     # Shorter than elsewhere: the events of a killed node are free again after this time, and the test should not wait
     # long.
     sender.LEASE_S, sender.POLL_EVERY_S = 1.0, 0.02

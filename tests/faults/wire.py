@@ -1,4 +1,4 @@
-"""One HTTP request on a connection of its own: a complete answer or an error, without retries."""
+"""Sends one HTTP request on a connection of its own. The result is a complete answer or an error, without retries."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -51,7 +51,7 @@ async def call(
 
 
 async def read_answer(reader: asyncio.StreamReader) -> WireResponse:
-    """The next answer on a connection, with its body by Content-Length or in chunks.
+    """Return the next answer on a connection, with its body by Content-Length or in chunks.
 
     Raises:
         OSError, EOFError: it is incomplete.
@@ -68,7 +68,7 @@ async def read_answer(reader: asyncio.StreamReader) -> WireResponse:
 
 
 async def chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """The pieces of a chunked body (RFC 9112 7.1, without trailers), to its end.
+    """Yield the pieces of a chunked body (RFC 9112 7.1, without trailers), to its end.
 
     Raises:
         OSError, EOFError: it is incomplete.

@@ -16,7 +16,7 @@ RECORDS_BYTES, STORE_BYTES = 8 << 20, 1 << 20
 """The largest bodies of each service, less the space that surrounds a text."""
 ROOM = 1024
 LEAD = "(a lead)"
-"""In a body: the id of a lead, which is known when the server runs."""
+"""Stands in a body for the id of a lead, which is known when the server runs."""
 VARIANTS = 3
 """The maximum count of requests of each kind, which are sent again and again."""
 
@@ -52,13 +52,13 @@ def records(make: Maker) -> Maker:
 
 @cache
 def worst_case_requests(seed: int, variants: int = VARIANTS) -> tuple[WorstCaseRequest, ...]:
-    """A few requests of every kind."""
+    """Return a few requests of every kind."""
     rng = random.Random(seed)
     return tuple(make(rng) for _ in range(variants) for _, _, make in _makers)
 
 
 def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
-    """All kinds in rounds without end, each round in an order of its own."""
+    """Yield all kinds in rounds without end, each round in an order of its own."""
     all_of_them = worst_case_requests(seed, variants)
     for turn in count():
         shuffled = list(all_of_them)
@@ -67,7 +67,7 @@ def endless(seed: int, variants: int = VARIANTS) -> Iterator[WorstCaseRequest]:
 
 
 def words(rng: random.Random, length: int) -> str:
-    """Words of a question or a search."""
+    """Return words of a question or a search."""
     known_words = (
         "games",
         "and",
@@ -96,7 +96,7 @@ def combining_marks(length: int) -> str:
 
 
 def tokens(length: int) -> str:
-    """Texts that are almost placeholder tokens."""
+    """Return texts that are almost placeholder tokens."""
     return "EMAIL_1 emaiI_2 EMAIL-3 " * (length // 24)
 
 

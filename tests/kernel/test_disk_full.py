@@ -1,4 +1,4 @@
-"""A full disk is recognised in one place, whatever reports it, and has a clear error."""
+"""A full disk is recognised in one place, for any source of the error, and has a clear error."""
 
 import ast
 import errno

@@ -1,4 +1,4 @@
-"""Log lines: each is one complete JSON object and never contains a secret, wherever the secret is in the data."""
+"""Each log line is one complete JSON object. It never contains a secret from any part of the logged data."""
 
 import io
 import json

@@ -39,7 +39,7 @@ class SigningKey:
     kid: str
 
     def sign(self, message: bytes) -> bytes:
-        """The signature in the form of JWS."""
+        """Return the signature in the form of JWS."""
         match self.private:
             case ec.EllipticCurvePrivateKey():
                 size = (self.private.curve.key_size + 7) // 8
@@ -54,7 +54,7 @@ class SigningKey:
                 return self.private.sign(message)
 
     def jwk(self) -> Members:
-        """The public key for the key set."""
+        """Return the public key for the key set."""
         public_members: Members = {"kid": self.kid, "alg": self.algorithm, "use": "sig"}
         match self.private:
             case ec.EllipticCurvePrivateKey():
@@ -76,7 +76,7 @@ class SigningKey:
 
 
 def b64(data: bytes) -> str:
-    """Unpadded base64url."""
+    """Encode bytes as base64url without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
@@ -96,12 +96,12 @@ _MAKERS: dict[str, Callable[[], Private]] = {
 
 
 def new_key(algorithm: str) -> SigningKey:
-    """A new key (RSA: one for the test run)."""
+    """Return a new key (RSA: one for the test run)."""
     return SigningKey(algorithm, _MAKERS[algorithm](), f"{algorithm.lower()}-{uuid.uuid4().hex[:8]}")
 
 
 def compact(header: Members | bytes, payload: Members | bytes, sign: Callable[[bytes], bytes]) -> str:
-    """A compact JWS of exactly these parts."""
+    """Return a compact JWS of exactly these parts."""
     parts = [
         token_part if isinstance(token_part, bytes) else json.dumps(token_part).encode()
         for token_part in (header, payload)
@@ -133,11 +133,11 @@ class IdentityProvider:
         return f"{self.issuer}/jwks.json"
 
     def key_set(self) -> bytes:
-        """The key set."""
+        """Return the key set."""
         return json.dumps({"keys": [key.jwk() for key in self.keys.values()]}).encode()
 
     def rotate(self, algorithm: str = "ES256") -> None:
-        """Replace a key; the old one leaves the key set at once."""
+        """Replace a key. The old key leaves the key set at once."""
         self.keys[algorithm] = new_key(algorithm)
 
     async def trust(self, store: Store, **members: Any) -> None:
@@ -147,14 +147,15 @@ class IdentityProvider:
             await trusted_issuers.add(transaction, store, self.issuer, **issuer_fields)
 
     def signed(self, payload: Members | bytes, header: Members | None = None, algorithm: str = "ES256") -> str:
-        """A signed token with any payload; given header members replace the usual ones, None removes one."""
+        """Return a signed token with any payload. Given header members replace the usual members. None removes a
+        member."""
         key = self.keys[algorithm]
         all_headers = {"alg": algorithm, "kid": key.kid, "typ": ID_JAG, **(header or {})}
         return compact({name: value for name, value in all_headers.items() if value is not None}, payload, key.sign)
 
     def claims(self, audience: str, now_s: int | None = None, **claims: Any) -> Members:
-        """The claims of a valid ID-JAG: for ann@example.com, who signed in a minute ago. Given claims replace them;
-        None removes one."""
+        """Return the claims of a valid ID-JAG for ann@example.com, who signed in a minute ago. Given claims replace
+        these claims. None removes a claim."""
         moment_s = int(time.time()) if now_s is None else now_s
         usual = {
             "iss": self.issuer,
@@ -171,11 +172,11 @@ class IdentityProvider:
         return {name: value for name, value in (usual | claims).items() if value is not None}
 
     def mint(self, audience: str, *, algorithm: str = "ES256", header: Members | None = None, **claims: Any) -> str:
-        """An ID-JAG for the service of this issuer identifier; `claims` as in `claims`."""
+        """Return an ID-JAG for the service of this issuer identifier. `claims` are described at the method `claims`."""
         return self.signed(self.claims(audience, **claims), header, algorithm)
 
     def event(self, audience: str, subject: str | None = "user-1", **claims: Any) -> str:
-        """A security event token that revokes the assertions about the subject."""
+        """Return a security event token that revokes the assertions about the subject."""
         usual = {
             "iss": self.issuer,
             "aud": audience,
@@ -225,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve_provider() -> Iterator[IdentityProvider]:
-    """A provider on a free port of this machine, until the block ends or it is stopped."""
+    """Run a provider on a free port of this machine, until the block ends or the provider is stopped."""
     handler = type("Handler", (_Handler,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
 
 def environment() -> dict[str, str]:
-    """The environment, in which the node of the test's own Python precedes the machine's."""
+    """Return environment variables in which the node of the test's own Python comes before the machine's node."""
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
 
 

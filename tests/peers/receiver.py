@@ -86,7 +86,7 @@ class Receiver:
 
 @asynccontextmanager
 async def receiving() -> AsyncIterator[Receiver]:
-    """A receiver, until the block ends."""
+    """Run a receiver until the block ends."""
     receiver = Receiver()
     server = await asyncio.start_server(receiver.take, "127.0.0.1", 0)
     receiver.port = server.sockets[0].getsockname()[1]

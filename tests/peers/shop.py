@@ -87,7 +87,7 @@ class RunningStore:
         return f"{self.root}/api/v1"
 
     def known_to_client(self, **extra: str) -> dict[str, str]:
-        """What a client knows before it starts."""
+        """Return the values that a client knows before it starts."""
         return {
             "root": self.root,
             "base": self.base,
@@ -102,20 +102,20 @@ class RunningStore:
 
     @contextmanager
     def person(self) -> Iterator[PersonBrowser]:
-        """A new person with a browser."""
+        """Create a person with a browser."""
         email = f"{uuid.uuid4().hex}@example.com"
         command_output(self.data, "person", "create", email, "--password-stdin", stdin=PASSWORD)
         with httpx.Client() as http:
             yield PersonBrowser(email, http)
 
     def library(self, token: str) -> int:
-        """The answer to a request for the library with this token."""
+        """Return the answer to a request for the library with this token."""
         return httpx.get(f"{self.base}/library", headers={"Authorization": f"Bearer {token}"}).status_code
 
 
 @contextmanager
 def open_shop(data: Path) -> Iterator[RunningStore]:
-    """The store and the provider, until the block ends."""
+    """Run the store and the provider until the block ends."""
     with identity_provider.serve_provider() as provider, served(data, settings=SETTINGS) as running:
         command_output(data, "org", "create", "north", "--name", "North")
         trusted = ("--jwks-uri", provider.jwks_uri, "--name", identity_provider.NAME)
@@ -127,7 +127,7 @@ def open_shop(data: Path) -> Iterator[RunningStore]:
 
 
 def command_output(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
-    """The output of an operator's command."""
+    """Return the output of an operator's command."""
     result = subprocess.run(
         [*COMMAND, *words, "--data", data, "--json"],
         env=environment(**SETTINGS),

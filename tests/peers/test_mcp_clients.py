@@ -1,5 +1,5 @@
-"""Independent MCP clients, unmodified: each lists tools, calls one, is refused, gets a plan, and gets an error for an
-unknown tool."""
+"""Independent, unmodified MCP clients. Each lists tools, calls a tool, is refused, gets a plan, and gets an error for
+an unknown tool."""
 
 import json
 import subprocess
@@ -65,7 +65,7 @@ def test_a_client_in_javascript_works(
 
 
 def run_inspector(peer: RunningService, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """The output of the Inspector's command line."""
+    """Return the output of the Inspector's command line."""
     inspector_options = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
     return node.run("node_modules/.bin/mcp-inspector", *inspector_options, *arguments)
 

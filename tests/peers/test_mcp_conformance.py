@@ -20,7 +20,7 @@ PASSED = "Baseline check passed"
 
 @contextmanager
 def start_server(log: Path, *arguments: str) -> Iterator[str]:
-    """The address of one of the suite's servers."""
+    """Run one of the suite's servers, and provide its address."""
     port = free_port()
     kind, *script_arguments = arguments
     script = str(PROJECT / "conformance_server.py")

@@ -25,7 +25,7 @@ FROM_A_REFUSAL = (
     "POST /api/v1/auth/login",
     "GET /api/v1/library",
 )
-"""How a client that knows only its credentials gets access."""
+"""The requests by which a client that knows only its credentials gets access."""
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,8 @@ def seen_by(
     folder: Path = PROJECT,
     **extra: str,
 ) -> Any:
-    """The client's results; each time it sends its person to the store, they consent. `more` is added to its
-    environment."""
+    """Run the client, and return its results. Each time the client sends its person to the store, the person consents.
+    `more` is added to the client's environment."""
     with subprocess.Popen(
         [*command, json.dumps(client_settings)],
         cwd=folder,
@@ -81,7 +81,8 @@ def seen_by(
 
 
 def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None) -> Any:
-    """Open each address that the client prints, until it prints its results; None when it never does."""
+    """Open each address that the client prints, until it prints its results. Return the results, or None if it never
+    prints them."""
     assert client.stdin is not None
     assert client.stdout is not None
     for line in client.stdout:
@@ -95,13 +96,13 @@ def client_results(client: "subprocess.Popen[str]", person: PersonBrowser | None
 
 
 def in_python(script: str, client_settings: dict[str, str], person: PersonBrowser | None = None, **extra: str) -> Any:
-    """The results of a client in Python."""
+    """Return the results of a client in Python."""
     return seen_by([sys.executable, PROJECT / script], client_settings, person, **extra)
 
 
 def check(shop: RunningStore, person: PersonBrowser, results: dict[str, Any]) -> None:
-    """Compare the client's results with the store: three tokens, each of which gave access to the library until it was
-    revoked, one of them with a person's consent."""
+    """Compare the client's results with the store. Each of the three tokens gave access to the library until it was
+    revoked. One token has a person's consent."""
     assert person.pages == ["sign-in", "consent"]
     assert results["issuer"] == shop.root
     for name in (*WAYS, "code"):
@@ -182,7 +183,7 @@ def test_the_mcp_sdk_registers_itself_and_gets_a_token_after_a_refusal(
 
 
 def new_assertion(shop: RunningStore) -> tuple[str, str]:
-    """A new person at the identity provider, and an assertion about them for the shop's client."""
+    """Return a new person at the identity provider, and an assertion about them for the shop's client."""
     subject = f"user-{uuid.uuid4().hex}"
     email = f"{subject}@example.com"
     claims = {"sub": subject, "email": email, "client_id": shop.client_id, "resource": f"{shop.base}/library"}

@@ -22,16 +22,16 @@ class AcceptedText(NamedTuple):
     is_parameter: bool
     limit: int
     is_told: bool
-    """Whether the declaration has a limit of its own; otherwise the limit of the request applies."""
+    """True if the declaration has a limit of its own. Otherwise the limit of the request applies."""
 
 
 def texts() -> list[AcceptedText]:
-    """The texts of the store."""
+    """Return the texts of the store."""
     return [text for route in ROUTES for text in _of_route(route)]
 
 
 def address(route: Route[Any]) -> str:
-    """The path of the route at the root."""
+    """Return the path of the route at the root."""
     return route.path if route.at_root else f"{PREFIX}{route.path}"
 
 
@@ -46,7 +46,7 @@ def _of_route(route: Route[Any]) -> Iterator[AcceptedText]:
 
 
 def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple[str, int | None]]:
-    """Every text in a type, by its pointer, with its maximum length."""
+    """Yield every text in a type, by its pointer, with its maximum length."""
     if hint in (str, typing.Any, object):
         yield place or "/", length
     elif typing.get_origin(hint) is typing.Annotated:
@@ -62,7 +62,7 @@ def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple
 
 
 def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
-    """The types inside a type, each by its step of the pointer."""
+    """Yield the types inside a type, each by its step of the pointer."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         hints = typing.get_type_hints(hint, include_extras=True)
         for field in msgspec.structs.fields(hint):
@@ -74,7 +74,7 @@ def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
 
 
 def commands(document: Mapping[str, Any]) -> list[AcceptedText]:
-    """The texts of records, collected from the OpenAPI document of what a caller may use there."""
+    """Return the texts of records, collected from the OpenAPI document of what a caller may use there."""
     accepted_texts: list[AcceptedText] = []
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -88,7 +88,7 @@ def commands(document: Mapping[str, Any]) -> list[AcceptedText]:
 
 
 def resolve_reference(document: Mapping[str, Any], schema: Any) -> dict[str, Any]:
-    """The schema, or what its reference points to."""
+    """Return the schema, or what its reference points to."""
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return cast("dict[str, Any]", schema)
@@ -110,7 +110,7 @@ def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -
 
 
 def put(body: Any, place: str, text: str) -> Any:
-    """The body with the text at the pointer; missing objects on the way are created."""
+    """Return the body with the text at the pointer. Missing objects on the path are created."""
     name, _, inner_place = place.removeprefix("/").partition("/")
     if not name:
         return text

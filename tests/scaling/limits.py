@@ -31,7 +31,7 @@ that too.
 
 
 def page(commands: list[AcceptedText]) -> str:
-    """The page, with the texts that commands of records accept."""
+    """Return the page, with the texts that commands of records accept."""
     parsers = [f"| {name} | {each.source} | {each.bound} |" for name, each in PARSERS.items()]
     return "\n".join(
         [

@@ -1,4 +1,5 @@
-"""How the cost of work grows with its input: CPU time of this thread, the least of five, at n, 2n and 4n."""
+"""Measures how the cost of work grows with its input. The cost is the least CPU time of this thread in five runs, at n,
+2n and 4n."""
 
 import gc
 import time
@@ -11,10 +12,10 @@ FLOOR_S = 0.005
 """A cost at 4n below this is too small to be measured."""
 TIMES = 5
 LARGEST_BEGIN_S = 0.1
-"""The maximum cost of a sixteenth of the longest input; a more expensive one is not measured further."""
+"""The maximum cost of a sixteenth of the longest input. A more expensive work is not measured further."""
 
 REPEATS = 2
-"""How often an apparently superlinear result is measured again."""
+"""The number of times that an apparently superlinear result is measured again."""
 
 _Input = TypeVar("_Input")
 
@@ -27,7 +28,8 @@ class CostGrowth:
 
     @property
     def is_linear(self) -> bool:
-        """Whether the last doubling, or both together, cost no more than allowed; one disturbed figure is ignored."""
+        """Return whether the last doubling, or both doublings together, cost no more than allowed. One disturbed figure
+        is ignored."""
         quarter_cost, half_cost, full_cost = self.costs
         return (
             full_cost < FLOOR_S
@@ -40,8 +42,8 @@ class CostGrowth:
 
 
 def growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> CostGrowth:
-    """The costs of the work on inputs of a quarter, half and all of `longest`. An apparently superlinear result is
-    measured again, because other processes disturb measurements of a millisecond."""
+    """Return the costs of the work on inputs of a quarter, half and all of `longest`. An apparently superlinear result
+    is measured again, because other processes disturb measurements of a millisecond."""
     cost_growth = _growth(make, work, longest)
     for _ in range(REPEATS):
         if cost_growth.is_linear:

@@ -79,7 +79,7 @@ _GRAMMAR = Grammar(["EMAIL", "PERSON", "PHONE", "LITERAL"])
 
 
 def read_question(text: str) -> object:
-    """All work on a question except the database queries."""
+    """Return all work on a question except the database queries."""
     tokens = lexicon.tokens_of(text)
     for run in items.spans(text, tokens):
         projection.lookup_key(run.text)
@@ -208,7 +208,7 @@ def _module_text(repeated_part: str) -> Callable[[int], str]:
 
 
 def _text_with_options(size: int) -> str:
-    """A module text whose only field has many options."""
+    """Return a module text whose only field has many options."""
     options = ", ".join(f"'o{number}'" for number in range(size // len("'o10000', ")))
     model = f"class First(Model):\n    a = Select({options})\n"
     return f"{model}\nmodule = Module('a', version='1', models=(First,))\n"

@@ -1,4 +1,4 @@
-"""Every regular expression of the source, and texts on which an expensive one would take long."""
+"""Every regular expression of the source, and texts on which an expensive expression would take long."""
 
 import ast
 import importlib
@@ -21,12 +21,13 @@ class ModulePattern(NamedTuple):
     module: str
     pattern: re.Pattern[Any]
     is_anchored: bool
-    """Whether it is only matched at the beginning of a text."""
+    """True if the expression is only matched at the beginning of a text."""
 
 
 @cache
 def patterns() -> list[ModulePattern]:
-    """The compiled expressions of modules, and those that are passed to `re` functions, each once for each module."""
+    """Return the compiled expressions of modules, and the expressions that are passed to `re` functions, each once for
+    each module."""
     return list(_patterns())
 
 
@@ -50,7 +51,7 @@ def _patterns() -> Iterator[ModulePattern]:
 
 @cache
 def _methods() -> Mapping[str, frozenset[str]]:
-    """The methods that the source calls on each name."""
+    """Return the methods that the source calls on each name."""
     methods_by_name: dict[str, set[str]] = {}
     for source in sources():
         for name, method in re.findall(r"\b([A-Z_]\w*)\.(\w+)\b", source.text):
@@ -93,12 +94,13 @@ def _written(source: Source) -> Iterator[re.Pattern[Any]]:
 
 
 def _has_flags(node: ast.Call) -> bool:
-    """Whether it is compiled with flags: then it is another expression, which the module keeps."""
+    """Return whether the expression is compiled with flags. An expression with flags is another expression, which the
+    module stores."""
     return isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and len(node.args) > 1
 
 
 def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
-    """Beginnings, repeated parts and ends, made from the parts of the pattern itself."""
+    """Yield beginnings, repeated parts and ends that are made from the parts of the pattern itself."""
     source = pattern.pattern
     text = source.decode("latin-1") if isinstance(source, bytes) else source
     words = list(dict.fromkeys(_words(parser.parse(text, pattern.flags))))[:MOST_WORDS]
@@ -110,7 +112,7 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _words(tree: Any) -> Iterator[str]:
-    """Runs of literal characters, and a character of each class."""
+    """Return runs of literal characters, and a character of each class."""
     run = ""
     for kind, argument in tree:
         if str(kind) == "LITERAL":

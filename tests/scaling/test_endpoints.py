@@ -29,7 +29,7 @@ Call = Callable[[str], Awaitable[object]]
 
 
 async def measure_growth(call: Call, make: Callable[[int], str], longest: int) -> CostGrowth:
-    """The CPU time of this process for a request with a quarter, half and all of the longest text."""
+    """Return the CPU time of this process for a request with a quarter, half and all of the longest text."""
     last = await _cost(call, make(longest), 1)
     if last < FLOOR_S:
         return CostGrowth((0.0, 0.0, 0.0))
@@ -53,7 +53,7 @@ async def _cost(call: Call, text: str, times: int) -> float:
 async def superlinear(
     texts: list[AcceptedText], of: Callable[[AcceptedText], Call], longest: int, kinds: list[str]
 ) -> list[str]:
-    """The endpoints that take more than linear time, each with its text."""
+    """Return the endpoints that take more than linear time, each with its text."""
     complaints: list[str] = []
     for text in texts:
         for kind in kinds:

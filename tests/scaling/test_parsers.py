@@ -13,7 +13,7 @@ SAMPLE = 50_000
 
 
 def cases() -> Iterator[object]:
-    """Every parser, with a sample of its longest input and, in a full run, with all of it."""
+    """Yield every parser, with a sample of its longest input and, in a full run, with all of it."""
     for name, parser in PARSERS.items():
         yield pytest.param(name, min(parser.limit, SAMPLE), id=name)
         if parser.limit > SAMPLE:
@@ -21,7 +21,7 @@ def cases() -> Iterator[object]:
 
 
 def superlinear(parser: Parser, longest: int) -> list[str]:
-    """The inputs on which the parser takes more than linear time."""
+    """Return the inputs on which the parser takes more than linear time."""
     grown = {name: growth(make, parser.work, longest) for name, make in parser.inputs.items()}
     return [f"{name}: {each}" for name, each in grown.items() if not each.is_linear]
 

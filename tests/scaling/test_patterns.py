@@ -22,7 +22,7 @@ SHORTER = {
 
 
 def costly(module_pattern: patterns.ModulePattern, longest: int) -> list[str]:
-    """The attacks on which the pattern takes more than linear time."""
+    """Return the attacks on which the pattern takes more than linear time."""
     complaints: list[str] = []
     is_bytes = isinstance(module_pattern.pattern.pattern, bytes)
     for head, pump, tail in patterns.attacks(module_pattern.pattern):

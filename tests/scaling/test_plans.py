@@ -44,7 +44,7 @@ async def test_approving_an_import_takes_linear_time(office: Office, longest: in
 
 
 async def _cost_of_holding(place: Path, values: int) -> float:
-    """The CPU time of a transaction that adds `values` values to a vault that has as many already."""
+    """Return the CPU time of a transaction that adds `values` values to a vault that has as many already."""
     async with inside.open_service(f"sqlite:///{place}/vault.db", place) as service:
         vault, database = service.service.engine.vault, service.service.records.database
         async with database.transaction() as transaction:

@@ -6,12 +6,12 @@ Make = Callable[[int], str]
 
 
 def repeat_unit(unit: str, end: str = "") -> Make:
-    """Repetitions of the unit, so that the whole has the length."""
+    """Return repetitions of the unit with this total length."""
     return lambda size: (unit * (size // len(unit) + 1))[: max(0, size - len(end))] + end
 
 
 def marks(size: int) -> str:
-    """A letter with marks in the order that costs Unicode normalisation the most sorting."""
+    """Return a letter with marks, in the order that costs Unicode normalisation the most sorting."""
     return "a" + "\u0301" * (size // 2) + "\u0327" * (size - size // 2 - 1)
 
 

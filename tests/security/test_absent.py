@@ -28,7 +28,7 @@ MARKUP = re.compile(
 
 
 def texts_run(source: Source) -> Iterator[str]:
-    """Calls that run a text as code, in the interpreter or in the system's shell."""
+    """Yield calls that run a text as code, in the interpreter or in the system's shell."""
     for node in source.nodes:
         if isinstance(node, ast.Call):
             if (name := dotted_name(node.func)) in RUNS_TEXT:
@@ -37,7 +37,7 @@ def texts_run(source: Source) -> Iterator[str]:
 
 
 def formats_read(source: Source) -> Iterator[str]:
-    """Imports of readers for formats that may name code, files or addresses to fetch."""
+    """Yield imports of readers for formats that may name code, files or addresses to fetch."""
     for node in source.nodes:
         names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -46,7 +46,7 @@ def formats_read(source: Source) -> Iterator[str]:
 
 
 def weak_cryptography(source: Source) -> Iterator[str]:
-    """Names of digests, ciphers, modes and paddings that are broken or easily misused."""
+    """Yield names of digests, ciphers, modes and paddings that are broken or easily misused."""
     for node in source.nodes:
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         if name in WEAK:

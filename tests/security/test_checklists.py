@@ -22,7 +22,7 @@ ROWS = [*checklists.rows("asvs"), *checklists.rows("owasp-api")]
 
 @cache
 def functions(path: str) -> frozenset[str]:
-    """The functions of a test file, by name."""
+    """Return the functions of a test file, by name."""
     body = ast.parse((ROOT / path).read_text()).body
     return frozenset(
         statement.name for statement in body if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)

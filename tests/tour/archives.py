@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 def dependency_wheel(name: str, folder: Path) -> Path:
-    """The wheel of an installed dependency: from the package installer's cache or index, or, when neither is available,
-    rebuilt from its installed files."""
+    """Return the wheel of an installed dependency: from the package installer's cache or index, or, when neither is
+    available, rebuilt from its installed files."""
     version = distribution(name).version
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     subprocess.run([*command, "--dest", folder, f"{name}=={version}"], capture_output=True, timeout=120, check=False)

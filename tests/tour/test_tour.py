@@ -52,7 +52,7 @@ def countersign(store: Running, *arguments: str | Path, token: str) -> str:
 
 
 def client_token(store: Running) -> str:
-    """A token of the demonstration's publisher, by client credentials."""
+    """Return a token of the demonstration's publisher, by client credentials."""
     form = {"grant_type": "client_credentials"}
     answer = httpx.post(f"{store.url}/api/v1/auth/token", data=form, auth=("demo-publisher", "demo-publisher-secret"))
     token = answer.json()["access_token"]
@@ -61,7 +61,7 @@ def client_token(store: Running) -> str:
 
 
 def player_token(store: Running) -> str:
-    """A token of the demonstration's customer, who signs in on the page and exchanges the session."""
+    """Return a token of the demonstration's customer, who signs in on the page and exchanges the session."""
     with httpx.Client(base_url=store.url, headers={"Origin": store.url}) as browser:
         form = {"email": "player@example.com", "password": "countersign-demo"}
         assert browser.post("/auth/signin", data=form).status_code == 303
@@ -114,7 +114,7 @@ def test_a_customer_gets_the_build_of_a_publisher(store: Running, wheel: Path, t
 
 
 def cut_download(address: str, headers: dict[str, str], least: int) -> bytes:
-    """The beginning of a download whose connection is closed after `least` bytes."""
+    """Return the beginning of a download whose connection is closed after `least` bytes."""
     received = b""
     with httpx.stream("GET", address, headers=headers) as answer:
         assert answer.status_code == 200

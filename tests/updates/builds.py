@@ -1,4 +1,4 @@
-"""Builds of made-up files with everything a store keeps of them, and a store that serves them from memory."""
+"""Builds of made-up files with all data that a store has about them, and a store that serves them from memory."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ class SampleBuild:
         return hashlib.sha256(self.payload).hexdigest()
 
     def release(self, counter: int = 1) -> VerifiedRelease:
-        """The release as a client has it after it accepted the signature."""
+        """Return the release as a client has it after it accepted the signature."""
         signed_envelope = dsse.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
         return VerifiedRelease(self.manifest, signed_envelope, self.sha256, "https://store.example", "stable", counter)
 
@@ -51,7 +51,7 @@ def build(
     folders: tuple[str, ...] = (),
     artifact: bytes = b"",
 ) -> SampleBuild:
-    """The build of these files."""
+    """Return the build of these files."""
     listed_chunks: list[Chunk] = []
     places: dict[str, int] = {}
     frames: dict[str, bytes] = {}
@@ -89,8 +89,9 @@ def build(
 
 @dataclass
 class BuildServer:
-    """A store that serves one wanted build, with deltas from an older one if given. `damage` changes the bytes at an
-    address; `served` counts bytes by the kind of address, `begun` records the announced steps."""
+    """A store that serves one wanted build, with deltas from an older build if there is one. `damage` changes the bytes
+    at an address. `served` counts bytes by the kind of address. `begun` counts the announced installations and
+    updates."""
 
     wanted: SampleBuild
     older: SampleBuild | None = None
@@ -116,7 +117,7 @@ class BuildServer:
             )
 
     def places(self, *, is_start: bool = False) -> ChunkPlaces:
-        """The addresses of everything."""
+        """Return the addresses of everything."""
         self.begun += is_start
         listed_frames: list[tuple[str, int, int]] = []
         at = 0
@@ -128,13 +129,13 @@ class BuildServer:
         return ChunkPlaces(packs, "artifact:0", manifest.artifact_size, manifest.artifact_sha256, "build.tar")
 
     def offer(self, version: str) -> DeltaOffer | None:
-        """The deltas."""
+        """Return the deltas."""
         if self.older is None or version != self.older.version:
             return None
         return DeltaOffer("ready", version, self.wanted.version, self.older.sha256, self.wanted.sha256, self.deltas)
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
-        """The range, in pieces."""
+        """Yield the range, in pieces."""
         data = self.damage.get(url, self.blobs[url])[offset : offset + length]
         for at in range(0, len(data), 4096):
             piece = data[at : at + 4096]
@@ -150,7 +151,8 @@ def _side(build: SampleBuild) -> make.BuildFiles:
 
 
 def contents_of(root: Path) -> dict[str, bytes]:
-    """The regular files below a folder, without the installer's own state and without what links or mounts lead to."""
+    """Return the regular files below a folder, without the installer's own state and without what links or mounts lead
+    to."""
     files = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     content_by_path = {str(path.relative_to(root)): path.read_bytes() for path in files}
     return {path: data for path, data in content_by_path.items() if not path.startswith(".countersign/")}

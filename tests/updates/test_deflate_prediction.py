@@ -31,14 +31,14 @@ NODE = (Path(__file__).parent / "samples/node-9.gz").read_bytes()
 
 
 def gnu(data: bytes, level: int = 6) -> bytes:
-    """The data compressed by GNU gzip."""
+    """Return the data compressed by GNU gzip."""
     if shutil.which("gzip") is None:
         pytest.skip("gzip is not installed")
     return subprocess.run(["gzip", "-n", f"-{level}"], input=data, capture_output=True, check=True).stdout
 
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
-    """The unfolded data; the reverse is checked too."""
+    """Return the unpacked data. The reverse operation is checked too."""
     decompressed = archives.decompress(data, InflateBudget())
     if decompressed.recipe:
         assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data
@@ -73,7 +73,7 @@ def test_a_file_packed_by_the_installed_node_is_unpacked() -> None:
 
 @pytest.mark.parametrize("tool", ["gzip", "node"])
 def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(tool: str) -> None:
-    """The new file is the packed one: a delta has only its recipe beside the change."""
+    """The new file is a packed file, so that a delta contains its recipe and the change."""
     new = gnu(TEXT) if tool == "gzip" else NODE
     changed_text = TEXT[:50_000] + b"changed" + TEXT[50_010:]
     old = gnu(changed_text)
@@ -88,7 +88,7 @@ def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(to
 
 
 def compress_randomly(rng: random.Random, content: bytes) -> bytes:
-    """A stream with any settings, and flushes anywhere."""
+    """Return a stream with any settings, and flushes anywhere."""
     level, strategy = rng.randrange(10), rng.choice((zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY))
     compressor = zlib.compressobj(level, zlib.DEFLATED, -15, rng.randrange(1, 10), strategy)
     stream, at = b"", 0
@@ -101,7 +101,7 @@ def compress_randomly(rng: random.Random, content: bytes) -> bytes:
 
 
 def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
-    """A stream consists of tokens and blocks only, whatever program wrote it."""
+    """A stream from any program consists only of tokens and blocks."""
     for seed in range(2_000 if is_full else 12):
         rng = random.Random(seed)
         pieces = (TEXT[: rng.randrange(30_000)], rng.randbytes(rng.randrange(70_000)), bytes(999))
@@ -138,7 +138,7 @@ def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
 
 @cache
 def of_node() -> bytes:
-    """The recoding of the sample."""
+    """Return the recoding of the sample."""
     recoding = deflate_prediction.RecodingSearch().find(NODE[10:-8], TEXT)
     assert recoding is not None
     return deflate_prediction.encode(recoding)

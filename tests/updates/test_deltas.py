@@ -1,4 +1,4 @@
-"""Deltas between made-up trees: they make exactly the wanted files, and manipulated deltas make nothing."""
+"""Deltas between made-up trees create exactly the wanted files, and manipulated deltas create nothing."""
 
 import gzip
 import hashlib
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def side(files: Files) -> BuildFiles:
-    """The files as the maker sees them."""
+    """Return the files as the maker sees them."""
     listed_files = [
         File(path, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunk_id(data), [])
         for path, data in sorted(files.items(), key=lambda item: item[0].encode())
@@ -35,12 +35,12 @@ def side(files: Files) -> BuildFiles:
 
 
 def make_deltas(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[DeltaBlob]:
-    """The deltas."""
+    """Return the deltas."""
     return list(make.make(side(old), side(new), group_bytes))
 
 
 def apply_deltas(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
-    """The result of the deltas applied to the old files."""
+    """Return the result of the deltas applied to the old files."""
     olds, news = side(old).files, side(new).files
     files: Files = {}
     for delta in deltas:
@@ -54,12 +54,12 @@ def apply_deltas(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
 
 
 def lacking(old: Files, new: Files) -> Files:
-    """The contents that only the new tree has."""
+    """Return the contents that only the new tree has."""
     return {path: data for path, data in new.items() if data and data not in old.values()}
 
 
 def edit_randomly(data: bytes, rng: random.Random) -> bytes:
-    """The data with a few changes of every kind."""
+    """Return the data with a few changes of every kind."""
     edited_bytes = bytearray(data)
     for _ in range(rng.randrange(1, 9)):
         at = rng.randrange(len(edited_bytes) + 1)
@@ -76,7 +76,7 @@ def edit_randomly(data: bytes, rng: random.Random) -> bytes:
 
 
 def tree(rng: random.Random, old_files: Files | None = None) -> Files:
-    """A random tree; with `old_files`, a later version of that tree."""
+    """Return a random tree. With `old_files`, it is a later version of that tree."""
     if old_files is None:
         kinds = (rng.randbytes, lambda size: TEXT[:size], lambda size: zip_files({"m": TEXT[:size]}), bytes)
         return {f"d{n % 3}/f{n}": rng.choice(kinds)(rng.randrange(5000)) for n in range(rng.randrange(1, 12))}
@@ -135,7 +135,7 @@ def test_an_archive_as_shipped_costs_little_more_than_what_changed_in_it() -> No
 
 
 def test_archives_in_archives_that_hold_next_to_nothing_are_made_exactly() -> None:
-    """A client refuses data that unfolds to more than files of that size can hold."""
+    """A client refuses data that unpacks to more than files of this size can contain."""
     old, new = ({"a.gz": gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0)} for size in (4 << 20, 5 << 20))
 
     assert apply_deltas(make_deltas(old, new), old, new) == new

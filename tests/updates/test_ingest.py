@@ -38,7 +38,7 @@ def _member(size: int) -> ArchiveMember:
 @pytest.mark.parametrize("failure", FAILURES, ids=[type(failure).__name__ for failure in FAILURES])
 @pytest.mark.parametrize("size", [1 << 16, 2 * BATCH_BYTES])
 def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int) -> None:
-    """A sender that only ended itself left chunks out of the build, or made the reader wait for ever."""
+    """If only the sender ended, the build would lack chunks or the reader would wait for ever."""
     contents = EntryProcessor(io.BytesIO(encode_frame(b"\1" * 1_000)), _FailsOnOtherThreads(failure), wants_chunks=True)
 
     with pytest.raises(type(failure)):
@@ -49,7 +49,7 @@ def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int)
 def test_a_failure_of_the_digests_is_not_treated_as_their_end(
     failure: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Digests of a part would pass as those of the whole artifact."""
+    """Otherwise the digests of a part would be accepted as those of the whole artifact."""
     artifact = tmp_path / "artifact"
     artifact.write_bytes(b"a" * 100_000)
 

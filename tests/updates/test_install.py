@@ -56,7 +56,7 @@ def app(tmp_path: Path) -> Path:
 
 
 def is_build(root: Path, sample_build: SampleBuild) -> bool:
-    """Whether the folder contains the build and nothing else."""
+    """Return whether the folder contains the build and nothing else."""
     modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in sample_build.manifest.files}
     links = {link.path: os.readlink(root / link.path) for link in sample_build.manifest.links}
     return (

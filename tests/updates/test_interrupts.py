@@ -15,7 +15,7 @@ pytestmark = pytest.mark.process
 
 
 def waits_for_a_file(process: int) -> bool:
-    """Whether the reader has imported all that it needs, and neither catches nor ignores SIGINT."""
+    """Return whether the reader has imported all that it needs, and neither catches nor ignores SIGINT."""
     folder = Path("/proc") / str(process)
     lines = (line.partition(":\t") for line in (folder / "status").read_text().splitlines())
     status = {name: value for name, _, value in lines}

@@ -1,4 +1,5 @@
-"""A pull killed at any of its steps: the old version works or the new one is complete, and the next pull finishes."""
+"""A pull that is killed at any of its steps: the old version works or the new version is complete, and the next pull
+finishes."""
 
 import os
 import shutil
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace i
 
 
 def run(folder: Path, inject: str, *words: str) -> int:
-    """Pull the new version in a process whose system calls are traced; its return code, negative for a signal."""
+    """Pull the new version in a process whose system calls are traced. Return its exit code, which is negative for a
+    signal."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
     watched = ["strace", "-o", f"{folder}.calls", "-e", f"trace={STEPS}", *(["-e", inject] if inject else [])]
     command = [*watched, sys.executable, "-m", "tests.updates.victim", str(folder), "2.0", *words]
@@ -29,7 +31,7 @@ def run(folder: Path, inject: str, *words: str) -> int:
 
 
 def steps(folder: Path) -> list[tuple[str, int]]:
-    """The installer's calls: name, and the number of the call with that name in the whole process (as strace
+    """Return the installer's calls: name, and the number of the call with that name in the whole process (as strace
     counts)."""
     visited_steps: list[tuple[str, int]] = []
     counts: dict[str, int] = {}
@@ -44,7 +46,7 @@ def steps(folder: Path) -> list[tuple[str, int]]:
 
 
 def is_whole(folder: Path, build: SampleBuild) -> bool:
-    """Whether the folder contains the build and the user's file, with the right bytes, modes and links."""
+    """Return whether the folder contains the build and the user's file, with the right bytes, modes and links."""
     links = {link.path: link.target for link in build.manifest.links}
     modes = {file.path: file.mode for file in build.manifest.files}
     return (

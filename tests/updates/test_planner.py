@@ -19,7 +19,7 @@ NEW = build("2.0", {"a": BIG + b"more", "moved/b": b"b" * 3000, "c": b"c", "d": 
 
 
 def local(installed: SampleBuild, damaged: Iterable[str] = ()) -> LocalFiles:
-    """The build on disk, complete except for some files, of which no part remains."""
+    """Return the build on disk, complete except for some files, of which no part remains."""
     files = {file.path: (file.sha256, file.mode) for file in installed.manifest.files if file.path not in set(damaged)}
     spots: dict[str, ChunkLocation] = {}
     for file in installed.manifest.files:
@@ -32,7 +32,7 @@ def local(installed: SampleBuild, damaged: Iterable[str] = ()) -> LocalFiles:
 
 
 def plan(shelf: BuildServer, local_files: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
-    """The plan for the build of the shelf."""
+    """Return the plan for the build of the shelf."""
     wanted_build = shelf.wanted
     offer = shelf.offer(shelf.older.version) if shelf.older else None
     return planner.plan(
@@ -41,7 +41,7 @@ def plan(shelf: BuildServer, local_files: LocalFiles, *, memory_bytes: int = pla
 
 
 def paths(update_plan: UpdatePlan, wanted_build: SampleBuild = NEW) -> dict[str, list[str]]:
-    """The files' paths by the planned operation."""
+    """Return the files' paths by the planned operation."""
     files = wanted_build.manifest.files
     by_delta = [place for delta in update_plan.deltas for place in positions(delta.files, len(files))]
     return {

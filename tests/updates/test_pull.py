@@ -67,7 +67,7 @@ class ProductPublisher:
 
 @pytest.fixture(scope="module")
 def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProductPublisher]:
-    """A store with workers, and two releases of which the second is stable."""
+    """A store with workers, and two releases. The second release is stable."""
     folder = tmp_path_factory.mktemp("store")
     with served(folder / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as server:
         token = server.token("publisher@example.com")
@@ -95,20 +95,20 @@ def pull(publisher: ProductPublisher, tmp_path: Path) -> Pulled:
 
 
 def contents(root: Path) -> Files:
-    """The files of an installation."""
+    """Return the files of an installation."""
     files = (path for path in root.rglob("*") if path.is_file())
     content_by_path = {str(path.relative_to(root)): path.read_bytes() for path in files}
     return {path: data for path, data in content_by_path.items() if not path.startswith(".countersign/")}
 
 
 def answer(process: "subprocess.CompletedProcess[str]") -> Any:
-    """The output of a command that succeeded."""
+    """Return the output of a command that succeeded."""
     assert process.returncode == Exit.OK, process.stderr
     return json.loads(process.stdout.splitlines()[-1])
 
 
 def downloads(publisher: ProductPublisher) -> int:
-    """How many downloads the publisher's statistics show."""
+    """Return the number of downloads in the publisher's statistics."""
     query = {"org": publisher.product.partition("/")[0]}
     return int(publisher.client.get("/org/usage", params=query).raise_for_status().json()["downloads"])
 

@@ -24,7 +24,7 @@ TEXT = b"".join(b"%d bottles, %d glasses\n" % (CHANCE.randrange(999), CHANCE.ran
 
 
 def zip_files(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip of these files."""
+    """Return a zip of these files."""
     zip_bytes = io.BytesIO()
     with zipfile.ZipFile(zip_bytes, "w", method, compresslevel=level) as archive:
         for name, data in contents.items():
@@ -33,7 +33,7 @@ def zip_files(contents: dict[str, bytes], level: int = 6, method: int = zipfile.
 
 
 def tar_files(contents: dict[str, bytes]) -> bytes:
-    """A tar of these files."""
+    """Return a tar of these files."""
     tar_bytes = io.BytesIO()
     with tarfile.open(fileobj=tar_bytes, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, data in contents.items():
@@ -44,7 +44,7 @@ def tar_files(contents: dict[str, bytes]) -> bytes:
 
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
-    """Unfolded with a budget of its own; the reverse is checked too."""
+    """Return the data unpacked with a budget of its own. The reverse operation is checked too."""
     decompressed = archives.decompress(data, InflateBudget())
     if decompressed.recipe:
         assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data

@@ -67,7 +67,7 @@ class RecordsApi:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def __call__(self, command: str, **body: object) -> Any:
-        """The decoded body of the response.
+        """Return the decoded body of the response.
 
         Raises:
             RequestRefused: the service answered with an error.
@@ -80,12 +80,12 @@ class RecordsApi:
 
 
 def sign_in(url: str) -> RecordsApi:
-    """The records service as the demonstration's sales manager."""
+    """Return the records service as the demonstration's sales manager."""
     return RecordsApi(url, RecordsApi(url)("auth/login", username="alice", password=PASSWORD)["token"])
 
 
 def propose(url: str) -> dict[str, str]:
-    """Let an agent qualify one lead, and propose to delete another; the ids."""
+    """Let an agent qualify one lead and propose to delete another lead. Return the ids."""
     alice = sign_in(url)
     token = alice("auth/agent-token", scopes=["lead.*"], label="mailbot")["token"]
     agent = RecordsApi(url, token)
@@ -98,7 +98,7 @@ def propose(url: str) -> dict[str, str]:
 
 
 def products(url: str) -> list[str]:
-    """The address of every product that a visitor sees."""
+    """Return the address of every product that a visitor sees."""
     with httpx.Client(base_url=f"{url}/api/v1", timeout=30, trust_env=False) as http:
         slugs: list[str] = []
         cursor: str | None = ""
@@ -111,7 +111,7 @@ def products(url: str) -> list[str]:
 
 
 def library(source: Path, data: Path, url: str) -> list[str]:
-    """The product of every entitlement of the player."""
+    """Return the product of every entitlement of the player."""
     token = run(source, "token", "issue", PLAYER, "--scope", "read:library", "--data", data).strip()
     printed_result = run(source, "--server", url, "library", COUNTERSIGN_TOKEN=token)
     return sorted(line.split("\t")[0].rpartition("/")[2] for line in printed_result.splitlines())
@@ -147,7 +147,7 @@ def postgres_dump(source: Path, data: Path, url: str) -> bytes:
 
 
 def pack(data: Path, members: Mapping[str, bytes]) -> bytes:
-    """A compressed tar archive of the data directory and the members."""
+    """Return a compressed tar archive of the data directory and the members."""
     tar_bytes = BytesIO()
     with tarfile.open(fileobj=tar_bytes, mode="w") as archive:
         archive.add(data, "data")

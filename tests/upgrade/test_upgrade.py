@@ -50,7 +50,7 @@ class UpgradedInstallation:
 
 @pytest.fixture(params=CASES, ids="-".join)
 def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[UpgradedInstallation]:
-    """The archive of the version, unpacked, and served by the current one."""
+    """The unpacked installation of an earlier version, served by the current version."""
     version, database = request.param
     unpack((INSTALLATIONS / f"{version}.tar.zst").read_bytes(), tmp_path)
     expected = json.loads((tmp_path / "expected.json").read_text())

@@ -43,7 +43,8 @@ FILES = {
 
 @dataclass
 class EchoService:
-    """A service that returns the request it got. It exchanges sessions, accepts sign-ins, and refuses /api/gone."""
+    """A service that returns the request that it received. It exchanges sessions, accepts sign-ins, and refuses
+    /api/gone."""
 
     asked: list[str] = field(default_factory=list[str])
     exchange: tuple[int, dict[str, Any]] = (200, {"access_token": BEARER, "expires_in": 900})
@@ -61,7 +62,7 @@ class EchoService:
         await send({"type": "http.response.body", "body": json.dumps(answer).encode(), "more_body": False})
 
     def answer(self, line: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
-        """Status and body for one request."""
+        """Return the status and the body for one request."""
         if line == "POST /auth/session/token":
             return self.exchange
         if line == "POST /api/auth/login":
@@ -79,12 +80,12 @@ def echo() -> EchoService:
 
 
 def store_entry(home: PublicAddress) -> SiteConfig:
-    """The store's pages at this place."""
+    """Return the store's pages at this place."""
     return store_site.site_config("The Store", "__Host-countersign" if home.is_secure else "countersign", home)
 
 
 def work_entry(home: PublicAddress) -> SiteConfig:
-    """The work app's pages at this place."""
+    """Return the work app's pages at this place."""
     return work_site.site_config(home, "COUNTERSIGN_RECORDS_URL")
 
 
@@ -92,7 +93,7 @@ def work_entry(home: PublicAddress) -> SiteConfig:
 async def browsing(
     service: ASGIApp, entry: SiteConfig, home: PublicAddress = HERE, files: dict[str, bytes] | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the service with its pages in front."""
+    """Provide a client of the service with its pages in front."""
     site = Site(entry, service, home, Assets(FILES if files is None else files))
     transport = httpx.ASGITransport(site)
     async with httpx.AsyncClient(transport=transport, base_url=home.root_url) as client:

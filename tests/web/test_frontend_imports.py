@@ -10,7 +10,7 @@ IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)";|^import\
 
 
 def imported_files(file: Path) -> set[Path]:
-    """The files of the frontend that a file imports."""
+    """Return the files of the frontend that a file imports."""
     imported_names = [a or b for a, b in IMPORT.findall(file.read_text())]
     bases = [os.path.normpath(file.parent / name) for name in imported_names]
     return {path for base in bases for end in ("", ".ts", ".tsx") if (path := Path(base + end)).is_file()}

@@ -36,7 +36,7 @@ class StrictTexts(dict[str, str]):
     """The texts. A text that is not among them fails, unless it already has its values."""
 
     def get(self, key: str, default: str | None = None, /) -> str | None:  # type: ignore[override]
-        """The German text."""
+        """Return the German text."""
         assert key in self or not key or EMAIL in key, f"there is no German text for: {key}"
         return super().get(key, default)
 

@@ -38,7 +38,7 @@ PRODUCT = {
 
 
 def answering(answers: dict[str, tuple[int, Any]], **headers: str) -> ASGIApp:
-    """A service with these answers by path; it exchanges sessions, and all other answers are empty."""
+    """Return a service with these answers by path. It exchanges sessions, and all other answers are empty."""
     response_headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:

@@ -25,7 +25,7 @@ IMAGE = SocialImage("Star Harbour", "Star Harbour", "A port between stars.", "Lu
 
 
 def product(**changes: Any) -> dict[str, Any]:
-    """A product as the API shows it, with the members that its picture needs."""
+    """Return a product as the API shows it, with the members that its picture needs."""
     return {
         "slug": "star-harbour",
         "title": "Star Harbour",
@@ -38,7 +38,7 @@ def product(**changes: Any) -> dict[str, Any]:
 
 
 class Catalog:
-    """A service whose API has one public product, and one that only people with a session see."""
+    """A service whose API has one public product, and one product that only people with a session see."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -62,7 +62,7 @@ class Catalog:
 
 @asynccontextmanager
 async def catalog_client(catalog: Catalog) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the store's pages in front of the catalog."""
+    """Provide a client of the store's pages in front of the catalog."""
     async with browsing(catalog, store_entry(HERE)) as client:
         yield client
 

@@ -33,7 +33,7 @@ NOT_GERMAN = re.compile(
 
 
 def catalogue(language: str) -> dict[str, str]:
-    """All texts of a language by namespace and key."""
+    """Return all texts of a language by namespace and key."""
     texts: dict[str, str] = {}
     for name in FILES:
         namespaces: dict[str, dict[str, str]] = json.loads((LOCALES / language / f"{name}.json").read_text())
@@ -42,7 +42,7 @@ def catalogue(language: str) -> dict[str, str]:
 
 
 def python_texts() -> Iterator[tuple[str, str]]:
-    """The English texts of the pages that are made in Python, with their German."""
+    """Yield the English texts of the pages that are made in Python, with their German."""
     yield from GERMAN.items()
     english, german = store_site.TEXTS["en"], store_site.TEXTS["de"]
     assert english.keys() == german.keys()
@@ -104,14 +104,14 @@ TRANSLATED = ("translate", "t", "field", "readonly_field", "form_page", "message
 
 
 def pages_in_python() -> Iterator[Path]:
-    """The modules that make plain pages."""
+    """Yield the modules that make plain pages."""
     for path in (ROOT / "src/countersign").rglob("*.py"):
         if re.search(r"kernel\.http import .*\bhtml\b|kernel\.http\.html import", path.read_text()):
             yield path
 
 
 def translated_texts(path: Path) -> Iterator[str]:
-    """The sentences that the module passes to a function which translates them."""
+    """Yield the sentences that the module passes to a function which translates them."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in TRANSLATED:
             values = (*node.args, *(keyword.value for keyword in node.keywords))

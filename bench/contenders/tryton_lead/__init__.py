@@ -1,1 +1,2 @@
-"""The peer Tryton: a module with the model lead; it goes among the modules of Tryton's own venv."""
+"""The module of the peer Tryton, with the model lead. It is copied to the modules of Tryton's own virtual
+environment."""

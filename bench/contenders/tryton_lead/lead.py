@@ -5,7 +5,7 @@ from trytond.rpc import RPC
 
 
 class Lead(ModelSQL, ModelView):
-    """The lead, with a method that gives a page and its total in one call, where a client of Tryton makes two."""
+    """A lead, with a method that returns a page and its total in one call. A client of Tryton needs two calls."""
 
     __name__ = "lead"
     title = fields.Char("Title", required=True)
@@ -39,6 +39,6 @@ class Lead(ModelSQL, ModelView):
 
     @classmethod
     def page(cls, domain, limit, order, names):
-        """The rows of a domain and how many there are."""
+        """Return the rows of a domain and how many there are."""
         rows = cls.search_read(domain, limit=limit, order=order, fields_names=names)
         return {"rows": rows, "total": cls.search_count(domain)}

@@ -12,6 +12,7 @@ import { workflowField, mayRun, modelOf } from "../models";
 import { ProposedNotice } from "../record/proposed_notice";
 import { type DateOrder, type Decimal, defaultNotation } from "../values/csv_notation";
 import { CrumbHeading } from "../shell/crumb_heading";
+import "../import/import.css";
 
 const t = translator("import");
 const tRecord = translator("record");
@@ -97,11 +98,13 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
       {!canRestore && workflowField(model) && <p class="quiet">{t("restore.needed")}</p>}
       <Faults problem={problem} />
       {planId && <ProposedNotice planId={planId} />}
-      <Field name="file" label={t("file")}>
-        {(controlAttributes) => (
-          <input {...controlAttributes} type="file" accept=".csv,.tsv,.txt,text/csv,text/plain,text/tab-separated-values" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
-        )}
-      </Field>
+      <div class="csv-file">
+        <Field name="file" label={t("file")} help={t("file.help")}>
+          {(controlAttributes) => (
+            <input {...controlAttributes} type="file" accept=".csv,.tsv,.txt,text/csv,text/plain,text/tab-separated-values" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
+          )}
+        </Field>
+      </div>
       {heads.length > 0 && (
         <>
           <h2>{t("map")}</h2>

@@ -64,7 +64,7 @@ def owned_with_a_file(store: Running, email: str = PLAYER) -> str:
 
 
 def zip_build(more_files: Mapping[str, bytes] | None = None) -> bytes:
-    """A small build, with more files by name."""
+    """Return a small build, with more files by name."""
     zip_bytes = io.BytesIO()
     with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")

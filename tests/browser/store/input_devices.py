@@ -1,4 +1,4 @@
-"""The two ways to use a page: by keyboard alone, and by mouse. A journey is written once, and run with each."""
+"""The two input devices: the keyboard alone, and the mouse. A journey is written once and run with each device."""
 
 from pathlib import Path
 

@@ -58,7 +58,7 @@ def new_person(store: Running) -> str:
 def call(
     store: Running, method: str, path: str, body: object = None, *, email: str = PUBLISHER, prefer: str = ""
 ) -> Any:
-    """The API's answer to a request of this person, which must succeed."""
+    """Return the API's answer to a request of this person, which must succeed."""
     headers = {"Authorization": f"Bearer {store.token(email)}", **({"Prefer": prefer} if prefer else {})}
     answer = httpx.request(method, f"{store.url}/api/v1{path}", json=body, headers=headers, timeout=60, verify=TLS)
     assert answer.is_success, answer.text

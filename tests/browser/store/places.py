@@ -75,8 +75,8 @@ FORMS = (
     Place("problem", "/problems/resource-not-found"),
     *(Place(f"glance{path.replace('/', '-')}", f"{path}?format=html") for path in GLANCES),
 )
-"""Pages of forms and messages, which have no script at all. What they show to an invitation or an agent that is there
-is walked through in test_accounts.py and test_agents.py."""
+"""Pages of forms and messages, which have no script. Their content for an existing invitation or agent is tested in
+test_accounts.py and test_agents.py."""
 
 READABLE = (
     Place("home", "/"),

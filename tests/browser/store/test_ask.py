@@ -20,8 +20,8 @@ REFUSED = "How much does Aurora Freight cost?"
 
 
 def total(store: Running, kind: str) -> int:
-    """How many products of the kind run on Linux according to the catalog, because other tests add some to the shared
-    store."""
+    """Return the number of products of the kind that run on Linux, according to the catalog, because other tests add
+    products to the shared store."""
     filters = {"kind": kind, "platform": "linux", "limit": 100}
     response = httpx.get(f"{store.url}/api/v1/products", params=filters, timeout=60)
     return len(response.json()["items"])
@@ -34,12 +34,12 @@ EVERYTHING = (
 
 
 def address(question: str, **parameters: str) -> str:
-    """The page with a question."""
+    """Return the page with a question."""
     return f"/questions?{urlencode({'q': question, **parameters})}"
 
 
 async def asks(page: Page, **expected: str) -> None:
-    """Wait until the question in the page's address is this one."""
+    """Wait until the question in the page's address is this question."""
 
     async def is_there() -> None:
         assert {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()} == expected
@@ -48,7 +48,7 @@ async def asks(page: Page, **expected: str) -> None:
 
 
 async def focuses(page: Page, words: str) -> None:
-    """Wait until the element with the keyboard focus has a name or text that starts with these words."""
+    """Wait until the name or the text of the focused element starts with these words."""
 
     async def is_focused() -> None:
         focused = await page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.innerText")

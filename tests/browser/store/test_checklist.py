@@ -18,5 +18,5 @@ def test_every_point_of_the_checklist_has_a_journey() -> None:
 
 
 def journeys(file: Path) -> list[str]:
-    """The tests in a file of journeys."""
+    """Return the tests in a file of journeys."""
     return re.findall(r"^(?:async )?def (test_\w+)\(", file.read_text(), re.MULTILINE)

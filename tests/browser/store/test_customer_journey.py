@@ -16,13 +16,13 @@ from tests.servers.countersign import Running, served
 from tests.servers.process import free_port
 
 EXPECTED = ("ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "ERR_INTERNET_DISCONNECTED", "status of 401")
-"""What the console says of a service that is away, of a network that is lost, and of a session that has ended."""
+"""What the console reports about a stopped service, a lost network and an ended session."""
 PRODUCT, TITLE = "awl", "Awl"
 NOTE = "Bought for the workshop"
 
 
 def issue_code(store: Running) -> str:
-    """A fresh code for the product."""
+    """Return a fresh code for the product."""
     return call(store, "POST", "/codes", {"kind": "license", "products": [PRODUCT], "count": 1})["codes"][0]
 
 

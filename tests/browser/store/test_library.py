@@ -321,7 +321,8 @@ async def test_a_note_of_a_product_whose_title_has_no_letter_is_saved(browser: B
 
 
 def updatable(store: Running, email: str) -> list[str]:
-    """Create two products of the person, both with a newer release than the downloaded one, and return their slugs."""
+    """Create two products of the person, both with a newer release than the downloaded release, and return their
+    slugs."""
     slugs = [owned_with_a_file(store, email) for _ in range(2)]
     for slug, each in zip(slugs, reversed(call(store, "GET", "/library", email=email)), strict=True):
         downloaded = {"version": "1.0.0", "platform": "linux", "at": None}

@@ -20,11 +20,11 @@ from tests.servers.countersign import Running
 LARGE = 9 << 20
 WIDTHS = """[...document.querySelectorAll("progress")]
   .map((each) => each.parentElement.clientWidth - each.clientWidth).filter((lack) => lack > 1)"""
-"""For each upload line that is too narrow: how many pixels it is narrower than the space for it."""
+"""Maps each upload line that is too narrow to the number of pixels by which it is narrower than its space."""
 
 
 def archive() -> bytes:
-    """A small build."""
+    """Return a small build."""
     zip_bytes = io.BytesIO()
     with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")

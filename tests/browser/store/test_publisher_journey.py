@@ -26,7 +26,7 @@ TWO_PARTS = 5 << 20
 
 
 def build() -> FilePayload:
-    """A build that is uploaded in two parts."""
+    """Return a build that is uploaded in two parts."""
     zip_bytes = io.BytesIO()
     with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("tide/run.sh", "#!/bin/sh\necho tide\n")

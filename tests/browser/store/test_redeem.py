@@ -1,4 +1,5 @@
-"""From a code to owned products: redeemed as it was pasted, alone or with others, and found in the library."""
+"""Redeeming codes: a code is redeemed as it was pasted, alone or with others, and the products are found in the
+library."""
 
 import asyncio
 import re
@@ -16,7 +17,7 @@ MISSED = "status of 404"
 
 
 def issue_codes(store: Running, product: str, count: int = 1) -> list[str]:
-    """New codes for the product."""
+    """Issue codes for the product."""
     return call(store, "POST", "/codes", {"kind": "license", "products": [product], "count": count})["codes"]
 
 

@@ -16,7 +16,7 @@ ORG = "northwind-games"
 
 
 def days(last: int, first_age: int) -> str:
-    """The query parameters of the period from `first_age` to `last` days ago."""
+    """Return the query parameters of the period from `first_age` to `last` days ago."""
     today = datetime.now(UTC).date()
     return f"from={today - timedelta(days=first_age)}&to={today - timedelta(days=last)}"
 

@@ -29,7 +29,7 @@ class Caller:
     token: str
 
     def post(self, path: str, body: object) -> httpx.Response:
-        """The answer of the API."""
+        """Return the answer of the API."""
         return httpx.post(
             f"{self.url}/api/{path}",
             json=body,
@@ -39,19 +39,19 @@ class Caller:
         )
 
     def meta(self) -> Any:
-        """The models and commands that the caller may use."""
+        """Return the models and commands that the caller may use."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx.get(f"{self.url}/api/meta", headers=headers, timeout=ANSWER_S, verify=TLS).json()
 
     def run(self, command: str, /, **body: object) -> Any:
-        """The result of a command, or the proposal that it became."""
+        """Return the result of a command, or the proposal that it became."""
         answer = self.post(command.replace(".", "/"), body)
         assert answer.status_code in (200, 202), answer.text
         envelope = answer.json()
         return envelope.get("value", envelope)
 
     def agent(self, label: str, *scopes: str) -> "Caller":
-        """An agent of this person."""
+        """Return an agent of this person."""
         return Caller(self.url, self.post("auth/agent-token", {"label": label, "scopes": scopes}).json()["token"])
 
 
@@ -67,13 +67,13 @@ class Desk:
         return f"http://127.0.0.1:{self.running.records_port}"
 
     def caller(self, name: str) -> Caller:
-        """A person of the demonstration at the API."""
+        """Return a person of the demonstration at the API."""
         credentials = {"username": name, "password": PASSWORD}
         answer = httpx.post(f"{self.url}/api/auth/login", json=credentials, timeout=ANSWER_S, verify=TLS)
         return Caller(self.url, answer.json()["token"])
 
     def page(self, browser: Browser, **options: Any) -> Any:
-        """A watched page of the app. The browser also logs refusals to the console."""
+        """Return a watched page of the app. The browser also logs refusals to the console."""
         return open_watched_page(browser, self.url, **{"expected": ("400", "401", "404"), **options})
 
     async def sign_in(self, page: Page, name: str, path: str = "/") -> None:
@@ -122,5 +122,5 @@ def alice(desk: Desk) -> Caller:
 
 
 def filter_parameter(*conditions: tuple[str, str, object]) -> str:
-    """The query of a list's address for these conditions."""
+    """Return the query of a list's address for these conditions."""
     return "filter=" + json.dumps([{"field": field, "op": op, "value": value} for field, op, value in conditions])

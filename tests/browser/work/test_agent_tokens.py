@@ -18,7 +18,7 @@ async def refuse(route: Route) -> None:
 
 
 def tokens_of(caller: Caller, label: str) -> list[dict[str, str]]:
-    """The tokens of agents with this label that the caller may see, the newest first."""
+    """Return the tokens of agents with this label that the caller may see, the newest first."""
     label_filter = [{"field": "label", "op": "eq", "value": label}]
     return caller.run("agent_token.list", filter=label_filter, order=[{"field": "issued_at", "dir": "desc"}])
 

@@ -1,4 +1,4 @@
-"""The approvals inbox: live, by keyboard, and a person signs only what they have seen."""
+"""The approvals inbox: it is live and works by keyboard, and a person approves only what they have seen."""
 
 import re
 import time
@@ -27,12 +27,12 @@ async def sign(page: Page) -> None:
 
 
 def lead(alice: Caller, title: str) -> str:
-    """A new lead."""
+    """Return a new lead."""
     return str(alice.run("lead.create", title=title)["id"])
 
 
 def count_waiting_plans(alice: Caller) -> int:
-    """How many pending proposals have not expired."""
+    """Return the number of pending proposals that have not expired."""
     pending_plans = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
     return sum(plan["expires_at"] > clock.rfc3339(clock.now()) for plan in pending_plans)
 
@@ -190,7 +190,7 @@ async def test_other_proposals_for_a_deleted_record_are_marked_at_once_and_canno
 
 @pytest.mark.full
 async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, alice: Caller, figures: Figures) -> None:
-    """The delay is a figure beside the required one."""
+    """The measured delay is recorded beside the required delay."""
     runner = alice.agent("runner", "lead.*")
     ids = [lead(alice, f"Timed {number}") for number in range(20)]
     async with desk.page(browser) as page:
@@ -416,7 +416,7 @@ async def test_a_lost_connection_is_reported_and_restored(browser: Browser, desk
 
 
 def draft(alice: Caller, party_name: str, *prices_minor: int) -> str:
-    """A new draft of an invoice with these lines; its id."""
+    """Create a draft of an invoice with these lines, and return its id."""
     party = alice.run("party.create", name=party_name)["id"]
     invoice = str(alice.run("invoice.create", party=party)["id"])
     for number, price_minor in enumerate(prices_minor, 1):

@@ -14,7 +14,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
 
 
 def in_document(url: str) -> dict[str, str]:
-    """The settings of each client as in the documentation, for this address."""
+    """Return the settings of each client as in the documentation, for this address."""
     snippets: dict[str, str] = {}
     for section_text in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
         name, _, text = section_text.partition("\n")

@@ -55,7 +55,7 @@ INSERT INTO category VALUES (1, 'Chairs');
 
 @pytest.fixture(scope="module")
 def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """The app over a SQLite file of others, with an administrator."""
+    """The app with an SQLite file of another application, and an administrator."""
     require_pages()
     folder = tmp_path_factory.mktemp("connected")
     with closing(sqlite3.connect(folder / "shop.db")) as connection, connection:

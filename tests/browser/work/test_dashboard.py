@@ -44,7 +44,7 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
 
 
 def count_of(alice: Caller, stages: list[str], first_day: str, last: str) -> int:
-    """The number of leads in these stages that close in the period."""
+    """Return the number of leads in these stages that close in the period."""
     conditions = [("stage", "in", stages), ("expected_close", "gte", first_day), ("expected_close", "lte", last)]
     filters = [{"field": field, "op": operator, "value": value} for field, operator, value in conditions]
     return int(alice.run("lead.search", filter=filters, limit=1)["total"])

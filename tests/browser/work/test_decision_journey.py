@@ -1,5 +1,5 @@
-"""From My work to ten decisions, by keyboard alone and by mouse: no typed reason is lost, although the server restarts,
-the network is lost and the session ends on the way."""
+"""Ten decisions, made by keyboard alone and by mouse, beginning at My work. No typed reason is lost, although the
+server restarts, the network is lost and the session ends."""
 
 from pathlib import Path
 
@@ -79,12 +79,12 @@ def propose(agent: Caller, lead: str, number: int) -> None:
 
 
 def decided_reasons(person: Caller, state: str) -> list[str | None]:
-    """The reasons of the proposals in this state."""
+    """Return the reasons of the proposals in this state."""
     return [plan["reason"] for plan in person.run("plan.list", filter=[{"field": "state", "op": "eq", "value": state}])]
 
 
 async def waits(page: Page, count: int) -> None:
-    """Wait until this count of proposals is listed, and one is shown and may be decided."""
+    """Wait until this number of proposals is listed, and one of them is shown and can be decided."""
     await expect(page.locator(".plan")).to_have_count(count, timeout=ENOUGH_S * 1000)
     await expect(page.locator("dialog[open]")).to_have_count(0, timeout=ENOUGH_S * 1000)
     # The list changes before the decision has ended, and the next proposal is shown after that.
@@ -124,7 +124,7 @@ async def before_the_restart(page: Page, keyboard: Keyboard) -> None:
 
 
 async def without_a_network(page: Page, keyboard: Keyboard) -> None:
-    """Send a reason without a network, and again with one."""
+    """Send a reason without a network, and again with a network."""
     await type_reason(page, keyboard, "Typed without a network")
     await page.context.set_offline(True)
     await refused_and_kept(page, keyboard, "Typed without a network")
@@ -152,7 +152,7 @@ async def after_the_session(page: Page, keyboard: Keyboard, agent: Caller, lead:
 
 
 async def after_a_reload(page: Page, keyboard: Keyboard) -> None:
-    """Approve one; type a reason, reload the page and find it; reject the last one."""
+    """Approve a proposal. Type a reason, reload the page and find the reason. Reject the last proposal."""
     await keyboard.approve()
     await waits(page, 3)
     await type_reason(page, keyboard, "Typed before the page was loaded again")

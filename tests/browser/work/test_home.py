@@ -1,4 +1,5 @@
-"""My work: what waits for a person, what is assigned to them and due, and what they opened last."""
+"""My work: the tasks that wait for a person, the due records that are assigned to them, and the records that they
+opened last."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Many records from a file: checked first, then all or none."""
+"""Import of many records from a file: the file is checked first, and then all records are created or none."""
 
 from pathlib import Path
 

@@ -21,12 +21,12 @@ async def is_at(page: Page, cell: str) -> None:
 
 
 def count(alice: Caller) -> int:
-    """How many leads there are."""
+    """Return the number of leads."""
     return int(alice.run("lead.search", limit=1)["total"])
 
 
 async def width(page: Page, heading: str) -> int:
-    """The width of a column in pixels."""
+    """Return the width of a column in pixels."""
     await settle(page)
     return round((await box(page.locator(f"[role=columnheader]:text-is('{heading}')")))["width"])
 

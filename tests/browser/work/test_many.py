@@ -13,7 +13,7 @@ LONG_MS = 120_000
 
 
 def several(alice: Caller, name: str, count: int) -> list[str]:
-    """New leads of this name."""
+    """Create leads with this name."""
     return [alice.run("lead.create", title=f"{name} {number}")["id"] for number in range(count)]
 
 

@@ -1,5 +1,5 @@
-"""Dashboards that a person arranges by keyboard and by mouse, stored by the service, and visible to those who may see
-them."""
+"""Dashboards that a person arranges by keyboard and by mouse. The service stores them and shows them to everyone who
+may see them."""
 
 import json
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ TILES = (
 
 
 def create_dashboard(person: Caller, name: str, tiles: Sequence[object] = TILES, **options: object) -> str:
-    """A dashboard of a person; its id."""
+    """Create a dashboard of the person, and return its id."""
     return str(person.run("dashboard.create", name=name, tiles=json.dumps(tiles), **options)["id"])
 
 
 def stored_tiles(person: Caller, dashboard: str) -> list[tuple[str, int]]:
-    """The titles and widths of its tiles in their positions, as the service stores them."""
+    """Return the titles and widths of its tiles in their positions, as the service stores them."""
     tiles = json.loads(person.run("dashboard.get", id=dashboard)["tiles"])
     in_place = sorted(tiles, key=lambda tile: (tile.get("y", 0), tile.get("x", 0)))
     return [(tile.get("title", ""), tile["w"]) for tile in in_place]

@@ -11,7 +11,7 @@ CHOSEN = "a long password of dora"
 
 
 def sign_in_status(desk: Desk, name: str) -> int:
-    """The status of a sign-in to the API as this person with the chosen password."""
+    """Return the status of a sign-in to the API as this person with the chosen password."""
     credentials = {"username": name, "password": CHOSEN}
     return httpx.post(f"{desk.url}/api/auth/login", json=credentials, timeout=60, verify=TLS).status_code
 

@@ -1,4 +1,4 @@
-"""Fields that break a rule, one case for each way."""
+"""Fields that break a rule, one case for each possible mistake."""
 
 from collections.abc import Callable
 from typing import cast
@@ -51,17 +51,17 @@ def of_a(a: int) -> int:
 
 
 def of_b(b: int) -> int:
-    """The other half."""
+    """Return the other half."""
     return b
 
 
 def misspelt(**options: object) -> Text:
-    """A field whose author misspelt an argument."""
+    """Return a field whose author misspelt an argument."""
     return cast("Callable[..., Text]", Text)(**options)
 
 
 def showing(hidden_field: Text) -> type[Model]:
-    """A model with a computed field over a hidden one."""
+    """Return a model with a computed field over a hidden one."""
     return model("Plant", {"title": hidden_field, "shown": Text(computed=doubled)})
 
 

@@ -1,4 +1,4 @@
-"""Kinds of fields that break a rule, one case for each way."""
+"""Kinds of fields that break a rule, one case for each possible mistake."""
 
 from abc import ABC
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ class Height(Field):
     kind: ClassVar[str] = "height"
 
     def read(self, value: object) -> Stored:
-        """The text."""
+        """Return the text."""
         if isinstance(value, str):
             return value
         raise BadValue("must be a height")
 
     def schema(self) -> Mapping[str, Any]:
-        """A string."""
+        """Return a string."""
         return {"type": "string"}
 
 
@@ -64,12 +64,12 @@ class Masked(Height):
 
 
 def registering(*several: type[Field]) -> Module:
-    """A module that registers these kinds."""
+    """Return a module that registers these kinds."""
     return nursery(model("Plant", {"title": Text()}), kinds=several)
 
 
 def kinds_case(rule: Rule, remedy: str, *several: type[Field]) -> BrokenModules:
-    """A case of one module that registers these kinds."""
+    """Return a case of one module that registers these kinds."""
     return BrokenModules(rule, (registering(*several),), "module nursery", remedy)
 
 

@@ -1,4 +1,4 @@
-"""Modules and names that break a rule, one case for each way."""
+"""Modules and names that break a rule, one case for each possible mistake."""
 
 from countersign.declare import Model, Module, Move, Select, Text, Workflow
 from countersign.declare.rules import fields, modules, workflows
@@ -9,7 +9,7 @@ TITLE = "title"
 
 
 def titled_model(name: str) -> type[Model]:
-    """A valid model."""
+    """Return a valid model."""
     return model(name, {TITLE: Text()})
 
 
@@ -26,7 +26,7 @@ class Hotbed(Bed):
 
 
 def acting(**moves: Move) -> type[Model]:
-    """A model with these actions."""
+    """Return a model with these actions."""
     return model("Plant", {"state": Select("seed", "grown"), "workflow": Workflow("state", **moves)})
 
 

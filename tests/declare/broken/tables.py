@@ -7,22 +7,22 @@ from tests.declare.planting import BrokenModules, model, models_case
 
 
 def table_model(name: str = "Plant", table: Table | None = None, **fields: Field) -> type[Model]:
-    """A model with a table."""
+    """Return a model with a table."""
     return model(name, fields or {"title": Text()}, table=table or Table("public.plant", key="id"))
 
 
 def table_case(remedy: str, table: Table) -> BrokenModules:
-    """A case of one wrong table."""
+    """Return a case of one wrong table."""
     return models_case(tables.tables_are_named, "plant.table", remedy, table_model(table=table))
 
 
 def column_case(remedy: str, wrong_field: Field, rule: Rule = tables.columns_fit) -> BrokenModules:
-    """A case of one wrong field of a model with a table of its own."""
+    """Return a case of one wrong field of a model with a table of its own."""
     return models_case(rule, "plant.a", remedy, model("Plant", {"title": Text(), "a": wrong_field}))
 
 
 def computed(title: str) -> str:
-    """A value of a computed field."""
+    """Return a value of a computed field."""
     return title
 
 

@@ -56,7 +56,7 @@ async def existing(address: str) -> AsyncIterator[ExistingDatabase]:
 
 
 def change_theirs(address: str) -> None:
-    """Write a row and alter the table, as the application of others does. Wait a quarter of a second for locks."""
+    """Write a row and alter the table, as the owning application does. Wait a quarter of a second for locks."""
     if address.startswith("sqlite"):
         # Locks on files exclude other processes, not this one.
         subprocess.run([sys.executable, "-c", WRITE_SQLITE, address.removeprefix("sqlite:///")], check=True)

@@ -142,7 +142,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
     """Wait for a condition that becomes true by itself.
 
     Raises:
-        AssertionError: it did not become true within PATIENCE_S.
+        AssertionError: the condition did not become true within PATIENCE_S.
     """
     deadline_s = time.monotonic() + PATIENCE_S
     while not holds():

@@ -1,5 +1,5 @@
-"""The counters of a node: exact across processes, limited in time and space, whatever happens to a worker or the
-file."""
+"""The counters of a node are exact across processes and limited in time and space, also if a worker dies or the file is
+damaged."""
 
 import os
 import random

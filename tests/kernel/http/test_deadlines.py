@@ -1,4 +1,4 @@
-"""Slow clients are disconnected in time, others are not, and no other request is affected."""
+"""Slow clients are disconnected in time. Other clients are not, and no other request is affected."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Responses that are written in one step: the same bytes as uvicorn's own, or nothing at all."""
+"""A response that is written in one step has the same bytes as uvicorn's response, or is not written."""
 
 import asyncio
 import logging

@@ -1,5 +1,5 @@
-"""Attacks with tokens that others have signed, each with its number in the list: all are refused, and none causes a
-crash."""
+"""Attacks with tokens that other servers have signed. Each test has its number in the list of attacks. All tokens are
+refused, and none causes a crash."""
 
 import hmac
 import json

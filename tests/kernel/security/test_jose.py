@@ -1,4 +1,4 @@
-"""Access tokens: an issued token is accepted as long as it is valid and its key is known."""
+"""Access tokens: an issued token is accepted while it is valid and its key is known."""
 
 import base64
 import hashlib

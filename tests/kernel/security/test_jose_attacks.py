@@ -1,4 +1,5 @@
-"""Attacks on tokens, each with its number in the list of attacks: all are refused, and none causes a crash."""
+"""Attacks on tokens. Each test has its number in the list of attacks. All tokens are refused, and none causes a
+crash."""
 
 import hmac
 import json

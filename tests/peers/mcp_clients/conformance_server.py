@@ -69,7 +69,7 @@ class FixtureTools:
     """The tools that the suite calls by name."""
 
     async def listed(self, context: http.RecordsRequest) -> ToolList:
-        """All of them."""
+        """Return all of them."""
         return ToolList(
             Tool(name, name, f"Answers with {name}.", OF_2020_12 if name.startswith("json") else EMPTY, Hints())
             for name in (*CONTENT, FAILING, DEMANDING)
@@ -78,7 +78,7 @@ class FixtureTools:
     async def call(
         self, context: http.RecordsRequest, name: str, arguments: bytes, meta: Mapping[str, object]
     ) -> Outcome:
-        """The result that the suite expects of each."""
+        """Return the result that the suite expects of each."""
         if name == FAILING:
             return mcp.refused("This tool intentionally returns an error for testing")
         if name == DEMANDING:

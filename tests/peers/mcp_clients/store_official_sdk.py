@@ -1,5 +1,5 @@
-"""The official Python SDK as a client of the store, without a token: lists tools, calls them, is refused, and requests
-things that do not exist."""
+"""The official Python SDK as a client of the store, without a token. It lists tools, calls tools, is refused, and
+requests things that do not exist."""
 
 import asyncio
 import json

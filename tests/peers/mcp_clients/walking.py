@@ -6,7 +6,8 @@ from mcp.shared.exceptions import MCPError
 
 
 async def call_tools(client: Any, lead: str, **leniently: bool) -> dict[str, Any]:
-    """The results; `leniently` holds the client's option that returns a refused result instead of raising it."""
+    """Call the tools, and return the results. `leniently` is the client's option to return a refused result instead of
+    raising it."""
     results: dict[str, Any] = {"got": (await client.call_tool("lead__get", {"id": lead})).structured_content}
     refused_call = await client.call_tool("lead__get", {"id": "x"}, **leniently)
     results["refused"] = [refused_call.is_error, refused_call.content[0].model_dump()["text"]]

@@ -1,4 +1,5 @@
-"""Authlib with httpx: client credentials in both ways, a code with PKCE, revocation of both tokens."""
+"""Authlib with httpx: client credentials with both methods of authentication, a code with PKCE, and revocation of both
+tokens."""
 
 import asyncio
 from typing import Any
@@ -14,7 +15,7 @@ Known = dict[str, Any]
 
 
 def session(client_settings: Known, server: Known, **options: Any) -> AsyncOAuth2Client:
-    """A session of the client, configured from the metadata."""
+    """Return a session of the client, configured from the metadata."""
     return AsyncOAuth2Client(
         client_settings["client_id"],
         client_settings["client_secret"],
@@ -25,7 +26,7 @@ def session(client_settings: Known, server: Known, **options: Any) -> AsyncOAuth
 
 
 async def statuses_around_revocation(client: AsyncOAuth2Client, client_settings: Known, server: Known) -> list[int]:
-    """The library's answers before and after the token is revoked, and the answer to the revocation."""
+    """Return the library's answers before and after the token is revoked, and the answer to the revocation."""
     before_response = await client.get(client_settings["library"])
     revocation = await client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
     return [

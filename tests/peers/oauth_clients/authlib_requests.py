@@ -1,4 +1,5 @@
-"""Authlib with requests: client credentials in both ways, a code with PKCE, revocation of both tokens."""
+"""Authlib with requests: client credentials with both methods of authentication, a code with PKCE, and revocation of
+both tokens."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,7 +18,7 @@ seen: dict[str, Any] = {"issuer": server["issuer"]}
 
 
 def session(**options: Any) -> OAuth2Session:
-    """A session of the client, configured from the metadata."""
+    """Return a session of the client, configured from the metadata."""
     return OAuth2Session(
         known["client_id"],
         known["client_secret"],
@@ -28,7 +29,7 @@ def session(**options: Any) -> OAuth2Session:
 
 
 def statuses_around_revocation(client: OAuth2Session) -> list[int]:
-    """The library's answers before and after the token is revoked, and the answer to the revocation."""
+    """Return the library's answers before and after the token is revoked, and the answer to the revocation."""
     before_response = client.get(known["library"])
     revocation = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
     return [before_response.status_code, revocation.status_code, client.get(known["library"]).status_code]

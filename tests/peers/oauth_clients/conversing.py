@@ -1,4 +1,4 @@
-"""How a client script gets its input, sends a person to the store, and prints its results."""
+"""Functions with which a client script reads its input, sends a person to the store, and prints its results."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ SCOPE = "read:library"
 
 
 def read_input() -> dict[str, Any]:
-    """The test's input: addresses, the client's credentials, the steps."""
+    """Return the test's input: addresses, the client's credentials, the steps."""
     return json.loads(sys.argv[1])
 
 

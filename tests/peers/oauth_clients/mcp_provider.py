@@ -20,7 +20,7 @@ class MemoryStorage:
         self.token: OAuthToken | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """The token."""
+        """Return the token."""
         return self.token
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
@@ -28,7 +28,7 @@ class MemoryStorage:
         self.token = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """The client."""
+        """Return the client."""
         return self.client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
@@ -37,7 +37,7 @@ class MemoryStorage:
 
 
 def by_credentials(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
-    """The client acting for itself."""
+    """Return the client acting for itself."""
     storage = MemoryStorage()
     return ClientCredentialsOAuthProvider(
         client_settings["library"],
@@ -50,7 +50,7 @@ def by_credentials(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, Memory
 
 
 def by_code(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
-    """The client acting for a person, with a code; without credentials it registers itself first."""
+    """Return the client that acts for a person, with a code. Without credentials, it first registers itself."""
     metadata: dict[str, Any] = {
         "redirect_uris": [client_settings["redirect_uri"]],
         "grant_types": ["authorization_code"],
@@ -77,7 +77,7 @@ def by_code(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage
 
 
 def by_assertion(client_settings: dict[str, Any]) -> tuple[httpx2.Auth, MemoryStorage]:
-    """The client acting for a person whom an identity provider asserts."""
+    """Return the client acting for a person whom an identity provider asserts."""
     storage = MemoryStorage()
 
     async def assertion(audience: str, resource: str) -> str:
@@ -100,7 +100,7 @@ WAYS = {"credentials": by_credentials, "code": by_code, "registration": by_code,
 
 
 async def main(client_settings: dict[str, Any]) -> None:
-    """Request the library without a token, and let the provider get one."""
+    """Request the library without a token, and let the provider get a token."""
     provider, storage = WAYS[client_settings["grant"]](client_settings)
     requests: list[str] = []
 

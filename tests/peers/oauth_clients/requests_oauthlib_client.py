@@ -1,5 +1,5 @@
-"""requests-oauthlib: client credentials in both ways, a code with PKCE. It supports neither discovery nor
-revocation."""
+"""requests-oauthlib: client credentials with both methods of authentication, and a code with PKCE. It supports neither
+discovery nor revocation."""
 
 from typing import Any
 

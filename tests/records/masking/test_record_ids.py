@@ -16,7 +16,7 @@ NUMBERS = {"int2": 16, "int4": 32, "int8": 64}
 
 
 def numbers(*kinds: str) -> st.SearchStrategy[tuple[int, ...]]:
-    """Keys of these kinds of numbers."""
+    """Return keys of these kinds of numbers."""
     bits = [NUMBERS[kind] for kind in kinds]
     return st.tuples(*(st.integers(-(1 << bit - 1), (1 << bit - 1) - 1) for bit in bits))
 

@@ -153,7 +153,7 @@ async def build(settings: Settings, variant: Variant, audience: Audience) -> Clo
 async def open_world(settings: Settings, variant: Variant, built: ClosedWorld) -> AsyncGenerator[BuiltDatabase]:
     """Open the world that was built in this database, or in the database from which this one was copied."""
     async with _served(settings, variant) as world:
-        await _salt_anew(world.service)
+        await salt_anew(world.service)
         world.audience = built.audience
         world.tokens, world.plans, world.steps = dict(built.tokens), list(built.plans), built.steps
         yield world
@@ -188,7 +188,7 @@ async def _let_others_work(world: BuiltDatabase, audience: Audience) -> None:
         world.plans.append(answer.json()["plan_id"])
 
 
-async def _salt_anew(service: app.RecordsService) -> None:
+async def salt_anew(service: app.RecordsService) -> None:
     """Replace the secret from which tokens are computed. Ids are equal in both worlds, but tokens must differ."""
     async with service.records.database.transaction() as transaction:
         for row in await transaction.fetch("SELECT id FROM token_domain"):

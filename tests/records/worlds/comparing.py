@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -103,10 +103,10 @@ async def compare(
     with clock.fixed(clock.later(STARTED, seconds=30)):
         for world in (second, first):
             # Read both responses, so that counters of responses are equal in both worlds.
-            await _look(world, who, requests)
+            await look(world, who, requests)
     requests.known.ids["plan"] += second.plans
     renaming = TokenRenaming(sorted(first.service.records.registry.labels))
-    asking = _WorldComparison(worlds, who, requests, carrier, renaming)
+    asking = WorldComparison(worlds, who, requests, carrier, renaming)
     now = clock.later(STARTED, seconds=60)
     for number in range(count):
         asked = requests.next()
@@ -126,8 +126,12 @@ async def compare(
     return found
 
 
+Canonical = Callable[[GeneratedRequest, Sequence[httpx.Response], Sequence[ResponseMeaning]], list[str]]
+"""Returns the bodies of the responses of both worlds in a form that can be compared."""
+
+
 @dataclass
-class _WorldComparison:
+class WorldComparison:
     """Sends requests to both worlds and compares the responses."""
 
     worlds: tuple[BuiltDatabase, BuiltDatabase]
@@ -136,6 +140,7 @@ class _WorldComparison:
     carrier: Carrier
     renaming: TokenRenaming
     found: ComparisonCounts = field(default_factory=ComparisonCounts)
+    canonical: Canonical = field(default=lambda *args: _canonical_texts(*args))
 
     async def ask(self, asked: GeneratedRequest, seed: str) -> None:
         """Send one request. The seed determines the ids of the records that it creates.
@@ -149,13 +154,13 @@ class _WorldComparison:
             with ids.seeded(seed):
                 answers.append(await self.carrier.ask(world, self.who, asked, tokens))
         heard = [self.carrier.heard(asked, answer) for answer in answers]
-        _hold(asked, self.renaming, answers, heard)
+        _hold(asked, self.renaming, answers, self.canonical(asked, answers, heard))
         self.found.statuses[heard[0].status] += 1
         self.requests.known.labels = [pair[0].partition("_")[0] for pair in self.renaming.pairs]
         _learn(self.requests, asked, answers[0], heard[0])
 
 
-async def _look(world: BuiltDatabase, who: str, requests: RequestSequence) -> None:
+async def look(world: BuiltDatabase, who: str, requests: RequestSequence) -> None:
     """Read what the caller sees, so that most requests are meaningful."""
     headers = {"Authorization": f"Bearer {world.tokens[who]}"}
     meta = (await world.http.get("/api/meta", headers=headers)).json()
@@ -170,16 +175,21 @@ def _hold(
     asked: GeneratedRequest,
     renaming: TokenRenaming,
     answers: Sequence[httpx.Response],
-    heard: Sequence[ResponseMeaning],
+    texts: Sequence[str],
 ) -> None:
     heads = [(answer.status_code, sorted(_headers(answer))) for answer in answers]
-    texts = [_canonical(asked, *pair) for pair in zip(answers, heard, strict=True)]
     if heads[0] != heads[1] or not renaming.match(texts[0], texts[1], asked.body_text()):
-        place = next((n for n, (a, b) in enumerate(_pieces(*texts)) if a != b), 0)
+        place = next((n for n, (a, b) in enumerate(_pieces(texts[0], texts[1])) if a != b), 0)
         shown = [" ".join(text.split('"')[max(0, place - 12) : place + 12]) for text in texts]
         raise ResponsesDiffer(
             f"{asked.path} {asked.body_text()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …"
         )
+
+
+def _canonical_texts(
+    asked: GeneratedRequest, answers: Sequence[httpx.Response], heard: Sequence[ResponseMeaning]
+) -> list[str]:
+    return [_canonical(asked, *pair) for pair in zip(answers, heard, strict=True)]
 
 
 def _canonical(asked: GeneratedRequest, answer: httpx.Response, heard: ResponseMeaning) -> str:

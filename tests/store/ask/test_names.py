@@ -1,4 +1,4 @@
-"""Products are found by titles with typing errors, however many products share the words of the title."""
+"""Products are found by titles with typing errors, for any number of products that share words of the title."""
 
 import pytest
 
@@ -11,7 +11,7 @@ TITLE = "Amber Boats Maps 029550"
 
 @pytest.fixture
 async def boats(shelf: Store) -> Store:
-    """The shelf with one more product, whose title ends with two tags of other products and a number."""
+    """The shelf with one additional product. Its title ends with two tags of other products and a number."""
     product = Item(
         *("amber-boats-maps-029550", TITLE, "boat-works", "tool", ("linux",)),
         versions=(Version("1.0.0", "stable", "2026-01-01"),),

@@ -1,4 +1,4 @@
-"""The first products by title are the same, however many products are read to find them."""
+"""The first products by title are the same for any number of products that are read to find them."""
 
 import pytest
 from msgspec.structs import replace

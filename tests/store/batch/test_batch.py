@@ -270,7 +270,7 @@ async def test_an_operation_may_have_a_key_of_its_own(batches: Batches, mode: st
 async def test_an_answer_too_long_to_be_stored_is_made_again(
     batches: Batches, transaction_waits: TransactionWaits, mode: str, count: int, reads: int
 ) -> None:
-    """The response consists of many long responses, or of one that is too long by itself."""
+    """The response consists of many long responses, or of one response that is too long by itself."""
     # Thousands of codes are derived in a thread, and read in parts.
     transaction_waits.allow("redeem/codes.py:prepare", "kernel/http/subrequest.py:_collected")
     if (mode, count) == ("atomic", 60_000):

@@ -1,4 +1,4 @@
-"""Priorities: builds run before deltas, however many wait, and the jobs of one organisation do not delay others."""
+"""Priorities: builds run before any number of waiting deltas, and the jobs of one organisation do not delay others."""
 
 import asyncio
 

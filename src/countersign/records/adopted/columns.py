@@ -20,22 +20,23 @@ from countersign.records.masking.record_ids import Key, KeyKind
 
 _POSTGRES_COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, tn.nspname, t.typname, t.typtype = 'e',
+    CASE WHEN t.typname = 'numeric' AND t.modifier >= 4 THEN (((t.modifier - 4) & 2047) # 1024) - 1024 END,
     has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 CROSS JOIN LATERAL (
     WITH RECURSIVE unrolled AS (
-        SELECT d.typname, d.typnamespace, d.typtype, d.typbasetype
+        SELECT d.typname, d.typnamespace, d.typtype, d.typbasetype, d.typtypmod, a.atttypmod AS modifier
         FROM pg_catalog.pg_type AS d
         WHERE d.oid = a.atttypid
         UNION ALL
-        SELECT d.typname, d.typnamespace, d.typtype, d.typbasetype
+        SELECT d.typname, d.typnamespace, d.typtype, d.typbasetype, d.typtypmod, greatest(u.modifier, u.typtypmod)
         FROM unrolled AS u
         JOIN pg_catalog.pg_type AS d ON d.oid = u.typbasetype
         WHERE u.typtype = 'd'
     )
-    SELECT u.typname, u.typnamespace, u.typtype FROM unrolled AS u WHERE u.typtype <> 'd'
+    SELECT u.typname, u.typnamespace, u.typtype, u.modifier FROM unrolled AS u WHERE u.typtype <> 'd'
 ) AS t
 JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.typnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -56,6 +57,7 @@ _CURRENT_SCHEMA = "public"
 
 _INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
 _SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
+_FRACTIONAL = frozenset({"float4", "float8", "money"})
 _EXACT_TEXTS = frozenset({"text", "varchar"})
 _PLAIN = "pg_catalog"
 _SPELLED_ALIKE = frozenset({"uuid", "text", "varchar", "date", "bool", "timestamp", "timestamptz", "bytea", "oid"})
@@ -73,12 +75,13 @@ def text_length(field: Field) -> int:
 class ColumnType:
     """The type of a column: its schema and name in PostgreSQL, or the declared type in SQLite. `is_row_number` is true
     for the INTEGER PRIMARY KEY of SQLite, which alone contains nothing but integers. It is false for INTEGER PRIMARY
-    KEY DESC, which has an index."""
+    KEY DESC, which has an index. `scale` is the number of decimals of a `numeric` of PostgreSQL, if it is limited."""
 
     schema: str
     name: str
     is_row_number: bool = False
     is_enum: bool = False
+    scale: int | None = None
 
     @property
     def key_kind(self) -> KeyKind:
@@ -113,9 +116,9 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
     listed = msgspec.json.encode([{"s": each[0], "t": each[1]} for each in names]).decode()
     rows = await database.scan(_POSTGRES_COLUMNS, listed)
     types: dict[str, dict[str, ColumnType]] = {each: {} for each in relations}
-    for schema, table, column, type_schema, type_name, is_enum, is_readable in rows:
+    for schema, table, column, type_schema, type_name, is_enum, scale, is_readable in rows:
         if is_readable:
-            types[names[schema, table]][column] = ColumnType(type_schema, type_name, is_enum=is_enum)
+            types[names[schema, table]][column] = ColumnType(type_schema, type_name, is_enum=is_enum, scale=scale)
     return types
 
 
@@ -218,6 +221,18 @@ def stored_value(dialect: Dialect, column: str, type_: ColumnType, field: Field)
     return build(column, type_, field)
 
 
+def misfit(dialect: Dialect, type_: ColumnType, field: Field) -> str | None:
+    """Return why the field cannot hold the values of a column exactly, with the remedy, or None."""
+    if dialect == "sqlite" or not isinstance(field, Number) or type_.schema != _PLAIN:
+        return None
+    decimals = field.scale if isinstance(field, Money) else 0
+    if type_.name == "numeric" and (type_.scale or 0) > decimals:
+        return f"its column has {type_.scale} decimals, so values would be rounded: declare Decimal"
+    if type_.name in _FRACTIONAL and not isinstance(field, Money):
+        return "its column has decimals, so values would be rounded: declare Decimal"
+    return None
+
+
 def shown_text(dialect: Dialect, expression: str, field: Field) -> str:
     """Return the expression to select for a text. Texts longer than the field allows are cut. SQLite returns the bytes
     of the text, which may not be UTF-8."""
@@ -275,9 +290,9 @@ def _postgres_value(column: str, type_: ColumnType, field: Field) -> str:
         instant = f"({column} AT TIME ZONE {literal(field.zone)})" if type_.name == "timestamp" else column
         return _in_calendar(instant, f"(extract(epoch FROM {instant}) * 1000000::numeric)::bigint")
     if isinstance(field, Money):
-        return _in_range(f"pg_catalog.round({column}::numeric * {10**field.scale}::numeric)", "::bigint")
+        return _whole(f"({column}::numeric * {10**field.scale}::numeric)")
     if isinstance(field, Number):
-        return _in_range(f"{column}::numeric", "::bigint") if type_.name not in _SMALL_INTEGERS else f"{column}::bigint"
+        return _whole(f"{column}::numeric") if type_.name not in _SMALL_INTEGERS else f"{column}::bigint"
     return text_of("postgres", column)
 
 
@@ -288,10 +303,15 @@ def _bool_of_text(text: str) -> str:
     return f"(CASE {values.format(f'pg_catalog.lower({text})')} END)::bigint"
 
 
-def _in_range(number: str, cast: str = "") -> str:
-    """Return the expression for a number within ±(2^53 - 1), and NULL for others."""
-    least, most = (f"'{each}'::numeric" if cast else str(each) for each in (-LARGEST, LARGEST))
-    return f"(CASE WHEN {number} BETWEEN {least} AND {most} THEN {number}{cast} END)"
+def _whole(number: str) -> str:
+    """Return the expression for a whole number of PostgreSQL within ±(2^53 - 1), and NULL for others."""
+    is_exact = f"{number} BETWEEN '{-LARGEST}'::numeric AND '{LARGEST}'::numeric"
+    return f"(CASE WHEN {is_exact} AND {number} = pg_catalog.trunc({number}) THEN {number}::bigint END)"
+
+
+def _in_range(number: str) -> str:
+    """Return the expression for a number of SQLite within ±(2^53 - 1), and NULL for others."""
+    return f"(CASE WHEN {number} BETWEEN {-LARGEST} AND {LARGEST} THEN {number} END)"
 
 
 def _in_calendar(column: str, expression: str) -> str:
@@ -312,7 +332,7 @@ def _sqlite_value(column: str, _: ColumnType, field: Field) -> str:
     is_number = f"typeof({column}) IN ('integer', 'real')"
     if isinstance(field, Money):
         amount = _in_range(f"CAST(round({column} * {10**field.scale}) AS INTEGER)")
-        return f"(CASE WHEN {is_number} THEN {amount} END)"
+        return f"(CASE WHEN {is_number} AND round({column}, {field.scale}) = {column} THEN {amount} END)"
     if isinstance(field, Number):
         return f"(CASE typeof({column}) WHEN 'integer' THEN {_in_range(column)} END)"
     if isinstance(field, Decimal):

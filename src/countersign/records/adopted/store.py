@@ -119,11 +119,24 @@ def _table(
                 f"{model.source}: {place}: the table {table.relation} has no column {name} that may be read: correct "
                 "the name, or grant SELECT"
             )
+    misfit = _misfit(dialect, model, known)
+    if misfit is not None:
+        return misfit
     # Other columns are left out: they may be dropped at any time.
     declared = {name: known[name] for name in places}
     kinds: list[KeyKind] = [known[each].key_kind for each in table.key_columns]
     name = columns.table_name(dialect, model)
     return AdoptedTable(model, name, table.key_columns, declared, RecordIds(secret, table.relation, kinds))
+
+
+def _misfit(dialect: Dialect, model: Declared, types: Mapping[str, ColumnType]) -> str | None:
+    """Return why a field cannot hold the values of its column, or None."""
+    reasons = {
+        field.name: columns.misfit(dialect, types[name], field)
+        for field in model.fields.values()
+        for name in field.table_columns
+    }
+    return next((f"{model.source}: {model.name}.{name}: {reason}" for name, reason in reasons.items() if reason), None)
 
 
 def _require_utc(models: Mapping[str, Declared]) -> None:

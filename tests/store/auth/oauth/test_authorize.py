@@ -1,4 +1,4 @@
-"""The authorization endpoint: whom it asks, what it grants, and to which addresses it never redirects."""
+"""The authorization endpoint: which people it asks, what it grants, and to which addresses it never redirects."""
 
 import pytest
 

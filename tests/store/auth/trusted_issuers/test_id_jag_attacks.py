@@ -25,7 +25,8 @@ from tests.store.conftest import ROOT_URL
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """One database is sufficient: nothing of a token is written, and other tests find the issuer's row on both."""
+    """One database is sufficient. Nothing of a token is stored, and other tests read the issuer's row on both
+    databases."""
     return f"sqlite:///{tmp_path}/test.db"
 
 

@@ -1,5 +1,4 @@
-"""Replays: an assertion can be used only once, even by concurrent requests, and is remembered as long as it is
-valid."""
+"""Replays: an assertion can be used only once, even by concurrent requests, and is remembered while it is valid."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Security events: what a trusted issuer may revoke, and that others cannot (RFC 8417, RFC 8935)."""
+"""Security events: what a trusted issuer may revoke, and what other issuers cannot revoke (RFC 8417, RFC 8935)."""
 
 import asyncio
 import time

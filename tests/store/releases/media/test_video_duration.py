@@ -31,14 +31,14 @@ TRAILER = next(product.read_trailer() for product in products() if product.trail
 
 
 def box(name: bytes, content: bytes = b"", *, is_long: bool = False) -> bytes:
-    """A box of an MP4 file."""
+    """Return a box of an MP4 file."""
     if is_long:
         return struct.pack(">I4sQ", 1, name, len(content) + 16) + content
     return struct.pack(">I4s", len(content) + 8, name) + content
 
 
 def movie_header(timescale: int, duration: int, *, version: int = 0) -> bytes:
-    """The header of a movie; the fields after the duration have zeros."""
+    """Return the header of a movie. The fields after the duration are zeros."""
     form = ">B3xQQIQ80x" if version else ">B3xIIII80x"
     return box(b"mvhd", struct.pack(form, version, 0, 0, timescale, duration))
 
@@ -48,28 +48,28 @@ PICTURES = box(b"mdat", bytes(300_000))
 
 
 def mp4(header: bytes, *more_boxes: bytes) -> bytes:
-    """A film whose movie box is at the end, as cameras write it."""
+    """Return a film whose movie box is at the end, as cameras write it."""
     return FILE_TYPE + box(b"free") + PICTURES + box(b"moov", header + b"".join(more_boxes))
 
 
 def element(name: int, content: bytes) -> bytes:
-    """An element of a WebM file, with a size of eight bytes."""
+    """Return an element of a WebM file, with a size of eight bytes."""
     return name.to_bytes((name.bit_length() + 7) // 8, "big") + (len(content) | 1 << 56).to_bytes(8, "big") + content
 
 
 def webm(*info: bytes) -> bytes:
-    """A film with these elements of the segment's information."""
+    """Return a film with these elements of the segment's information."""
     head = element(0x1A45DFA3, element(0x4282, b"webm"))
     return head + element(0x18538067, element(0xEC, bytes(90)) + element(0x1549A966, b"".join(info)))
 
 
 def scale(nanoseconds: int) -> bytes:
-    """The length of one tick."""
+    """Return the length of one tick."""
     return element(0x2AD7B1, nanoseconds.to_bytes(4, "big"))
 
 
 def ticks(number: float) -> bytes:
-    """The duration of a WebM file, in ticks."""
+    """Return the duration of a WebM file, in ticks."""
     return element(0x4489, struct.pack(">d", number))
 
 

@@ -35,7 +35,7 @@ def readers() -> set[int]:
 
 
 def has_ended(process: int) -> bool:
-    """Return whether the process has closed everything: it is gone, or is a zombie."""
+    """Return whether the process has closed all its files, because it does not exist or is a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
@@ -55,7 +55,7 @@ async def finish(under_way: ArtifactReader) -> None:
 
 
 async def readers_of(works: JobRunner, path: Path, waiting_pid: int) -> set[int]:
-    """Return the processes that exist when a file is read while this one waited for work."""
+    """Return the processes that exist when a file is read while the process with this id waits for work."""
     # Otherwise, a busy machine would look for them after the work is done and the process is gone.
     os.kill(waiting_pid, signal.SIGSTOP)
     async with reading(works, path) as under_way:

@@ -1,0 +1,133 @@
+"""What an agent learns of connected tables depends only on what it may see: two databases that differ only in personal
+and hidden values have the same responses, while other applications write them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import Any, get_args
+
+import pytest
+
+from countersign.records.adopted.reader import AdoptedReader, AdoptedScope
+from countersign.records.commands import queries
+from countersign.records.masking.seen_values import SeenValue
+from tests.adopted.connected_worlds import Audience, ConnectedRequests, compare, open_pair
+from tests.figures import Figures
+from tests.records.worlds import leaking_out
+from tests.records.worlds.carrying import MCP, REST, Carrier
+from tests.records.worlds.comparing import ResponsesDiffer
+from tests.servers.postgres import PostgresFactory
+
+PAIRS = 60
+ALL_PAIRS = 5_000
+"""The number of requests of each caller over each protocol: 20,000 for each engine."""
+PAIRS_OF_WORLDS = 10
+
+audiences = pytest.mark.parametrize("audience", get_args(Audience))
+carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
+
+NewUrl = Callable[[], str]
+"""Returns the address of a new database."""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> NewUrl:
+    """Return a function that creates an empty database on each engine."""
+    if request.param == "postgres":
+        factory: PostgresFactory = request.getfixturevalue("new_postgres_url")
+        return factory
+    numbers = iter(range(1_000))
+    return lambda: f"sqlite:///{tmp_path}/existing{next(numbers)}.sqlite"
+
+
+async def run(
+    folder: Path, new_url: NewUrl, audience: Audience, carrier: Carrier, *, seed: int, count: int
+) -> tuple[Counter[int], int]:
+    """Compare two new databases. Return how often each status was returned, and the number of tokens."""
+    folder.mkdir()
+    async with open_pair(folder, (new_url(), new_url()), audience) as worlds:
+        requests = ConnectedRequests(worlds[0].built.service.records.registry, seed)
+        found = await compare(worlds, audience, requests, count, carrier)
+    return found.statuses, found.tokens
+
+
+@audiences
+@carriers
+async def test_two_databases_answer_the_same(
+    tmp_path: Path, new_url: NewUrl, audience: Audience, carrier: Carrier
+) -> None:
+    statuses, tokens = await run(tmp_path / "pair", new_url, audience, carrier, seed=1, count=PAIRS)
+
+    assert statuses[200] > PAIRS / 5, "hardly any request was a good one"
+    assert tokens > 40
+
+
+def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
+    """Filters and orders accept masked fields."""
+    leaking_out.masked_fields_are_filtered(patch)
+
+
+def refs_to_hidden_records_are_shown(patch: pytest.MonkeyPatch) -> None:
+    """A ref shows the id of a record that the caller does not see."""
+    patch.setattr(AdoptedScope, "_sees_target", lambda *_: None)
+
+
+def hidden_rows_are_read(patch: pytest.MonkeyPatch) -> None:
+    """The conditions of grants on rows do not count."""
+    patch.setattr(queries, "any_of", lambda *_: "1 = 1")
+
+
+def revisions_count_reads(patch: pytest.MonkeyPatch) -> None:
+    """A revision depends on more than what the caller sees."""
+    reads = count(1)
+    patch.setattr(AdoptedReader, "_revision_of", lambda *_: next(reads) // 50)
+
+
+def long_texts_are_cut_before_they_are_masked(patch: pytest.MonkeyPatch) -> None:
+    """Personal values that have the same first letters have one token."""
+    real = AdoptedReader.seen_values
+
+    def seen_values(self: AdoptedReader, rows: Sequence[Sequence[Any]], start: int) -> list[SeenValue]:
+        return [each._replace(text=each.text[:5]) for each in real(self, rows, start)]
+
+    patch.setattr(AdoptedReader, "seen_values", seen_values)
+
+
+LEAKS: tuple[tuple[Audience, Callable[[pytest.MonkeyPatch], None]], ...] = (
+    ("everything", masked_fields_are_filtered),
+    ("everything", revisions_count_reads),
+    ("everything", long_texts_are_cut_before_they_are_masked),
+    ("limited", refs_to_hidden_records_are_shown),
+    ("limited", hidden_rows_are_read),
+)
+
+
+@pytest.mark.parametrize(("audience", "leak"), LEAKS, ids=[leak.__name__ for _, leak in LEAKS])
+async def test_a_planted_leak_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, audience: Audience, leak: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    urls = iter((f"sqlite:///{tmp_path}/a.sqlite", f"sqlite:///{tmp_path}/b.sqlite"))
+    leak(monkeypatch)
+
+    with pytest.raises(ResponsesDiffer):
+        await run(tmp_path / "pair", lambda: next(urls), audience, REST, seed=3, count=1_000)
+
+
+@pytest.mark.full
+@audiences
+@carriers
+async def test_two_databases_answer_the_same_to_five_thousand_requests(
+    tmp_path: Path, new_url: NewUrl, audience: Audience, carrier: Carrier, figures: Figures
+) -> None:
+    statuses: Counter[int] = Counter()
+    tokens, began_s = 0, perf_counter()
+    for seed in range(2, 2 + PAIRS_OF_WORLDS):
+        folder, requests = tmp_path / f"pair{seed}", ALL_PAIRS // PAIRS_OF_WORLDS
+        found, seen = await run(folder, new_url, audience, carrier, seed=seed, count=requests)
+        statuses += found
+        tokens += seen
+    counted = {str(status): times for status, times in sorted(statuses.items())}
+    figures |= {"pairs": statuses.total(), "different": 0, "tokens": tokens, "statuses": counted}
+    figures["pairs_per_s"] = round(statuses.total() / (perf_counter() - began_s))
