@@ -40,6 +40,8 @@ EDITS = (
     ("module = Module(", "# The module of the shop.\nmodule = Module("),
 )
 
+UNKNOWN = "no column has this name now, and its column may have another name"
+
 DatabaseFactory = Callable[[str], str]
 """Creates a database with the schema of this name, and returns its address."""
 

@@ -207,7 +207,7 @@ async def read(url: str, schemas: Sequence[str], compared: Collection[RelationId
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         path = _search_path(str((await connection.fetch(_SEARCH_PATH))[0][0]))
-        await connection.execute(postgres_admin.CATALOG_PATH)
+        await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
         rows = await connection.fetch(_CATALOG, list(schemas), await _encoding(connection))
         database = _database(json.loads(_decoded(rows[0][0])), path)
         ids = [each.id for each in database.relations if each.is_decodable]
@@ -237,7 +237,7 @@ async def samples(url: str, relations: Sequence[Relation], limit: int) -> Sample
     """
     async with postgres_admin.admin_session(url, application=APPLICATION) as connection:
         async with connection.transaction(isolation="read_committed", readonly=True):
-            await connection.execute(postgres_admin.CATALOG_PATH)
+            await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
             encoding = await _encoding(connection)
         found = await _common_values(connection, sorted({each.schema for each in relations}), limit, encoding)
         for relation in relations:
@@ -263,7 +263,7 @@ async def _common_values(
 ) -> dict[tuple[RelationId, str], tuple[str, ...]]:
     """Return the values in the statistics, which are read without a scan of the tables."""
     rows = await postgres_admin.fetch_within(
-        connection, _COMMON_VALUES, [schemas, encoding], timeout_ms=SAMPLE_TIMEOUT_MS, is_catalog=True
+        connection, _COMMON_VALUES, [schemas, encoding], timeout_ms=SAMPLE_TIMEOUT_MS, has_fixed_path=True
     )
     return {
         ((_decoded(schema), _decoded(name)), _decoded(column)): tuple(
@@ -277,7 +277,7 @@ async def _first_values(
     connection: AdminConnection, relation: Relation, columns: Sequence[str], limit: int, encoding: str
 ) -> Samples:
     async with connection.transaction(isolation="read_committed", readonly=True):
-        await connection.execute(postgres_admin.CATALOG_PATH)
+        await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
         written = await connection.fetch(_FIRST_ROWS, relation.schema, relation.name, columns, encoding)
     rows = await postgres_admin.fetch_within(connection, str(written[0][0]), [], timeout_ms=SAMPLE_TIMEOUT_MS)
     return {

@@ -337,12 +337,12 @@ def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str
     yield "SET client_encoding = 'UTF8';"
     yield "-- The first part needs a role with CREATEROLE. Run again, it changes nothing."
     yield "BEGIN;"
-    yield f"{postgres_admin.CATALOG_PATH};"
+    yield f"{postgres_admin.FIXED_SEARCH_PATH};"
     yield f"DO {_literal(create)};"
     yield "COMMIT;"
     yield f"-- The second part needs the owner of the tables. Run it again after each change of {source}."
     yield "BEGIN;"
-    yield f"{postgres_admin.CATALOG_PATH};"
+    yield f"{postgres_admin.FIXED_SEARCH_PATH};"
     yield f"DO {_literal(_TAKE_BACK.format(role=literal, check=check))};"
     for schema in sorted({schema for schema, _ in columns}):
         yield f"GRANT USAGE ON SCHEMA {_identifier(schema)} TO {name};"
@@ -388,7 +388,7 @@ async def excess(url: str, models: Mapping[str, Declared], database: Database) -
         postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection,
         connection.transaction(isolation="read_committed", readonly=True),
     ):
-        await connection.execute(postgres_admin.CATALOG_PATH)
+        await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
         (held,) = await connection.fetch(_HELD)
         rows = await connection.fetch(_PUBLIC)
     public = {(str(schema), str(table), str(column)) for schema, table, column in rows}

@@ -140,21 +140,31 @@ def _save_answers(module: str, asked: Sequence[UndecidedColumn], decisions: dict
         return []
     file = module_text_file.load(module)
     present = columns.undecided_columns(file.text)
-    possible = {each.place: decisions[each.place] for each in asked if each in present and each.place in decisions}
-    changed = [each for each in decisions if each not in possible]
+    same = {each.place for each in asked if each in present}
+    changed = [each for each in decisions if each not in same]
     if changed:
         output.note(f"Not written: {', '.join(changed)}: {module} has changed since the question")
-    if not possible:
-        return changed
+    possible: dict[str, Decision] = {place: decision for place, decision in decisions.items() if place in same}
+    return changed + _save_possible(module, file, possible)
+
+
+def _save_possible(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> list[str]:
+    """Write the decisions, and return the columns whose decisions were not written because they violate a rule.
+
+    Raises:
+        Failure: the file cannot be written.
+    """
+    if not decisions:
+        return []
     try:
-        module_text_file.save(file, columns.decided(file.text, possible))
+        module_text_file.save(file, columns.decided(file.text, decisions))
     except Failure as failure:
-        output.note(f"Not written: {', '.join(possible)}: {failure.why}")
+        output.note(f"Not written: {', '.join(decisions)}: {failure.why}")
         if failure.exit_code != Exit.CONFLICT:
             raise
         return list(decisions)
     output.say(f"Wrote {module}.")
-    return changed
+    return []
 
 
 def _ask_model(undecided: Sequence[UndecidedColumn], decisions: dict[str, Decision]) -> bool:

@@ -23,8 +23,8 @@ _CONNECTION_ERRORS = (
     *(asyncpg.CannotConnectNowError, asyncpg.DatabaseDroppedError, asyncpg.IdleSessionTimeoutError),
 )
 """The errors after which the connection is of no use."""
-CATALOG_PATH = "SET LOCAL search_path = pg_catalog, pg_temp"
-"""Whoever may create functions in a database could otherwise replace one that a statement calls, and run it with the
+FIXED_SEARCH_PATH = "SET LOCAL search_path = pg_catalog, pg_temp"
+"""Otherwise anyone who may create functions in a database could replace one that a statement calls, and run it with the
 rights of the caller."""
 _SET_TIMEOUT = "SELECT pg_catalog.set_config('statement_timeout', $1, true)"
 _SET_LOCK_TIMEOUT = "SELECT pg_catalog.set_config('lock_timeout', $1, true)"
@@ -164,12 +164,12 @@ async def fetch_within(
     values: Sequence[Value | Sequence[str]],
     *,
     timeout_ms: int,
-    is_catalog: bool = False,
+    has_fixed_path: bool = False,
 ) -> list[Row] | None:
     """Return all rows of a query, which runs in a transaction that only reads. Return None if the query takes longer
-    than the timeout, if the role may not run it, or if a view or function of the database fails. `is_catalog` says that
-    the query reads the catalog alone."""
-    rows = await fetch_or_code(connection, query, values, timeout_ms=timeout_ms, is_catalog=is_catalog)
+    than the timeout, if the role may not run it, or if a view or function of the database fails. With
+    `has_fixed_path` the query calls no functions of the database by names without a schema."""
+    rows = await fetch_or_code(connection, query, values, timeout_ms=timeout_ms, has_fixed_path=has_fixed_path)
     return None if isinstance(rows, str) else rows
 
 
@@ -179,14 +179,14 @@ async def fetch_or_code(
     values: Sequence[Value | Sequence[str]],
     *,
     timeout_ms: int,
-    is_catalog: bool = False,
+    has_fixed_path: bool = False,
 ) -> list[Row] | str:
     """Return all rows of a query, which runs in a transaction that only reads, or the SQLSTATE if the query fails."""
     try:
         async with connection.transaction(isolation="read_committed", readonly=True):
             await connection.fetch(_SET_TIMEOUT, str(timeout_ms))
-            if is_catalog:
-                await connection.execute(CATALOG_PATH)
+            if has_fixed_path:
+                await connection.execute(FIXED_SEARCH_PATH)
             return await connection.fetch(query, *values)
     except asyncpg.PostgresError as error:
         if isinstance(error, _CONNECTION_ERRORS):
