@@ -277,7 +277,7 @@ PARSERS: Mapping[str, Parser] = {
         "conditional requests",
         "The request head has at most 64 KiB.",
         HEAD_BYTES,
-        lambda header: response.none_match(header, '"x"'),
+        lambda header: response.if_none_match_matches(header, '"x"'),
         {name: TEXTS[name] for name in ("commas", "quotes", "blanks")},
     ),
     "Range, Content-Range": Parser(
