@@ -77,7 +77,7 @@ def test_both_services_or_the_named_service_are_checked(run: Run, data: Path) ->
     assert both_results.failed == records.failed == ["records database"]
     assert store.failed == []
     assert "decrypted with the master key" in store.detail["distribution database"]
-    assert store.detail["master key"].endswith(" encrypts")
+    assert store.detail["master key"].endswith(" encrypts new values")
     assert not {"records database", "records port"} & store.standing.keys()
     assert not {"distribution database", "distribution port", "blob store"} & records.standing.keys()
 
