@@ -181,9 +181,9 @@ async def test_emails_use_the_persons_language_and_only_go_to_subscribers(office
     assert "Sehen Sie, was sich ändert" in text
 
 
-async def test_two_nodes_send_one_email(office: Office, rooms: OfficeSettings) -> None:
+async def test_two_nodes_send_one_email(office: Office, office_settings: OfficeSettings) -> None:
     await proposals(office, 1)
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
         nodes = [office.service, second_node, office.service, second_node]
         with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
             await asyncio.gather(*(emails.send_due(node.engine, node.callers, node.records.mail) for node in nodes))

@@ -37,14 +37,19 @@ class Batches:
 
 
 def get(path: str, **headers: str) -> dict[str, Any]:
-    """Return an operation that reads."""
+    """Return a GET operation."""
     sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
     return {"method": "GET", "path": path, **({"headers": sent_headers} if sent_headers else {})}
 
 
-def post(path: str, body: dict[str, Any] | None = None, method: str = "POST", **headers: str) -> dict[str, Any]:
-    """Return an operation that writes."""
-    return {**get(path, **headers), "method": method, **({} if body is None else {"body": body})}
+def post(path: str, body: dict[str, Any] | None = None, **headers: str) -> dict[str, Any]:
+    """Return a POST operation."""
+    return {**get(path, **headers), "method": "POST", **({} if body is None else {"body": body})}
+
+
+def put(path: str, body: dict[str, Any], **headers: str) -> dict[str, Any]:
+    """Return a PUT operation."""
+    return {**get(path, **headers), "method": "PUT", "body": body}
 
 
 def product(slug: str, **members: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from countersign.store import batch
 from countersign.store.batch import NestedTransaction
 from tests.figures import Figures
 from tests.servers.transaction_waits import TransactionWaits
-from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.batch.conftest import Batches, codes, get, post, product, put, statuses
 from tests.store.files import open_shop
 
 SAMPLE, FULL = 60, 1_000
@@ -222,7 +222,7 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
         await world.product("north", slug)
 
     async def batch(number: int, *order: str) -> list[dict[str, Any]]:
-        operations = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
+        operations = [put(f"/products/{slug}", product(slug, title=f"Batch {number}")) for slug in order]
         return await batches.results([*operations, get("/products/one"), get("/catalog")], mode="atomic")
 
     async def write_alone(number: int, slug: str) -> httpx.Response:
@@ -280,16 +280,16 @@ class RandomBatch:
             [
                 post("/products", product(slug)),
                 post("/products", product(slug, status="public", tags=["new"])),
-                post("/products/river", product("river", title=slug), "PUT"),
+                put("/products/river", product("river", title=slug)),
                 post("/products/river/releases", {"version": f"2.{len(self.made)}", "channel": "beta"}),
-                post("/products/river/releases/1.0.0", {"notes": slug}, "PUT"),
+                put("/products/river/releases/1.0.0", {"notes": slug}),
                 post("/products/river/releases/1.0.0/promote", {"channel": "beta"}),
                 post("/products/river/media", media),
                 post("/products/river/releases/0.9.0/artifacts", {"filename": f"{slug}.zip", "size": 10}),
                 post("/codes", {"kind": "promo", "products": ["river"], "count": 2, "max_uses": 5}),
                 post("/redeem", {"code": self.code}),
                 post("/jobs", verify),
-                post("/org", {"name": slug}, "PUT"),
+                put("/org", {"name": slug}),
                 post("/org/members", {"email": f"{slug}@north.example", "role": "viewer"}),
                 post("/org/clients", {"name": slug, "scopes": ["read:products"]}),
                 post("/org/signing-keys"),
@@ -318,10 +318,10 @@ class RandomBatch:
                 get("/nowhere"),
                 get("/products?limit=0"),
                 post("/products", product("river")),
-                post("/products/river", product("hill"), "PUT"),
-                post("/products/river", product("river"), "PUT", If_Match='"other"'),
+                put("/products/river", product("hill")),
+                put("/products/river", product("river"), If_Match='"other"'),
                 post("/products/river/releases", {"version": "1.0.0", "channel": "beta"}),
-                post("/products/south-game", product("south-game"), "PUT"),
+                put("/products/south-game", product("south-game")),
                 post("/products/river/releases/0.9.0/yank", {"reason": "x"}),
                 post("/codes", {"kind": "license", "products": ["nothing"], "count": 1}),
                 post("/jobs", {"type": "no.such", "payload": {}}),

@@ -9,7 +9,7 @@ from countersign.kernel.http.response import JSON
 from countersign.store import app as distribution
 from countersign.store import batch
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key
-from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.batch.conftest import Batches, codes, get, post, product, put, statuses
 from tests.store.conftest import ROOT_URL
 
 modes = pytest.mark.parametrize("mode", ["parallel", "atomic"])
@@ -129,9 +129,7 @@ async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches)
         "headers": {"If-None-Match": etag, "If-Match": '"x"', "Prefer": "respond-async", "Accept": "*/*"}
     }
 
-    results = await batches.results(
-        [get("/products/one"), post("/products/one", product("one"), "PUT")], **request_options
-    )
+    results = await batches.results([get("/products/one"), put("/products/one", product("one"))], **request_options)
 
     assert statuses(results) == [200, 200]
 
