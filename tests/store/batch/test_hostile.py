@@ -9,7 +9,7 @@ from countersign.kernel.http.response import JSON
 from countersign.store import app as distribution
 from countersign.store import batch
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key
-from tests.store.batch.conftest import Batches, codes, get, post, product, put, statuses
+from tests.store.batch.conftest import Batches, codes, get, operation_of, post, product, put, statuses
 from tests.store.conftest import ROOT_URL
 
 modes = pytest.mark.parametrize("mode", ["parallel", "atomic"])
@@ -63,7 +63,7 @@ async def test_sign_ins_batches_and_streams_cannot_be_in_a_batch(batches: Batche
     for method, path in REFUSED:
         body = BODIES.get((method, path)) or ({} if method == "POST" else None)
         address = path.replace("{", "").replace("}", "")
-        (result,) = await batches.results([post(address, body, method)], mode=mode)
+        (result,) = await batches.results([operation_of(method, address, body)], mode=mode)
         assert (result["status"], result["body"]["code"]) == (400, "not_batchable"), (method, path)
 
     assert await batches.all_rows() == rows_before
@@ -84,7 +84,7 @@ async def test_every_other_route_may_be_called_in_a_batch(batches: Batches, mode
         path = route.path.replace("{id}", "none").replace("{version}", "1.0.0").replace("{channel}", "stable")
         query = urlencode(QUERIES.get(name, {}))
         address = f"{path.replace('{', '').replace('}', '')}?{query}"
-        (result,) = await batches.results([post(address, BODIES.get(name), route.method)], mode=mode)
+        (result,) = await batches.results([operation_of(route.method, address, BODIES.get(name))], mode=mode)
         assert result["status"] != 500, (name, result)
         assert result["body"].get("code") != "not_batchable", name
 
