@@ -107,8 +107,8 @@ QUESTIONS: Mapping[str, Callable[[int], str]] = {
 }
 
 
-def _json(make: Callable[[int], str], place: str = "title") -> Callable[[int], bytes]:
-    return lambda size: b'{"slug":"a","%b":%b}' % (place.encode(), msgspec.json.encode(make(size)))
+def _json(make: Callable[[int], str], member_name: str = "title") -> Callable[[int], bytes]:
+    return lambda size: b'{"slug":"a","%b":%b}' % (member_name.encode(), msgspec.json.encode(make(size)))
 
 
 def _tar(entries: Callable[[int], list[_Entry]], packing: str = "") -> Callable[[int], io.BytesIO]:

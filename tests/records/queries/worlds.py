@@ -102,8 +102,8 @@ def conditions(draw: st.DrawFn, model: Declared, names: Sequence[str], records: 
         return {"field": name, "op": operator, "value": draw(st.lists(operand, min_size=1, max_size=5))}
     value = draw(operand)
     if operator == "contains":
-        start, last = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
-        excerpt = draw(st.sampled_from([value, value[start:last]]))
+        start, stop = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
+        excerpt = draw(st.sampled_from([value, value[start:stop]]))
         value = draw(
             st.sampled_from([excerpt, excerpt.upper(), excerpt.lower(), excerpt.casefold(), normalize("NFD", excerpt)])
         )

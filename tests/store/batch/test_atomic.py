@@ -170,9 +170,9 @@ async def test_a_batch_that_takes_too_long_is_undone(
     await batches.world.product("north", "one")
     rows_before = await batches.all_rows()
     monkeypatch.setattr(batch, "MAX_ATOMIC_S", 0.25)
-    many = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
+    slow_operation = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
 
-    results = await batches.results([post("/products", product("two")), *[many] * 49], mode="atomic")
+    results = await batches.results([post("/products", product("two")), *[slow_operation] * 49], mode="atomic")
 
     failed = next(result for result in results if result["status"] != 424)
     assert (failed["status"], failed["body"]["code"]) == (503, "unavailable")
@@ -343,20 +343,20 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
 
     for seed in range(seed_count):
         mix = RandomBatch(seed, artifact_id, code)
-        place = mix.rng.randrange(8)
-        operations = [mix.good() for _ in range(place)]
+        failing_index = mix.rng.randrange(8)
+        operations = [mix.good() for _ in range(failing_index)]
         operations += [mix.bad(), *(mix.good() for _ in range(mix.rng.randrange(4)))]
         results = await batches.results(operations, mode="atomic")
 
         expected_codes = ["batch_rolled_back"] * len(operations)
-        assert [each for index, each in enumerate(codes(results)) if index != place] == expected_codes[1:], (
+        assert [each for index, each in enumerate(codes(results)) if index != failing_index] == expected_codes[1:], (
             seed,
             results,
         )
-        assert 400 <= statuses(results)[place] < 500
-        assert results[place]["body"]["code"] != "batch_rolled_back"
+        assert 400 <= statuses(results)[failing_index] < 500
+        assert results[failing_index]["body"]["code"] != "batch_rolled_back"
         assert await batches.all_rows() == rows_before, (seed, operations)
-        ran += place
+        ran += failing_index
     figures |= {"batches": seed_count, "operations_undone": ran, "differences": 0}
 
 

@@ -106,12 +106,12 @@ async def test_answers_may_not_be_longer_than_their_share(
     for number in range(30):
         await world.product("north", f"game-{number}", description="x" * 300)
     monkeypatch.setattr(batch, "MAX_RESPONSES_BYTES", 100_000)
-    many = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
+    long_operation = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
     rows_before = await batches.all_rows()
 
     lone_results = await batches.results([get("/catalog")], mode=mode)
     catalogs = await batches.results([get("/catalog")] * 50, mode=mode)
-    issued_results = await batches.results([many] * 50, mode=mode)
+    issued_results = await batches.results([long_operation] * 50, mode=mode)
 
     assert statuses(lone_results) == [200]
     refusal_codes = {("not_batchable" if mode == "parallel" else "batch_rolled_back"), "not_batchable"}
