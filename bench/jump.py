@@ -110,13 +110,13 @@ def walk(bench: Bench, seed_data: Seeded, server: Worker, order: list[dict[str, 
         offset = rng.randrange(end_by_client[client] // PAGE) * PAGE
         return client.run("list", order=order, limit=PAGE, offset=offset)[1]
 
-    turns: dict[str, Callable[[], float]] = {
+    measured_steps: dict[str, Callable[[], float]] = {
         "open": lambda: clerk_client.run("list", order=order, limit=PAGE, offset=0)[1],
         "jump": lambda: jump(clerk_client),
         "jump of who sees all": lambda: jump(manager_client),
     }
     for _ in range(QUICK_JUMPS if bench.options.is_quick else JUMPS):
-        for name, turn in turns.items():
+        for name, turn in measured_steps.items():
             durations_by_label[name].append(turn())
     return durations_by_label
 

@@ -54,8 +54,8 @@ def verify(tree: Path, expected: Manifest) -> float:
 
 
 if __name__ == "__main__":
-    tree, file = Path(sys.argv[2]), Path(sys.argv[3])
+    tree, manifest_file = Path(sys.argv[2]), Path(sys.argv[3])
     if sys.argv[1] == "describe":
-        file.write_bytes(manifest.encode(describe(tree)))
+        manifest_file.write_bytes(manifest.encode(describe(tree)))
     else:
-        print(verify(tree, manifest.decode(file.read_bytes())))
+        print(verify(tree, manifest.decode(manifest_file.read_bytes())))

@@ -86,8 +86,8 @@ def commit() -> str:
 def commit_of(*paths: str) -> str:
     """Return the last commit that changed these paths. If they have uncommitted changes, a `+` follows, and results do
     not count as results of the commit."""
-    last = _git("log", "-1", "--format=%h", "--", *paths)
-    return (last or "unknown") + ("+" if not last or _git("status", "--porcelain", "--", *paths) else "")
+    last_commit = _git("log", "-1", "--format=%h", "--", *paths)
+    return (last_commit or "unknown") + ("+" if not last_commit or _git("status", "--porcelain", "--", *paths) else "")
 
 
 def _git(*arguments: str) -> str:

@@ -333,11 +333,11 @@ def names_describe_content(source: Source) -> Iterator[Complaint]:
 
 def nouns_for_modules(source: Source) -> Iterator[Complaint]:
     """The name of a module is a noun, not a participle (`told`, `hanging`, `settled`)."""
-    word = source.path.removesuffix(".py").rpartition("/")[2].rpartition("_")[2]
-    is_ing = word.endswith("ing") and word not in NOUNS_IN_ING
-    is_ed = word.endswith("ed") and word not in NOUNS_IN_ED
-    if word in PARTICIPLES or (len(word) > 4 and (is_ing or is_ed)):
-        yield 1, f"{word!r} is a participle: name the module after what it contains"
+    last_word = source.path.removesuffix(".py").rpartition("/")[2].rpartition("_")[2]
+    is_ing = last_word.endswith("ing") and last_word not in NOUNS_IN_ING
+    is_ed = last_word.endswith("ed") and last_word not in NOUNS_IN_ED
+    if last_word in PARTICIPLES or (len(last_word) > 4 and (is_ing or is_ed)):
+        yield 1, f"{last_word!r} is a participle: name the module after what it contains"
 
 
 def nouns_for_classes(source: Source) -> Iterator[Complaint]:

@@ -84,7 +84,7 @@ def test_a_page_begins_in_a_folder_of_its_own_and_ends_what_it_starts(name: str)
 @pytest.mark.parametrize("name", [name for name in RUN if "|| ! kill -0 $!" in (docs.ROOT / name).read_text()])
 def test_a_page_reports_a_port_in_use_instead_of_waiting(name: str, tmp_path: Path) -> None:
     tour = docs.commands((docs.ROOT / name).read_text())
-    wait = next(place for place, command in enumerate(tour) if "|| ! kill -0 $!" in command.line)
+    wait = next(position for position, command in enumerate(tour) if "|| ! kill -0 $!" in command.line)
     with closing(socket.create_server(("127.0.0.1", 0))) as taken_socket:
         port = taken_socket.getsockname()[1]
 

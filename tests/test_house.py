@@ -121,8 +121,8 @@ def unexcused_violations(rule: Rule, violations: Violations) -> list[str]:
         if path not in excused
         for line, text in complaints
     ]
-    stale = [path for path in excused if path in violations and not violations[path]]
-    return new + [f"{path}: remove its exception, which is no longer needed" for path in stale]
+    unneeded = [path for path in excused if path in violations and not violations[path]]
+    return new + [f"{path}: remove its exception, which is no longer needed" for path in unneeded]
 
 
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=lambda rule: rule.__name__)

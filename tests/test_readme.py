@@ -49,13 +49,13 @@ def test_a_changed_output_is_noticed() -> None:
 
 def test_a_slow_transfer_is_no_difference() -> None:
     documented = "a.whl: … KiB\na.whl: done, … KiB in …, … MiB/s\n"
-    slow = "a.whl: 9.0 KiB\na.whl: 41% of 9.0 KiB, 700 B/s, 0:07 left\na.whl: 90% of 9.0 KiB, 0 B/s\n"
+    slow_output = "a.whl: 9.0 KiB\na.whl: 41% of 9.0 KiB, 700 B/s, 0:07 left\na.whl: 90% of 9.0 KiB, 0 B/s\n"
     end = "a.whl: done, 9.0 KiB in 0:12, 0.8 KiB/s\n"
 
-    assert docs.matches_output(documented, slow + end)
-    assert not docs.matches_output(documented, slow)
-    assert not docs.matches_output(documented, slow + end.replace("KiB in", "MiB in"))
-    assert not docs.matches_output(documented, "a.whl: 41% of the bytes\n" + slow + end)
+    assert docs.matches_output(documented, slow_output + end)
+    assert not docs.matches_output(documented, slow_output)
+    assert not docs.matches_output(documented, slow_output + end.replace("KiB in", "MiB in"))
+    assert not docs.matches_output(documented, "a.whl: 41% of the bytes\n" + slow_output + end)
 
 
 def test_a_command_that_ends_the_shell_is_noticed(tmp_path: Path) -> None:

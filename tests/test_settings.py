@@ -83,9 +83,9 @@ def test_a_number_above_its_bound_is_refused(tmp_path: Path, name: str) -> None:
         load({f"COUNTERSIGN_{name.upper()}": "86401"}, data=str(tmp_path))
 
 
-@pytest.mark.parametrize("word", ["1", "true", "YES", "on"])
-def test_yes_has_several_spellings(word: str) -> None:
-    assert load({"COUNTERSIGN_LOG_REQUESTS": word}).log_requests is True
+@pytest.mark.parametrize("yes_word", ["1", "true", "YES", "on"])
+def test_yes_has_several_spellings(yes_word: str) -> None:
+    assert load({"COUNTERSIGN_LOG_REQUESTS": yes_word}).log_requests is True
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def smells(modules: dict[str, Module]) -> dict[str, int]:
 def duplicate_percentage(modules: dict[str, Module]) -> float:
     """Return the percentage of code lines that belong to a sequence of WINDOW lines which occurs at least twice. Blank
     lines, imports and comments are ignored. Only exact copies are found."""
-    places: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
+    starts_by_hash: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
     first_line_by_text: dict[str, int] = {}
     for module in modules.values():
         code = [line.strip() for line in module.lines]
@@ -294,9 +294,9 @@ def duplicate_percentage(modules: dict[str, Module]) -> float:
         first_line_by_text[module.name] = len(code)
         for start in range(len(code) - WINDOW + 1):
             key = hashlib.blake2b("\n".join(code[start:start + WINDOW]).encode(), digest_size=12).digest()
-            places[key].append((module.name, start))
+            starts_by_hash[key].append((module.name, start))
     doubled: dict[str, set[int]] = defaultdict(set)
-    for spots in places.values():
+    for spots in starts_by_hash.values():
         if len(spots) > 1:
             for name, start in spots:
                 doubled[name].update(range(start, start + WINDOW))

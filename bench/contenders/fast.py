@@ -13,7 +13,7 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.http.server import ASGIApp
 from countersign.records import app
 
-_names = [word.strip() for word in COLUMNS.split(",")]
+_names = [column.strip() for column in COLUMNS.split(",")]
 
 
 @asynccontextmanager

@@ -42,7 +42,7 @@ VALUES ($1, 1, 0, $2, $2, 'new', $3, $3)
 
 Answering = Callable[[Database, dict[str, Any]], Awaitable[object]]
 _encode = msgspec.json.Encoder().encode
-_names = [word.strip() for word in COLUMNS.split(",")]
+_names = [column.strip() for column in COLUMNS.split(",")]
 
 
 def settings(data: str, database_url: str) -> Settings:

@@ -59,8 +59,8 @@ def paths_below(folder: Path) -> list[str]:
 def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profile = "strict") -> None:
     """Reading and extracting refuse the archive by a rule of the case, and leave nothing, inside or outside."""
     limits = replace(case.limits, profile=profile)
-    words = set(case.rules.split())
-    assert words <= RULES.keys() | {"unknown"}, f"no rules: {words - RULES.keys()}"
+    rule_names = set(case.rules.split())
+    assert rule_names <= RULES.keys() | {"unknown"}, f"no rules: {rule_names - RULES.keys()}"
     target = tmp_path / "watched" / "deeper" / "target"
     target.parent.mkdir(parents=True)
     paths_before = paths_below(tmp_path)
@@ -70,7 +70,7 @@ def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profil
     with pytest.raises((ArchiveRefused, ArchiveUnknown)) as extracting:
         extract(io.BytesIO(data), target, limits, name=case.name)
 
-    assert rule_of(reading.value) in words
+    assert rule_of(reading.value) in rule_names
     assert rule_of(extracting.value) == rule_of(reading.value)
     assert paths_below(tmp_path) == paths_before
 

@@ -100,9 +100,9 @@ def _by_pax(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
 
 def _by_prefix(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:
     name, data = names.next(60), data_of(rng)
-    folder, _, last = name.rpartition("/")
+    folder, _, file_name = name.rpartition("/")
     tree[name] = "file", data
-    return tars.file(last.encode(), data, prefix=folder.encode())
+    return tars.file(file_name.encode(), data, prefix=folder.encode())
 
 
 def _global(rng: random.Random, names: UniqueNames, tree: Tree) -> bytes:

@@ -16,9 +16,9 @@ def long_links(kind: bytes) -> bytes:
         for entry in (folder_with_long_name(path + SEGMENT), link_with_long_name(path + bytes([letter]), SEGMENT)):
             entries.append(entry)
         path += bytes([letter]) + b"/"
-    last = path + b"l" * 254
-    entries.append(link_with_long_name(last, b"../" * 16))
-    entries.append(link_with_long_name(b"escape", last + b"/../../../etc"))
+    last_link = path + b"l" * 254
+    entries.append(link_with_long_name(last_link, b"../" * 16))
+    entries.append(link_with_long_name(b"escape", last_link + b"/../../../etc"))
     ending = hard(b"flag", b"escape/passwd") if kind == tars.HARD else file(b"escape/new")
     return archive(*entries, ending)
 

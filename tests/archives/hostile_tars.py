@@ -17,8 +17,8 @@ def by_ustar(name: bytes, data: bytes) -> bytes:
     """Return a file whose name is in the fields name and prefix."""
     if len(name) <= 100:
         return file(name, data)
-    cut = name.rfind(b"/", 0, 155)
-    return file(name[cut + 1 :], data, prefix=name[:cut])
+    slash_index = name.rfind(b"/", 0, 155)
+    return file(name[slash_index + 1 :], data, prefix=name[:slash_index])
 
 
 def by_pax(name: bytes, data: bytes) -> bytes:
@@ -37,9 +37,10 @@ WRITERS_BY_FORMAT: dict[str, MemberWriter] = {"ustar": by_ustar, "pax": by_pax, 
 def fits(format_name: str, each: NamesCase) -> bool:
     """Return whether the names fit into this format."""
     lengths = [len(name.encode()) for name in each.names]
-    cut = [name.encode().rfind(b"/", 0, 155) for name in each.names]
+    slash_indexes = [name.encode().rfind(b"/", 0, 155) for name in each.names]
     return format_name != "ustar" or all(
-        length <= 100 or (place > 0 and length - place <= 101) for length, place in zip(lengths, cut, strict=True)
+        length <= 100 or (slash_index > 0 and length - slash_index <= 101)
+        for length, slash_index in zip(lengths, slash_indexes, strict=True)
     )
 
 

@@ -64,18 +64,18 @@ def _place(data: bytes, rng: random.Random) -> int:
 
 
 def _flip(data: bytes, rng: random.Random) -> bytes:
-    place = _place(data, rng)
-    return data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :] if data else data
+    position = _place(data, rng)
+    return data[:position] + bytes([data[position] ^ 1 << rng.randrange(8)]) + data[position + 1 :] if data else data
 
 
 def _overwrite(data: bytes, rng: random.Random) -> bytes:
-    place, word = _place(data, rng), rng.choice(WORDS)
-    return data[:place] + word + data[place + len(word) :]
+    position, inserted = _place(data, rng), rng.choice(WORDS)
+    return data[:position] + inserted + data[position + len(inserted) :]
 
 
 def _insert(data: bytes, rng: random.Random) -> bytes:
-    place = _place(data, rng)
-    return data[:place] + rng.choice(WORDS) + data[place:]
+    position = _place(data, rng)
+    return data[:position] + rng.choice(WORDS) + data[position:]
 
 
 def _cut(data: bytes, rng: random.Random) -> bytes:
@@ -83,13 +83,13 @@ def _cut(data: bytes, rng: random.Random) -> bytes:
 
 
 def _remove(data: bytes, rng: random.Random) -> bytes:
-    place = _place(data, rng)
-    return data[:place] + data[place + rng.randrange(1, 64) :]
+    position = _place(data, rng)
+    return data[:position] + data[position + rng.randrange(1, 64) :]
 
 
 def _repeat(data: bytes, rng: random.Random) -> bytes:
-    start, length, place = _place(data, rng), rng.choice((4, 22, 46, BLOCK, 2 * BLOCK)), _place(data, rng)
-    return data[:place] + data[start : start + length] + data[place:]
+    start, length, position = _place(data, rng), rng.choice((4, 22, 46, BLOCK, 2 * BLOCK)), _place(data, rng)
+    return data[:position] + data[start : start + length] + data[position:]
 
 
 def _splice(data: bytes, rng: random.Random) -> bytes:
@@ -107,11 +107,11 @@ def _records(data: bytes) -> list[int]:
 
 def _zip_field(data: bytes, rng: random.Random) -> bytes:
     """Replace the number in a field of a record."""
-    places = _records(data)
-    if not places:
+    record_starts = _records(data)
+    if not record_starts:
         return data
-    place = rng.choice(places)
-    field = place + 4 + 2 * rng.randrange((LENGTHS[data[place : place + 4]] - 4) // 2)
+    record_start = rng.choice(record_starts)
+    field = record_start + 4 + 2 * rng.randrange((LENGTHS[data[record_start : record_start + 4]] - 4) // 2)
     return _put(data, field, rng)
 
 
@@ -142,37 +142,41 @@ def _zip_both(data: bytes, rng: random.Random) -> bytes:
 
 def _zip_name(data: bytes, rng: random.Random) -> bytes:
     """Replace a byte of a name in every place that has the name."""
-    word, other_word = rng.choice((b"a.txt", b"d/x", b"inner.zip")), rng.choice(WORDS)
-    place = rng.randrange(len(word))
-    changed_word = word[:place] + other_word[:1] + word[place + 1 :]
-    return data.replace(word, changed_word)
+    name_changed, other_word = rng.choice((b"a.txt", b"d/x", b"inner.zip")), rng.choice(WORDS)
+    position = rng.randrange(len(name_changed))
+    changed_word = name_changed[:position] + other_word[:1] + name_changed[position + 1 :]
+    return data.replace(name_changed, changed_word)
 
 
 def _zip_record(data: bytes, rng: random.Random) -> bytes:
     """Repeat or remove a record."""
-    places = _records(data)
-    if len(places) < 2:
+    record_starts = _records(data)
+    if len(record_starts) < 2:
         return data
-    at = rng.randrange(len(places) - 1)
-    record = data[places[at] : places[at + 1]]
+    at = rng.randrange(len(record_starts) - 1)
+    record = data[record_starts[at] : record_starts[at + 1]]
     if rng.random() < 0.5:
-        return data[: places[at]] + data[places[at + 1] :]
-    place = rng.choice(places)
-    return data[:place] + record + data[place:]
+        return data[: record_starts[at]] + data[record_starts[at + 1] :]
+    position = rng.choice(record_starts)
+    return data[:position] + record + data[position:]
 
 
 def _headers(data: bytes) -> list[int]:
-    return [place for place in range(0, len(data) - BLOCK + 1, BLOCK) if data[place + 257 : place + 262] == b"ustar"]
+    return [
+        block_start
+        for block_start in range(0, len(data) - BLOCK + 1, BLOCK)
+        if data[block_start + 257 : block_start + 262] == b"ustar"
+    ]
 
 
 def _tar_field(data: bytes, rng: random.Random) -> bytes:
     """Replace a field of a header, mostly with a corrected checksum."""
-    places = _headers(data)
-    if not places:
+    header_starts = _headers(data)
+    if not header_starts:
         return data
-    place = rng.choice(places)
+    header_start = rng.choice(header_starts)
     start, length = FIELDS[rng.choice(list(FIELDS))]
-    block = bytearray(data[place : place + BLOCK])
+    block = bytearray(data[header_start : header_start + BLOCK])
     change = rng.randrange(4)
     if change == 0:
         block[start + rng.randrange(length)] = rng.randrange(256)
@@ -181,17 +185,17 @@ def _tar_field(data: bytes, rng: random.Random) -> bytes:
     elif change == 2:
         block[start] = rng.choice((0x80, 0xFF, 0x20, 0x2D, 0x00, 0x2F))
     else:
-        word = rng.choice((*WORDS, b"x", b"g", b"L", b"K", b"S", b"5", b"2", b"1"))[:length]
-        block[start : start + len(word)] = word
+        replacement = rng.choice((*WORDS, b"x", b"g", b"L", b"K", b"S", b"5", b"2", b"1"))[:length]
+        block[start : start + len(replacement)] = replacement
     if rng.random() < 0.9:
         block[148:156] = b" " * 8
         block[148:156] = b"%06o\x00 " % sum(block)
-    return data[:place] + bytes(block) + data[place + BLOCK :]
+    return data[:header_start] + bytes(block) + data[header_start + BLOCK :]
 
 
 def _tar_blocks(data: bytes, rng: random.Random) -> bytes:
     """Repeat, move or remove blocks."""
-    blocks = [data[place : place + BLOCK] for place in range(0, len(data), BLOCK)]
+    blocks = [data[block_start : block_start + BLOCK] for block_start in range(0, len(data), BLOCK)]
     if not blocks:
         return data
     at, target = rng.randrange(len(blocks)), rng.randrange(len(blocks))
@@ -213,9 +217,9 @@ def _tar_record(data: bytes, rng: random.Random) -> bytes:
     if not records:
         return _tar_blocks(data, rng)
     record = rng.choice(records)
-    place = rng.randrange(record.start(), record.end())
-    word = rng.choice((b"=", b"\n", b" ", b"0", b"9", b"/", b"s", b"-", b"."))
-    return data[:place] + word + data[place + 1 :]
+    position = rng.randrange(record.start(), record.end())
+    replacement = rng.choice((b"=", b"\n", b" ", b"0", b"9", b"/", b"s", b"-", b"."))
+    return data[:position] + replacement + data[position + 1 :]
 
 
 def _tar_join(data: bytes, rng: random.Random) -> bytes:

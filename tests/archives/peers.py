@@ -91,14 +91,16 @@ PROGRAMS: dict[str, tuple[bool, tuple[str, ...]]] = {
 def by_program(name: str, data: bytes) -> Tree | None:
     """Return the tree that the program unpacks. Return None if the program does not read the format or is not
     installed. The exit code is ignored, because the comparison shows errors."""
-    for_zip, words = PROGRAMS[name]
-    if for_zip != is_zip(data) or shutil.which(words[0]) is None:
+    for_zip, command_words = PROGRAMS[name]
+    if for_zip != is_zip(data) or shutil.which(command_words[0]) is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        place, unpacked_folder = Path(folder) / "archive", Path(folder) / "out"
-        place.write_bytes(data)
+        archive_path, unpacked_folder = Path(folder) / "archive", Path(folder) / "out"
+        archive_path.write_bytes(data)
         unpacked_folder.mkdir()
-        command = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(unpacked_folder)) for word in words]
+        command = [
+            word.replace("ARCHIVE", str(archive_path)).replace("FOLDER", str(unpacked_folder)) for word in command_words
+        ]
         environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
         return on_disk(unpacked_folder)

@@ -39,7 +39,10 @@ def repeating(count: int) -> bytes:
             break
     bits = (bits + "000").ljust(8 * (UNIT - 4), "0")
     assert len(bits) == 8 * (UNIT - 4), f"no operation of this length repeats {count} bytes"
-    return bytes(int(bits[place : place + 8][::-1], 2) for place in range(0, len(bits), 8)) + b"\x00\x00\xff\xff"
+    return (
+        bytes(int(bits[bit_index : bit_index + 8][::-1], 2) for bit_index in range(0, len(bits), 8))
+        + b"\x00\x00\xff\xff"
+    )
 
 
 def _code(table: list[tuple[int, int, int]], count: int, *, is_length: bool) -> str:
@@ -56,8 +59,8 @@ def program(head: bytes, behind: bytes) -> bytes:
     start = printing(front), head, printing(front), repeating(front), printing(UNIT), repeating(front)
     ones = printing(UNIT), printing(UNIT), four[1], repeating(front), printing(UNIT), printing(UNIT), four[1]
     end = (four[0], printing(0), printing(0), printing(tail_size))
-    last = repeating(tail_size), behind
-    return b"".join((head, *start, *ones, *four * 4, *end, *end, *last, *last))
+    last_operation = repeating(tail_size), behind
+    return b"".join((head, *start, *ones, *four * 4, *end, *end, *last_operation, *last_operation))
 
 
 def with_own_checksum(make: Callable[[int], bytes]) -> bytes:

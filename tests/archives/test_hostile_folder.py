@@ -140,9 +140,9 @@ def test_a_harmless_folder_is_read_unchanged(profile: Profile, tmp_path: Path) -
 
 
 def test_a_link_is_reported_and_never_followed(tmp_path: Path) -> None:
-    inside = tmp_path / "inside"
-    (inside / "d").mkdir(parents=True)
-    (inside / "d/x").write_bytes(b"x")
-    (inside / "l").symlink_to("d")
+    inside_folder = tmp_path / "inside"
+    (inside_folder / "d").mkdir(parents=True)
+    (inside_folder / "d/x").write_bytes(b"x")
+    (inside_folder / "l").symlink_to("d")
 
-    assert read_tree(inside).keys() - {"d"} == {"d/x", "l"}
+    assert read_tree(inside_folder).keys() - {"d"} == {"d/x", "l"}

@@ -66,32 +66,36 @@ def require_program(program: str) -> str:
     return program_path
 
 
-def run(*words: str | Path, within: Path, into: Path | None = None) -> None:
+def run(*command_words: str | Path, within: Path, into: Path | None = None) -> None:
     """Run a program in the folder `within`, and wait for its end. Its output is written to the file `into`, if given.
 
     Raises:
         subprocess.CalledProcessError: the program failed.
     """
     environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "HOME": str(within)}
-    result = subprocess.run(words, cwd=within, check=True, capture_output=True, env=environment, timeout=120)
+    result = subprocess.run(command_words, cwd=within, check=True, capture_output=True, env=environment, timeout=120)
     if into is not None:
         into.write_bytes(result.stdout)
 
 
-def run_in_folder(program: str, *words: str) -> Callable[[Path, Path], None]:
+def run_in_folder(program: str, *arguments: str) -> Callable[[Path, Path], None]:
     """Return a function that runs the program in the folder. The word ARCHIVE is replaced by the archive's path."""
 
     def make(folder: Path, archive: Path) -> None:
-        run(require_program(program), *(str(archive) if word == "ARCHIVE" else word for word in words), within=folder)
+        run(
+            require_program(program),
+            *(str(archive) if word == "ARCHIVE" else word for word in arguments),
+            within=folder,
+        )
 
     return make
 
 
-def run_with_output(program: str, *words: str) -> Callable[[Path, Path], None]:
+def run_with_output(program: str, *arguments: str) -> Callable[[Path, Path], None]:
     """Return a function that runs the program in the folder, and stores its output as the archive."""
 
     def make(folder: Path, archive: Path) -> None:
-        run(require_program(program), *words, within=folder, into=archive)
+        run(require_program(program), *arguments, within=folder, into=archive)
 
     return make
 
@@ -141,7 +145,7 @@ def by_shutil(form: str, suffix: str) -> Callable[[Path, Path], None]:
     return make
 
 
-def by_git(*words: str) -> Callable[[Path, Path], None]:
+def by_git(*options: str) -> Callable[[Path, Path], None]:
     """Return a function that commits the folder, and runs `git archive`."""
 
     def make(folder: Path, archive: Path) -> None:
@@ -150,7 +154,7 @@ def by_git(*words: str) -> Callable[[Path, Path], None]:
         run(git, "init", "-q", within=folder)
         run(git, "add", "-A", within=folder)
         run(git, *author, "commit", "-q", "-m", "all", within=folder)
-        run(git, "archive", "-o", archive, *words, "HEAD", within=folder)
+        run(git, "archive", "-o", archive, *options, "HEAD", within=folder)
         shutil.rmtree(folder / ".git")
 
     return make

@@ -26,13 +26,13 @@ def quoting_bomb(count: int) -> bytes:
         header = following.written()[: -len(following.payload())]
         block = b"\x00" + inflated_by_none(header)[1:]
         items.insert(0, ZipEntry(b"%d" % number, header + following.data, DEFLATED, packed=block + following.payload()))
-    places, place = list[int](), 0
+    offsets, offset = list[int](), 0
     for item, following in zip(items, [*items[1:], None], strict=True):
-        places.append(place)
+        offsets.append(offset)
         header = len(item.written()) - len(item.payload())
-        place += header + (5 if following else 0)
+        offset += header + (5 if following else 0)
     first_item = items[0].written()
-    return first_item + ZipArchive(listed=list(zip(items, places, strict=True)), shift=len(first_item)).written()
+    return first_item + ZipArchive(listed=list(zip(items, offsets, strict=True)), shift=len(first_item)).written()
 
 
 def sharing_bomb(names: Sequence[bytes]) -> bytes:

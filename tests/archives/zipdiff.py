@@ -266,8 +266,8 @@ def c3() -> Iterator[DoubtfulArchive]:
                 f"{entries_here} {total} {size}",
                 ZipArchive([A, B], end=EndRecord(here=entries_here, total=total, size=size)).written(),
             )
-    many = [ZipEntry(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
-    yield DoubtfulArchive("65,537 told as 1", archive(*many))
+    many_entries = [ZipEntry(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
+    yield DoubtfulArchive("65,537 told as 1", archive(*many_entries))
 
 
 def c4() -> Iterator[DoubtfulArchive]:
@@ -307,11 +307,11 @@ def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, h
     entries = b"".join(item.written() for item in items)
     directory = ZipArchive(items).directory()
     hidden_archive = ZipArchive(other_items, shift=len(entries) + len(directory), end_64=Zip64EndRecord())
-    last = replace(items[-1], comment=hidden_archive.written()[:-22] + bytes(gap))
+    last_item = replace(items[-1], comment=hidden_archive.written()[:-22] + bytes(gap))
     disks = {"disk": FF16, "start_disk": FF16} if disk else {}
     counted_fields = {"here": FF16, "total": FF16} if counts else {}
     end_fields = {**disks, **counted_fields, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
-    data = ZipArchive([*items[:-1], last], end=EndRecord(**end_fields)).written()
+    data = ZipArchive([*items[:-1], last_item], end=EndRecord(**end_fields)).written()
     expected_tree = {item.name.decode(): item.data for item in items} if gap and not end_fields else None
     return DoubtfulArchive(f"{disk} {counts} {size} {offset} {gap} {has_more}", data, expected_tree)
 

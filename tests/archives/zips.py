@@ -255,10 +255,10 @@ class ZipArchive:
 
     def offsets(self) -> list[int]:
         """Return the positions of the local headers."""
-        place, item_offsets = self.shift + len(self.prefix), list[int]()
+        offset, item_offsets = self.shift + len(self.prefix), list[int]()
         for item in self.items:
-            item_offsets.append(place + len(item.before))
-            place += len(item.written())
+            item_offsets.append(offset + len(item.before))
+            offset += len(item.written())
         return item_offsets
 
     def directory(self) -> bytes:

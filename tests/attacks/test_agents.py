@@ -272,12 +272,12 @@ async def test_t32_a_dead_assertion_of_before_the_claim_ends_nothing(world: Worl
 
 
 @pytest.mark.parametrize("letter", "\u202e\u2066\u200b\u00ad\u2028\r\0\u034f\u115f\u1160\u180b\u2800\u3164\uffa0")
-@pytest.mark.parametrize("word", ["", "App"])
+@pytest.mark.parametrize("edge_word", ["", "App"])
 async def test_the_names_of_a_consent_page_hold_nothing_that_is_unseen_or_turns_a_line_around(
-    world: World, letter: str, word: str
+    world: World, letter: str, edge_word: str
 ) -> None:
     owner = await world.person("owner@north.example", north="owner")
-    name = f"{word}{letter}{word}"
+    name = f"{edge_word}{letter}{edge_word}"
 
     client = await world.call("POST", "/org/clients", owner, json={"name": name, "scopes": ["read:library"]})
     organisation = await world.call("PUT", "/org", owner, json={"name": name})

@@ -50,9 +50,9 @@ async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(wo
     await works.upload_and_process(tar({"engine": SHARED}), "1.1.0")
     await works.publish("1.1.0")
 
-    places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
-    chunk_names = {name for pack in places.packs for name, _, _ in pack.chunks}
-    for pack in places.packs:
+    chunk_places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
+    chunk_names = {name for pack in chunk_places.packs for name, _, _ in pack.chunks}
+    for pack in chunk_places.packs:
         pack_content = (await works.shop.world.http.get(pack.url)).content
         for start in range(len(pack_content)):
             if pack_content[start : start + 4] == b"\x28\xb5\x2f\xfd":
@@ -78,8 +78,8 @@ async def test_a_build_whose_manifest_is_lost_is_made_again(works: JobRunner) ->
     """The repair that `artifact.verify` suggests succeeds."""
     artifact_id, lost_build = await upload_build(works, tar({"a": SHARED}))
     (await writable_file(works.store, lost_build.envelope_sha256)).unlink()
-    verified = await works.run_job("artifact.verify", artifact_id)
-    assert "build.process" in verified["findings"][0]["heal"]
+    verify_result = await works.run_job("artifact.verify", artifact_id)
+    assert "build.process" in verify_result["findings"][0]["heal"]
 
     await works.run_job("build.process", artifact_id, again=True)
 
@@ -176,14 +176,14 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobR
         await transaction.run("UPDATE channel_statement SET expires_at = 0")
     async with works.store.database.transaction() as transaction:
         await transaction.run("UPDATE channel_statement SET expires_at = 0")
-        slow = asyncio.create_task(channel_statement(works))
+        slow_statement = asyncio.create_task(channel_statement(works))
         # Time to read the releases, and to wait for the row.
         await asyncio.sleep(0.5)
         await transaction.run(
             "UPDATE release SET status = 'published', published_at = $1 WHERE version = '1.2.0'", clock.now()
         )
 
-    assert (await slow)["version"] == "1.2.0"
+    assert (await slow_statement)["version"] == "1.2.0"
 
 
 @pytest.mark.parametrize("path", [".countersign/state.json", ".Countersign/manifest.json"])
@@ -250,9 +250,9 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunn
         (await writable_file(works.store, other_build.envelope_sha256)).read_bytes()
     )
 
-    verified = await works.run_job("artifact.verify", artifact_id)
+    verify_result = await works.run_job("artifact.verify", artifact_id)
 
-    assert [finding["kind"] for finding in verified["findings"]] == ["manifest"]
+    assert [finding["kind"] for finding in verify_result["findings"]] == ["manifest"]
 
 
 async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:

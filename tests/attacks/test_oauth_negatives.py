@@ -55,8 +55,10 @@ def cookie_of(visitor: Visitor) -> str:
 
 async def attempts_of(world: World) -> list[Any]:
     """Return every attempt of a claim, and the owner of the registration."""
-    joined = "SELECT a.*, r.status, r.person_id FROM claim_attempt a JOIN registration r ON r.id = a.registration_id"
-    return [tuple(row) for row in await world.store.database.fetch(f"{joined} ORDER BY a.id")]
+    select_attempts = (
+        "SELECT a.*, r.status, r.person_id FROM claim_attempt a JOIN registration r ON r.id = a.registration_id"
+    )
+    return [tuple(row) for row in await world.store.database.fetch(f"{select_attempts} ORDER BY a.id")]
 
 
 def test_the_forms_are_all_there() -> None:
@@ -142,18 +144,20 @@ async def test_fixation_a_cookie_from_before_the_sign_in_opens_nothing_after_it(
     await Visitor.signed_in(world, PAT)
     name = next(iter(eve.cookies))
     made_up = f"css_{'0' * 49}"
-    for planted in (eve.cookies[name], made_up, "x"):
+    for planted_cookie in (eve.cookies[name], made_up, "x"):
         form = {"email": PAT, "password": "correct horse battery"}
-        signed_in = await world.http.post("/auth/signin", data=form, headers={**ORIGIN, "Cookie": f"{name}={planted}"})
+        signed_in = await world.http.post(
+            "/auth/signin", data=form, headers={**ORIGIN, "Cookie": f"{name}={planted_cookie}"}
+        )
         world.http.cookies.clear()
 
         new_cookie = signed_in.headers["set-cookie"].partition(";")[0]
         assert signed_in.status_code == 303
-        assert new_cookie.partition("=")[2] not in ("", planted)
+        assert new_cookie.partition("=")[2] not in ("", planted_cookie)
         assert PAT in (await seen_with(world, client, new_cookie)).text
-        answer = await seen_with(world, client, f"{name}={planted}")
+        answer = await seen_with(world, client, f"{name}={planted_cookie}")
         assert PAT not in answer.text
-        if planted == eve.cookies[name]:
+        if planted_cookie == eve.cookies[name]:
             assert eve.email in answer.text
         else:
             assert answer.headers["location"].startswith("/auth/signin")

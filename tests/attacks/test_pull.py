@@ -75,8 +75,8 @@ def with_chunk_sizes(sample_build: SampleBuild, *sizes: int) -> SampleBuild:
     """Return the same build, whose first file claims chunks of these sizes."""
     all_chunks = [*sample_build.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
     first_file = sample_build.manifest.files[0]
-    places = [len(sample_build.manifest.chunks) + number for number in range(len(sizes))]
-    file = msgspec.structs.replace(first_file, size=sum(sizes), chunks=places)
+    chunk_positions = [len(sample_build.manifest.chunks) + number for number in range(len(sizes))]
+    file = msgspec.structs.replace(first_file, size=sum(sizes), chunks=chunk_positions)
     changed_manifest = msgspec.structs.replace(
         sample_build.manifest, files=[file, *sample_build.manifest.files[1:]], chunks=all_chunks
     )
@@ -135,10 +135,10 @@ def test_chunks_that_are_said_to_overlap_are_refused() -> None:
     """The memory for a download is limited by the requested bytes, for any number of chunks that the store claims."""
     names = [f"{number:064x}" for number in range(1000)]
     pack = Pack("pack:0", 1 << 20, [(name, 0, chunks.MAX_BYTES) for name in names])
-    places = ChunkPlaces([pack], "artifact:0", 1, "0" * 64, "build.tar")
+    chunk_places = ChunkPlaces([pack], "artifact:0", 1, "0" * 64, "build.tar")
 
     with pytest.raises(ContentMismatch, match="chunk location"):
-        ChunkFetcher(BuildServer(NEW), places, dict.fromkeys(names, 1), set(names), lambda count: None)
+        ChunkFetcher(BuildServer(NEW), chunk_places, dict.fromkeys(names, 1), set(names), lambda count: None)
 
 
 class SlowServer(BuildServer):
@@ -376,10 +376,10 @@ def test_an_invalid_address_is_reported_as_invalid(
     """The addresses of the bytes are not signed."""
     script, publisher = scripted(), dsse.new_signing_key()
     offer_release(script, SIGNED, state_of([publisher], publisher), publisher)
-    places = BuildServer(SIGNED).places()
-    packs = [msgspec.structs.replace(pack, url=address) for pack in places.packs]
+    chunk_places = BuildServer(SIGNED).places()
+    packs = [msgspec.structs.replace(pack, url=address) for pack in chunk_places.packs]
     script.answers.pop()
-    script.say(200, msgspec.to_builtins(msgspec.structs.replace(places, packs=packs, artifact_url=address)))
+    script.say(200, msgspec.to_builtins(msgspec.structs.replace(chunk_places, packs=packs, artifact_url=address)))
 
     ended_result = run(
         *("pull", "toolsmith/bench", tmp_path / "app", "--server", script.url),

@@ -184,9 +184,9 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
         bit = rng.randrange(8 * len(archive_bytes))
         changed_bytes = bytearray(archive_bytes)
         changed_bytes[bit // 8] ^= 1 << bit % 8
-        places = damaged_ranges(bytes(changed_bytes))
-        missed += not places
-        misplaced += bool(places) and not any(start <= bit // 8 < stop for start, stop in places)
+        damaged_places = damaged_ranges(bytes(changed_bytes))
+        missed += not damaged_places
+        misplaced += bool(damaged_places) and not any(start <= bit // 8 < stop for start, stop in damaged_places)
 
     figures |= {"flips": FLIPS_FULL if is_full else FLIPS, "missed": missed, "misplaced": misplaced}
     assert (missed, misplaced) == (0, 0)

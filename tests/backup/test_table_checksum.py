@@ -40,8 +40,8 @@ def test_another_value_gives_another_digest(tmp_path: Path) -> None:
     changed_rows = [*ROWS[:-1], ("B", 20, None, b"x" * 2)]
 
     _, first_digest = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
-    _, two = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed_rows))
+    _, second_digest = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed_rows))
 
-    assert first_digest.sha256 != two.sha256
+    assert first_digest.sha256 != second_digest.sha256
     assert table_checksum.encode_row(("ab", "c")) != table_checksum.encode_row(("a", "bc"))
     assert table_checksum.encode_row((1,)) != table_checksum.encode_row(("1",))

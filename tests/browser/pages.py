@@ -77,9 +77,9 @@ async def heading(page: Page) -> str:
     return await page.inner_text("h1")
 
 
-def newest_link(store: Running, to: str, *, other_than: str = "") -> str:
+def newest_link(store: Running, recipient: str, *, other_than: str = "") -> str:
     """Return the link in the newest e-mail, which the operator reads with a command."""
-    command = [*COMMAND, "mail", "--last", "--to", to, "--json", "--data", str(store.data)]
+    command = [*COMMAND, "mail", "--last", "--to", recipient, "--json", "--data", str(store.data)]
     for _ in range(100):
         process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=120)
         if (

@@ -35,10 +35,10 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         yield shops.set_up(running)
 
 
-async def press(page: Page, words: str) -> None:
+async def press(page: Page, button_text: str) -> None:
     """Press a button and wait for the next page."""
     async with page.expect_navigation():
-        await page.click(f"button:text-is('{words}')")
+        await page.click(f"button:text-is('{button_text}')")
 
 
 async def self_registered_client(shop: Shop) -> str:

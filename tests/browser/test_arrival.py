@@ -81,12 +81,12 @@ def logged_requests_of(shop: Shop) -> list[tuple[str, str]]:
     return [(line["method"], line["route"]) for line in lines if line.get("event") == "request"]
 
 
-def wait_for_logged_request(shop: Shop, last: tuple[str, str]) -> list[tuple[str, str]]:
+def wait_for_logged_request(shop: Shop, last_request: tuple[str, str]) -> list[tuple[str, str]]:
     """Wait until the request `last` is in the log, because an answer is sent before its line is written. Return the
     logged requests."""
     until = time.monotonic() + 60
-    while (requests := logged_requests_of(shop))[-1:] != [last]:
-        assert time.monotonic() < until, f"the last request is {requests[-1:]} instead of {last}"
+    while (requests := logged_requests_of(shop))[-1:] != [last_request]:
+        assert time.monotonic() < until, f"the last request is {requests[-1:]} instead of {last_request}"
         time.sleep(0.1)
     return requests
 
@@ -180,9 +180,9 @@ async def test_login_keeps_a_token_once_the_person_has_confirmed(browser: Browse
     credentials_file = tmp_path / "config/countersign/credentials.json"
     assert stat.S_IMODE(credentials_file.stat().st_mode) == 0o600
     login_settings = environment(**variables(shop, tmp_path))
-    for words, line in (("whoami", f"account: {CUSTOMER}"), ("library", "night-ferry")):
+    for subcommand, line in (("whoami", f"account: {CUSTOMER}"), ("library", "night-ferry")):
         process = subprocess.run(
-            [*COMMAND, words], env=login_settings, capture_output=True, text=True, check=False, timeout=120
+            [*COMMAND, subcommand], env=login_settings, capture_output=True, text=True, check=False, timeout=120
         )
         assert process.returncode == 0, process.stderr
         assert line in process.stdout

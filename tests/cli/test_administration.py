@@ -98,14 +98,16 @@ def test_a_client_is_registered_with_the_addresses_people_return_to(run: Run, te
 
 def test_the_exit_code_distinguishes_existing_missing_and_invalid_values(run: Run, tenant: Path) -> None:
     taken_result = run("org", "create", "acme", "--name", "Again", "--data", tenant)
-    nobody = run("token", "issue", "nobody@example.com", "--data", tenant)
+    unknown_person = run("token", "issue", "nobody@example.com", "--data", tenant)
     no_org = run("client", "create", "none", "--name", "x", "--scope", "read:library", "--data", tenant)
     no_scope = run("client", "create", "acme", "--name", "x", "--scope", "root", "--data", tenant)
-    weak = run("person", "create", "new@example.com", "--password-stdin", "--data", tenant, stdin="short\n")
+    weak_password = run("person", "create", "new@example.com", "--password-stdin", "--data", tenant, stdin="short\n")
 
-    codes = [result.returncode for result in (taken_result, nobody, no_org, no_scope, weak)]
+    codes = [result.returncode for result in (taken_result, unknown_person, no_org, no_scope, weak_password)]
     assert codes == [Exit.CONFLICT, Exit.NOT_FOUND, Exit.NOT_FOUND, Exit.FAILED, Exit.FAILED]
-    assert all("Traceback" not in result.stderr for result in (taken_result, nobody, no_org, no_scope, weak))
+    assert all(
+        "Traceback" not in result.stderr for result in (taken_result, unknown_person, no_org, no_scope, weak_password)
+    )
 
 
 def test_the_data_directory_is_the_owners_alone(tenant: Path) -> None:

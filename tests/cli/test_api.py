@@ -191,7 +191,7 @@ def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: R
     missing = run("api", "POST", "/api/lead/get", "-f", "id=nope", "--json", "--server", records, **session)
     unknown = run("api", "POST", "/api/lead/get", "-f", "idd=nope", "--server", records, **session)
     hidden_result = run("api", "POST", "/api/no/such", "--server", records, **session)
-    nobody = run("api", "GET", "/api/meta", "--server", records)
+    anonymous_result = run("api", "GET", "/api/meta", "--server", records)
 
     error = json.loads(missing.stdout)["error"]
     assert missing.returncode == error["exit_code"] == Exit.NOT_FOUND
@@ -200,9 +200,9 @@ def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: R
     assert unknown.returncode == Exit.FAILED
     assert "Why:   unknown key idd in lead.get (known: id) (400)" in unknown.stderr
     assert "api GET /api/meta" in unknown.stderr
-    assert (hidden_result.returncode, nobody.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
+    assert (hidden_result.returncode, anonymous_result.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
     assert "COUNTERSIGN_TOKEN" in hidden_result.stderr
-    assert "works only with a store" in nobody.stderr
+    assert "works only with a store" in anonymous_result.stderr
 
 
 @pytest.mark.parametrize("command", [("login", "--email", "a@example.com"), ("whoami",), ("library",)])

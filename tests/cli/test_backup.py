@@ -50,8 +50,10 @@ def data(template: Path, tmp_path: Path) -> Path:
 
 def prepare(data: Path, settings: Settings) -> None:
     """Create both databases."""
-    for words in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
-        subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
+    for subcommand in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
+        subprocess.run(
+            [*COMMAND, *subcommand, "--data", data], env=environment(**settings), check=True, capture_output=True
+        )
 
 
 def json_output(result: "subprocess.CompletedProcess[str]") -> dict[str, object]:
@@ -63,12 +65,12 @@ def json_output(result: "subprocess.CompletedProcess[str]") -> dict[str, object]
 
 def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: Path) -> None:
     (data / "countersign.toml").write_text('resource_name = "Ours"\n')
-    alike = ("--keep-sessions", "--keep-sending")
+    keep_options = ("--keep-sessions", "--keep-sending")
 
     created_result = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
     whole_result = run("verify", "one.backup", "--json", **PASSPHRASE)
-    restored_result = run("restore", "one.backup", "--to", "copy", *alike, "--json", **PASSPHRASE)
-    verified = run("verify", "copy", "--tables", "--json")
+    restored_result = run("restore", "one.backup", "--to", "copy", *keep_options, "--json", **PASSPHRASE)
+    verify_result = run("verify", "copy", "--tables", "--json")
     original = run("verify", data, "--tables", "--json")
     second_result = run("org", "create", "acme", "--name", "Acme", "--data", "copy")
 
@@ -76,16 +78,16 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
         created_result.returncode
         == whole_result.returncode
         == restored_result.returncode
-        == verified.returncode
+        == verify_result.returncode
         == Exit.OK
     ), created_result.stderr
-    assert json_output(whole_result)["ok"] is json_output(verified)["ok"] is True
+    assert json_output(whole_result)["ok"] is json_output(verify_result)["ok"] is True
     assert (
         json_output(created_result)["moment"]
         == json_output(whole_result)["moment"]
         == json_output(restored_result)["moment"]
     )
-    restored_tables, original_tables = json_output(verified)["tables"], json_output(original)["tables"]
+    restored_tables, original_tables = json_output(verify_result)["tables"], json_output(original)["tables"]
     # A copy is an installation of its own.
     for schema in ("distribution", "records"):
         assert restored_tables.pop(f"{schema}.installation") != original_tables.pop(f"{schema}.installation")
@@ -106,10 +108,10 @@ def test_the_archive_reveals_nothing_without_its_passphrase(run: Run, data: Path
     archive = (tmp_path / "one.backup").read_bytes()
     wrong_passphrase = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery stable"}
     opened_result = run("restore", "one.backup", "--to", "copy", **wrong_passphrase)
-    verified = run("verify", "one.backup", **wrong_passphrase)
+    verify_result = run("verify", "one.backup", **wrong_passphrase)
 
     assert not [word for word in (b"acme", b"SQLite", b"master", b"CREATE", b"backup.json") if word in archive]
-    assert opened_result.returncode == verified.returncode == Exit.REFUSED
+    assert opened_result.returncode == verify_result.returncode == Exit.REFUSED
     assert not (tmp_path / "copy").exists()
 
 
@@ -172,18 +174,18 @@ def test_a_changed_archive_is_refused_and_the_place_is_named(run: Run, data: Pat
     archive[200_000] ^= 1
     (tmp_path / "changed").write_bytes(archive)
 
-    verified = run("verify", "changed", "--json", **PASSPHRASE)
+    verify_result = run("verify", "changed", "--json", **PASSPHRASE)
     restored_result = run("restore", "changed", "--to", "copy", **PASSPHRASE)
 
-    (place,) = json.loads(verified.stdout)["damage"]
-    assert place["start"] <= 200_000 < place["stop"]
-    assert verified.returncode == restored_result.returncode == Exit.CHECKSUM
+    (damaged_range,) = json.loads(verify_result.stdout)["damage"]
+    assert damaged_range["start"] <= 200_000 < damaged_range["stop"]
+    assert verify_result.returncode == restored_result.returncode == Exit.CHECKSUM
     assert sorted(path.name for path in tmp_path.iterdir()) == ["changed", "data", "one.backup"]
 
 
 def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -> None:
-    def piped(*words: str | Path, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-        command = [*COMMAND, *words]
+    def piped(*arguments: str | Path, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+        command = [*COMMAND, *arguments]
         return subprocess.run(command, env=environment(**PASSPHRASE), input=stdin, capture_output=True, check=False)
 
     backup_result = piped("backup", "-", "--data", data)
@@ -194,13 +196,13 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
 
     whole_result = piped("verify", "-", stdin=archive)
     damaged = piped("verify", "-", "--json", stdin=bytes(changed_archive))
-    cut = piped("verify", "-", stdin=archive[:-100])
+    cut_result = piped("verify", "-", stdin=archive[:-100])
     empty_result = piped("verify", "-")
 
     assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in backup_result.stderr.decode()
     assert whole_result.returncode == Exit.OK
     assert whole_result.stdout.startswith(b"stdin is intact: 0 files")
-    assert [result.returncode for result in (damaged, cut, empty_result)] == [Exit.CHECKSUM] * 3
+    assert [result.returncode for result in (damaged, cut_result, empty_result)] == [Exit.CHECKSUM] * 3
     (place,) = json.loads(damaged.stdout)["damage"]
     assert place["start"] <= 100_000 < place["stop"]
     assert b"save the backup to a file" in damaged.stderr
@@ -215,7 +217,7 @@ def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
     length = {"header": 40, "some": 200_000, "most": len(backup_bytes) - 1}[kept_part]
     (tmp_path / "cut.backup").write_bytes(backup_bytes[:length])
 
-    verified = run("verify", "cut.backup", **PASSPHRASE)
+    verify_result = run("verify", "cut.backup", **PASSPHRASE)
     piped = subprocess.run(
         [*COMMAND, "verify", "-"],
         env=environment(**PASSPHRASE),
@@ -225,8 +227,8 @@ def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
     )
     restored_result = run("restore", "cut.backup", "--to", "copy", **PASSPHRASE)
 
-    assert verified.returncode == piped.returncode == restored_result.returncode == Exit.CHECKSUM
-    verify_error = verified.stdout.strip().partition(": ")[2]
+    assert verify_result.returncode == piped.returncode == restored_result.returncode == Exit.CHECKSUM
+    verify_error = verify_result.stdout.strip().partition(": ")[2]
     assert verify_error.startswith("the archive ends too early")
     assert verify_error in restored_result.stderr
     assert verify_error in piped.stdout.decode()
@@ -285,11 +287,11 @@ def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_another_database_a
     wrong_result = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
     over = run("restore", "one.backup", "--to", "copy", **source_settings)
     restored_result = run("restore", "one.backup", "--to", "copy", **target_settings)
-    verified = run("verify", "copy", **target_settings)
+    verify_result = run("verify", "copy", **target_settings)
     second_result = run("org", "create", "acme", "--name", "Acme", "--data", "copy", **target_settings)
     repeated_result = run("restore", "one.backup", "--to", "other", **target_settings)
 
-    assert created_result.returncode == restored_result.returncode == verified.returncode == Exit.OK, (
+    assert created_result.returncode == restored_result.returncode == verify_result.returncode == Exit.OK, (
         created_result.stderr + restored_result.stderr
     )
     assert (
@@ -368,7 +370,7 @@ def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Pa
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
-    def verified(work: int) -> "subprocess.CompletedProcess[str]":
+    def verify_memory(work: int) -> "subprocess.CompletedProcess[str]":
         stream = io.BytesIO()
         AgeEncryptor(stream.write, "any", work=1).finish()
         (tmp_path / "one.backup").write_bytes(stream.getvalue().replace(b" 1\n", b" %d\n" % work, 1))
@@ -378,8 +380,8 @@ def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Pa
             command, env=variables, preexec_fn=limited, capture_output=True, text=True, check=False, timeout=120
         )
 
-    most, over_limit = verified(20), verified(21)
+    within_limit, over_limit = verify_memory(20), verify_memory(21)
 
-    assert most.returncode == Exit.UNREACHABLE
-    assert "1024 MiB" in most.stderr
+    assert within_limit.returncode == Exit.UNREACHABLE
+    assert "1024 MiB" in within_limit.stderr
     assert over_limit.returncode == Exit.CHECKSUM

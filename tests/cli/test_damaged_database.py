@@ -29,13 +29,15 @@ def damage(file: Path, start: int) -> None:
 
 
 @pytest.mark.parametrize(("start", "why"), [(0, "is not a SQLite database"), (PAGE, "is damaged")])
-@pytest.mark.parametrize("words", [["serve", "distribution", "--port", "0"], ["org", "create", "b", "--name", "B"]])
+@pytest.mark.parametrize(
+    "subcommand", [["serve", "distribution", "--port", "0"], ["org", "create", "b", "--name", "B"]]
+)
 def test_a_damaged_database_is_reported_with_its_file_and_the_remedy(
-    run: Run, data: Path, words: list[str], start: int, why: str
+    run: Run, data: Path, subcommand: list[str], start: int, why: str
 ) -> None:
     damage(data / "distribution.sqlite", start)
 
-    result = run(*words, "--data", data)
+    result = run(*subcommand, "--data", data)
 
     assert result.returncode == Exit.UNREACHABLE
     assert why in result.stderr

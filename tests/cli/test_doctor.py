@@ -77,7 +77,7 @@ def test_both_services_or_the_named_service_are_checked(run: Run, data: Path) ->
     assert both_results.failed == records.failed == ["records database"]
     assert store.failed == []
     assert "decrypted with the master key" in store.detail["distribution database"]
-    assert store.detail["master key"].endswith(" encrypts")
+    assert store.detail["master key"].endswith(" encrypts new values")
     assert not {"records database", "records port"} & store.standing.keys()
     assert not {"distribution database", "distribution port", "blob store"} & records.standing.keys()
 
@@ -128,17 +128,17 @@ def guarded_redis() -> Iterator[int]:
 
 
 def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int) -> None:
-    place = f"127.0.0.1:{guarded_redis}"
+    server_address = f"127.0.0.1:{guarded_redis}"
 
     def counters(url: str) -> tuple[str, str]:
         results = run_doctor(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
         return results.standing["counters"], results.detail["counters"]
 
-    assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit server works")
+    assert counters(f"redis://:{PASSWORD}@{server_address}/0") == ("ok", "the rate-limit server works")
     for url in (
-        f"redis://{place}/0",
-        f"redis://:wrong-{PASSWORD}@{place}/0",
-        f"redis://reader:{PASSWORD}@{place}/0",
+        f"redis://{server_address}/0",
+        f"redis://:wrong-{PASSWORD}@{server_address}/0",
+        f"redis://reader:{PASSWORD}@{server_address}/0",
         f"valkey://:{PASSWORD}@127.0.0.1:{free_port()}/0",
     ):
         state, detail = counters(url)
@@ -196,7 +196,7 @@ def test_a_right_that_is_missing_is_found_before_it_is_needed(
     schema_count = unprivileged_role.sql(
         "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"
     )
-    upgraded = run("db", "upgrade", "--data", tmp_path, **unprivileged_role.settings)
+    upgrade_result = run("db", "upgrade", "--data", tmp_path, **unprivileged_role.settings)
     upgraded_results = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
     unprivileged_role.sql(f"REVOKE ALL ON records.lead FROM {unprivileged_role.role}")
     less = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
@@ -209,7 +209,7 @@ def test_a_right_that_is_missing_is_found_before_it_is_needed(
         assert "Traceback" not in result.stderr
     assert granted_results.failed == []
     assert schema_count == "0\n", "nothing is made by asking"
-    assert upgraded.returncode == Exit.OK, upgraded.stderr
+    assert upgrade_result.returncode == Exit.OK, upgrade_result.stderr
     assert upgraded_results.failed == []
     assert less.failed == ["records database"]
     assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA records" in less.remedy["records database"]

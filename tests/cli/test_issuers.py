@@ -47,8 +47,8 @@ def test_an_untrustworthy_issuer_is_refused_with_the_remedy(run: Run, tmp_path: 
     assert run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "data").returncode == Exit.OK
     data = ("--data", tmp_path / "data", "--name", "Example ID")
     http_result = run("issuers", "add", ISSUER, "--jwks-uri", "http://id.example/jwks.json", *data)
-    mac = run("issuers", "add", ISSUER, "--jwks-uri", f"{ISSUER}/jwks.json", "--algorithm", "HS256", *data)
+    mac_result = run("issuers", "add", ISSUER, "--jwks-uri", f"{ISSUER}/jwks.json", "--algorithm", "HS256", *data)
 
-    assert (http_result.returncode, mac.returncode) == (Exit.FAILED, Exit.USAGE)
+    assert (http_result.returncode, mac_result.returncode) == (Exit.FAILED, Exit.USAGE)
     assert "https://" in http_result.stderr
-    assert "HS256" in mac.stderr
+    assert "HS256" in mac_result.stderr

@@ -109,7 +109,7 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     created_result = run("backup", "one.backup", "--data", data, **new_key_settings, **PASSPHRASE)
     restored_result = run("restore", "one.backup", "--to", "copy", **{**other_place, KEY: NEW}, **PASSPHRASE)
     state = run("keys", "status", "--json", "--data", "copy", **{**other_place, KEY: NEW})
-    verified = run("verify", "copy", **{**other_place, KEY: NEW})
+    verify_result = run("verify", "copy", **{**other_place, KEY: NEW})
 
     assert keys_of(status_before) == {"new": ("seals", 0), "old": ("needed", 5)}
     assert tables_of(status_before) == {table: ["old"] for table in TABLES}
@@ -122,7 +122,7 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     assert keys_of(rotated_result)["old"] == ("unneeded", 0)
     assert json.loads(second_result.stdout)["reencrypted"] == dict.fromkeys(TABLES, 0)
     assert {*signed_statuses, *signed_later} == {201}
-    assert created_result.returncode == restored_result.returncode == verified.returncode == Exit.OK, (
+    assert created_result.returncode == restored_result.returncode == verify_result.returncode == Exit.OK, (
         created_result.stderr + restored_result.stderr
     )
     assert keys_of(state) == {"new": ("seals", 5 + len(signed_statuses) + len(signed_later))}
@@ -186,7 +186,7 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     with serve_with_operator_port(data, **key_settings) as server:
         readiness = server.ask("/readyz").json()
     doctor = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", data, **key_settings)
-    verified = run("verify", "--json", "--data", data, **key_settings)
+    verify_result = run("verify", "--json", "--data", data, **key_settings)
     result = run("verify", "--data", data, **key_settings)
     put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})
 
@@ -198,8 +198,8 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     assert [check["check"] for check in failed] == ["distribution database", "records database"]
     assert "old, third" in failed[0]["detail"]
     assert "Add old, third to the list" in failed[0]["remedy"]
-    assert verified.returncode == Exit.CHECKSUM
-    assert {finding["place"]: finding["remedy"] for finding in json.loads(verified.stdout)["findings"]}.keys() == {
+    assert verify_result.returncode == Exit.CHECKSUM
+    assert {finding["place"]: finding["remedy"] for finding in json.loads(verify_result.stdout)["findings"]}.keys() == {
         *("distribution.signing_key", "distribution.webhook", "records.webhook")
     }
     assert "distribution.webhook: 1 values need the master key third, which is not given" in result.stdout
@@ -215,11 +215,13 @@ def test_a_backup_is_restored_with_all_of_its_keys_or_not_at_all(run: Run, tmp_p
 
     refused_result = run("restore", "one.backup", "--to", "copy", **{KEY: NEW}, **PASSPHRASE)
     restored_result = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
-    verified = run("verify", "copy")
+    verify_result = run("verify", "copy")
 
     assert refused_result.returncode == Exit.CONFLICT
     assert "do not include these keys of the backup: old, third" in refused_result.stderr
-    assert restored_result.returncode == verified.returncode == Exit.OK, restored_result.stderr + verified.stdout
+    assert restored_result.returncode == verify_result.returncode == Exit.OK, (
+        restored_result.stderr + verify_result.stdout
+    )
 
 
 async def _seal_under_several(data: Path) -> None:

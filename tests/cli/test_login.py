@@ -123,8 +123,8 @@ def test_a_person_without_publishing_rights_is_shown_how_to_sign_in(
     result = run("login", "--email", "me@example.com", "--publish", "--server", server.url)
 
     assert result.returncode == Exit.REFUSED
-    for words in ("this account may not publish", "without --publish", "make this account a publisher"):
-        assert words in result.stderr
+    for expected_text in ("this account may not publish", "without --publish", "make this account a publisher"):
+        assert expected_text in result.stderr
     assert not (Path(home["XDG_CONFIG_HOME"]) / "countersign").exists()
 
 

@@ -21,8 +21,8 @@ def data(tmp_path: Path) -> Path:
     box = FileOutbox(folder / "mail", Address("Countersign", addr_spec="no-reply@localhost"))
 
     async def fill() -> None:
-        for number, to in enumerate(("ann@example.com", "eve@example.com", "ann@example.com")):
-            await box.send(to, f"Größe {number}", f"Öffne:\n{LINK}{number}\n\nBis dann\x1b[2J\n")
+        for number, recipient in enumerate(("ann@example.com", "eve@example.com", "ann@example.com")):
+            await box.send(recipient, f"Größe {number}", f"Öffne:\n{LINK}{number}\n\nBis dann\x1b[2J\n")
             await asyncio.sleep(0.002)  # File names sort by the millisecond.
 
     asyncio.run(fill())

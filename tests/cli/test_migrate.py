@@ -101,10 +101,10 @@ def json_output(result: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
     return answer
 
 
-def moved_settings(data: Path, to: str, blobs: str = "") -> Settings:
+def moved_settings(data: Path, database_url: str, blobs: str = "") -> Settings:
     """Return the settings that serve the new place."""
     key = {"COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")}
-    return {"COUNTERSIGN_DATABASE_URL": to, "COUNTERSIGN_BLOBS_URL": blobs, **key, **PUBLIC, **KEYS}
+    return {"COUNTERSIGN_DATABASE_URL": database_url, "COUNTERSIGN_BLOBS_URL": blobs, **key, **PUBLIC, **KEYS}
 
 
 KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
@@ -140,8 +140,8 @@ def require_a_day(server: Running, installation: FilledInstallation) -> None:
 def test_an_installation_moves_and_continues(
     run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory, s3_url: Bucket
 ) -> None:
-    to, blobs = new_postgres_url(), in_bucket(s3_url)
-    target: list[str | Path] = ["--to", to, "--blobs-to", blobs]
+    target_url, blobs = new_postgres_url(), in_bucket(s3_url)
+    target: list[str | Path] = ["--to", target_url, "--blobs-to", blobs]
     command: list[str | Path] = ["db", "migrate", *target, "--data", installation_copy.data, "--json"]
     tables_before = json_output(run("verify", installation_copy.data, "--tables", "--json"))["tables"]
     names = {path.name for path in installation_copy.data.iterdir()}
@@ -154,14 +154,18 @@ def test_an_installation_moves_and_continues(
     old = run("serve", "distribution", "--port", "0", "--data", installation_copy.data)
     secret = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
     backups = installation_copy.data.parent / "backups"
-    closed = [
+    refused_results = [
         run("backup", installation_copy.data.parent / "old.backup", "--data", installation_copy.data, **secret),
         run("backup", "--into", backups, "--keep", "1", "--data", installation_copy.data, **secret),
         run("verify", installation_copy.data),
         run("verify", installation_copy.data, "--tables"),
     ]
-    verified = run(
-        "verify", installation_copy.data, "--tables", "--json", **moved_settings(installation_copy.data, to, blobs)
+    verify_result = run(
+        "verify",
+        installation_copy.data,
+        "--tables",
+        "--json",
+        **moved_settings(installation_copy.data, target_url, blobs),
     )
 
     assert planned_result.returncode == result.returncode == Exit.OK, planned_result.stderr + result.stderr
@@ -169,7 +173,7 @@ def test_an_installation_moves_and_continues(
         refused_result.stderr + old.stderr
     )
     assert "Stop the server" in refused_result.stderr
-    for each in closed:
+    for each in refused_results:
         assert each.returncode == Exit.CONFLICT, each.stdout + each.stderr
         assert f"the databases of {installation_copy.data} are in" in each.stderr
     assert not (installation_copy.data.parent / "old.backup").exists()
@@ -178,8 +182,8 @@ def test_an_installation_moves_and_continues(
     assert json_output(planned_result)["blobs"] == json_output(result)["blobs"] > 0
     moved_tables = json_output(result)["tables"]
     assert json_output(planned_result)["rows"].keys() == moved_tables.keys() == tables_before.keys()
-    assert verified.returncode == Exit.OK, verified.stdout
-    tables_after = json_output(verified)["tables"]
+    assert verify_result.returncode == Exit.OK, verify_result.stdout
+    tables_after = json_output(verify_result)["tables"]
     # The audit there has lanes that SQLite does not have, the modules have indexes, and the staging tables are empty.
     different = {name for name in tables_after if tables_after[name] != moved_tables[name]}
     assert different <= {"records.audit_lane", "records.module_state", "distribution.upload_part"}
@@ -190,12 +194,16 @@ def test_an_installation_moves_and_continues(
     with served(
         installation_copy.data,
         service="both",
-        settings={**moved_settings(installation_copy.data, to, blobs), "COUNTERSIGN_JOB_WORKERS": "1"},
+        settings={**moved_settings(installation_copy.data, target_url, blobs), "COUNTERSIGN_JOB_WORKERS": "1"},
     ) as server:
         require_a_day(server, installation_copy)
     assert (
         run(
-            "audit", "verify", "--data", installation_copy.data, **moved_settings(installation_copy.data, to, blobs)
+            "audit",
+            "verify",
+            "--data",
+            installation_copy.data,
+            **moved_settings(installation_copy.data, target_url, blobs),
         ).returncode
         == Exit.OK
     )
@@ -204,7 +212,7 @@ def test_an_installation_moves_and_continues(
 def test_an_obstacle_is_named_and_nothing_is_moved(
     run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory
 ) -> None:
-    to, other_url = new_postgres_url(), new_postgres_url()
+    target_url, other_url = new_postgres_url(), new_postgres_url()
     command: list[str | Path] = ["db", "migrate", "--data", installation_copy.data, "--to"]
     run(
         "org",
@@ -223,8 +231,8 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
     database.close()
 
     taken_result = run(*command, other_url)
-    planned_result = run(*command, to, "--dry-run")
-    result = run(*command, to)
+    planned_result = run(*command, target_url, "--dry-run")
+    result = run(*command, target_url)
     later_result = run("org", "create", "acme", "--name", "Acme", "--data", installation_copy.data)
 
     assert taken_result.returncode == Exit.CONFLICT
@@ -239,7 +247,7 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
 def test_a_row_that_arrives_otherwise_undoes_the_move(
     run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
 ) -> None:
-    to = new_postgres_url()
+    target_url = new_postgres_url()
     flip = (
         "CREATE FUNCTION flip() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM "
         "pg_event_trigger_ddl_commands() WHERE object_identity = 'distribution.organisation') AND NOT EXISTS "
@@ -250,12 +258,12 @@ def test_a_row_that_arrives_otherwise_undoes_the_move(
         "CREATE FUNCTION flipped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.name := chr(ascii(NEW.name) # 1) "
         "|| substr(NEW.name, 2); RETURN NEW; END $$"
     )
-    name = to.rpartition("/")[2]
+    name = target_url.rpartition("/")[2]
     psql = [postgres_cluster.programs / "psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-d", postgres_cluster.url(name)]
     trigger = "CREATE EVENT TRIGGER flip ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION flip()"
     subprocess.run([*psql, "-c", flipped, "-c", flip, "-c", trigger], check=True)
 
-    result = run("db", "migrate", "--to", to, "--data", installation_copy.data)
+    result = run("db", "migrate", "--to", target_url, "--data", installation_copy.data)
     seen_result = subprocess.run(
         [*psql, "-At", "-c", "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"],
         capture_output=True,

@@ -52,12 +52,12 @@ def target(postgres_cluster: Cluster, postgres_url: str) -> MigrationTarget:
     return MigrationTarget(postgres_cluster, postgres_url)
 
 
-def require_refused(result: "subprocess.CompletedProcess[str]", *words: str) -> None:
+def require_refused(result: "subprocess.CompletedProcess[str]", *expected_words: str) -> None:
     """Require an error that contains the words and no password."""
     assert result.returncode in (Exit.FAILED, Exit.CONFLICT, Exit.UNREACHABLE), result.stdout
     assert "Traceback" not in result.stderr
     assert PASSWORD not in result.stdout + result.stderr
-    for word in words:
+    for word in expected_words:
         assert word in result.stderr
 
 

@@ -358,10 +358,10 @@ def _running(output: str) -> dict[str, str]:
 def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path: Path) -> None:
     with (
         serve_with_operator_port(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
-        socket.create_connection(("127.0.0.1", server.server.port)) as slow,
+        socket.create_connection(("127.0.0.1", server.server.port)) as slow_connection,
     ):
         head = "POST /api/v1/auth/token HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\n"
-        slow.sendall(head.encode())
+        slow_connection.sendall(head.encode())
         wait_until(lambda: server.sum("countersign_http_requests_running") == 1)
         os.kill(json.loads((server.server.data / "serve.lock").read_text())["process"], signal.SIGTERM)
 
@@ -369,8 +369,8 @@ def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path:
         assert server.silent() == []
         with pytest.raises(httpx.ConnectError):
             httpx.get(server.server.url)
-        slow.sendall(b"body")
-        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 4")
+        slow_connection.sendall(b"body")
+        assert slow_connection.recv(1 << 16).startswith(b"HTTP/1.1 4")
 
 
 class SystemdSocket:

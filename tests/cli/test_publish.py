@@ -38,9 +38,9 @@ def publish(store: ScriptedServer, *options: str) -> None:
 
 def deliver(store: ScriptedServer, version: str, platform: str | None = None, *, refuses_older: bool = False) -> object:
     """Push the file `a` of three bytes, as the command does."""
-    to = PushTarget(Server(store.url), ProductName("toolsmith", "thing"), version, "stable", platform, None)
-    to.refuses_older = refuses_older
-    return push._deliver(to, Content(io.BytesIO(b"one"), "a", 3, "ab"))  # pyright: ignore[reportPrivateUsage]
+    push_target = PushTarget(Server(store.url), ProductName("toolsmith", "thing"), version, "stable", platform, None)
+    push_target.refuses_older = refuses_older
+    return push._deliver(push_target, Content(io.BytesIO(b"one"), "a", 3, "ab"))  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_version_below_that_of_the_channel_is_published_only_where_that_is_meant(
@@ -107,8 +107,8 @@ def test_the_library_names_the_organisation_that_a_pull_needs(
         store.say(200, {"results": [{"status": 200, "body": PRODUCT}]})
         codes.library.main(["--server", store.url, *options], standalone_mode=False)
 
-    words, value = capsys.readouterr().out.splitlines()
-    assert words == "toolsmith/thing\tThing\ttool\tlinux"
+    text_line, value = capsys.readouterr().out.splitlines()
+    assert text_line == "toolsmith/thing\tThing\ttool\tlinux"
     assert json.loads(value) == [{**owned, "organization": "toolsmith"}]
 
 

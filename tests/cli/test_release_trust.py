@@ -43,9 +43,11 @@ def script(
     store.say(200, msgspec.to_builtins(shown.release().envelope))
 
 
-@pytest.mark.parametrize(("shown", "word"), [(OTHER, "the channel's statement names another manifest")], ids=["other"])
+@pytest.mark.parametrize(
+    ("shown", "expected_word"), [(OTHER, "the channel's statement names another manifest")], ids=["other"]
+)
 def test_a_signed_manifest_that_the_statement_does_not_name_is_refused(
-    run: Run, scripted: Callable[[], ScriptedServer], shown: SampleBuild, word: str
+    run: Run, scripted: Callable[[], ScriptedServer], shown: SampleBuild, expected_word: str
 ) -> None:
     store = scripted()
     script(store, shown)
@@ -53,7 +55,7 @@ def test_a_signed_manifest_that_the_statement_does_not_name_is_refused(
     refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
     assert refused_result.returncode == Exit.FAILED
-    assert word in refused_result.stderr
+    assert expected_word in refused_result.stderr
 
 
 def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
@@ -67,7 +69,7 @@ def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[]
 
 
 @pytest.mark.parametrize(
-    ("change", "word"),
+    ("change", "expected_word"),
     [
         ({"product_id": "0200"}, "another product or version"),
         ({"org": "somebody"}, "another product or version"),
@@ -77,7 +79,7 @@ def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[]
     ids=["product", "organisation", "version", "platform"],
 )
 def test_a_manifest_of_another_build_is_refused_though_it_is_signed_and_named(
-    run: Run, scripted: Callable[[], ScriptedServer], change: dict[str, str], word: str
+    run: Run, scripted: Callable[[], ScriptedServer], change: dict[str, str], expected_word: str
 ) -> None:
     store = scripted()
     other_build = replace(NAMED, manifest=msgspec.structs.replace(NAMED.manifest, **change))
@@ -86,7 +88,7 @@ def test_a_manifest_of_another_build_is_refused_though_it_is_signed_and_named(
     refused_result = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
     assert refused_result.returncode == Exit.FAILED
-    assert word in refused_result.stderr
+    assert expected_word in refused_result.stderr
 
 
 def test_a_statement_about_another_product_of_the_organisation_is_refused(

@@ -23,8 +23,10 @@ KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
 
 def prepare(data: Path, **settings: str) -> None:
     """Create both services' databases and the other files of a data directory."""
-    for words in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
-        subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
+    for subcommand in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
+        subprocess.run(
+            [*COMMAND, *subcommand, "--data", data], env=environment(**settings), check=True, capture_output=True
+        )
     (data / "countersign.toml").write_text("log_requests = true\n")
     (data / "notes.txt").write_text("the operator's own")
     for name in ("blobs/sealed/ab/cd", "blobs/staging/up", "mail", "work/job-1", "sandboxes/one"):
@@ -146,13 +148,13 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
 ) -> None:
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    place = f"s3://{s3_url.name}/{{}}?endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
-    url, blobs_url = new_postgres_url(), place.format("here")
+    bucket_url = f"s3://{s3_url.name}/{{}}?endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
+    url, blobs_url = new_postgres_url(), bucket_url.format("here")
     settings = {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
     settings |= {"COUNTERSIGN_BLOBS_URL": blobs_url, **KEYS}
     data = tmp_path / "data"
     prepare(data, **settings)
-    own_blobs, neighbour = (open_blobs(place.format(name), data) for name in ("here", "neighbour"))
+    own_blobs, neighbour = (open_blobs(bucket_url.format(name), data) for name in ("here", "neighbour"))
     for folder in (own_blobs, neighbour):
         asyncio.run(put(folder, b"content"))
     with served(data, service="distribution", settings=settings):

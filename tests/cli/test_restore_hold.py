@@ -94,7 +94,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
             readiness = httpx.get(f"http://127.0.0.1:{settings_with_operator_port['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
             assert hooks.heard == []
     with served(tmp_path / "copy", service="both", settings=copy):
-        resumed = run("webhooks", "resume", "--data", "copy", "--json", **copy, COUNTERSIGN_MODULES="party")
+        resume_result = run("webhooks", "resume", "--data", "copy", "--json", **copy, COUNTERSIGN_MODULES="party")
         wait_until(lambda: len(hooks.heard) == 2)
 
     assert json.loads(restored_result.stdout)["deliveries_held"] is True
@@ -104,7 +104,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     details = [check["detail"] for check in readiness["checks"] if check["name"].endswith("deliveries")]
     assert (len(details), readiness["status"]) == (2, "ready")
     assert all("countersign webhooks resume" in detail for detail in details)
-    assert json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
+    assert json.loads(resume_result.stdout) == {"resumed": ["distribution", "records"]}
     assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
     second_result = run("webhooks", "resume", "--data", "copy", **copy)
     assert second_result.stdout == "Nothing was paused.\n"
@@ -146,7 +146,8 @@ def test_a_hold_persists_through_a_move_and_the_next_backup(
         "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key"),
     }
     second_resume = run("webhooks", "resume", "--data", "second", "--json", **common_settings)
-    resumed = run("webhooks", "resume", "--data", "copy", "--json", **postgres_settings)
+    resume_result = run("webhooks", "resume", "--data", "copy", "--json", **postgres_settings)
 
     assert moved_result.returncode == Exit.OK, moved_result.stderr
-    assert json.loads(second_resume.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
+    assert json.loads(resume_result.stdout) == {"resumed": ["distribution", "records"]}
+    assert json.loads(second_resume.stdout) == json.loads(resume_result.stdout)

@@ -41,7 +41,7 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
             for module_names in ("party,crm,helpdesk", "party")
             for command in OF_RECORDS
         ]
-        upgraded = run("db", "upgrade", "--data", data, **{**settings, MODULES: "party,crm,helpdesk"})
+        upgrade_result = run("db", "upgrade", "--data", data, **{**settings, MODULES: "party,crm,helpdesk"})
         empty_result = run("db", "upgrade", "--data", data, **served_modules)
         result = run("user", "create", "eve", "--data", data, **served_modules)
         planned_result = run("modules", "plan", "--data", data, **served_modules)
@@ -53,8 +53,8 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
         assert "the database has the modules base, crm, party, and the settings" in each.stderr
         assert "same COUNTERSIGN_MODULES as the server" in each.stderr
         assert "countersign modules apply" in each.stderr
-    assert upgraded.returncode == Exit.CONFLICT
-    assert "another `countersign serve` uses it" in upgraded.stderr
+    assert upgrade_result.returncode == Exit.CONFLICT
+    assert "another `countersign serve` uses it" in upgrade_result.stderr
     assert empty_result.returncode == Exit.OK, empty_result.stderr
     assert "name base, crm, helpdesk, party" in refused_results[0].stderr
     assert "name base, party\n" in refused_results[-1].stderr
@@ -67,13 +67,13 @@ def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run:
     asyncio.run(_migrations_run(data / "records.sqlite", install.MIGRATIONS))
 
     refused_result = run("user", "create", "eve", "--data", data)
-    upgraded = run("db", "upgrade", "--data", data)
+    upgrade_result = run("db", "upgrade", "--data", data)
     result = run("user", "create", "eve", "--role", "administrator", "--data", data)
 
     assert refused_result.returncode == Exit.CONFLICT
     assert "steps of modules are pending: create the table " in refused_result.stderr
     assert "Run: countersign db upgrade" in refused_result.stderr
-    assert [upgraded.returncode, result.returncode] == [Exit.OK, Exit.OK], upgraded.stderr + result.stderr
+    assert [upgrade_result.returncode, result.returncode] == [Exit.OK, Exit.OK], upgrade_result.stderr + result.stderr
 
 
 def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path) -> None:
@@ -88,7 +88,7 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
 
     refused_results = [run(*command, "--data", data) for command in (*OF_A_STORE, *OF_RECORDS)]
     applied_after = {service: _applied_migrations(data, service) for service in applied_before}
-    upgraded = run("db", "upgrade", "--data", data)
+    upgrade_result = run("db", "upgrade", "--data", data)
     upgrade_results = [run(*command, "--data", data) for command in (OF_A_STORE[0], OF_RECORDS[0])]
 
     for result in refused_results:
@@ -96,7 +96,7 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
         assert "are pending: " in result.stderr
         assert "Run: countersign db upgrade" in result.stderr
     assert applied_after == applied_before
-    assert upgraded.returncode == Exit.OK
+    assert upgrade_result.returncode == Exit.OK
     assert [result.returncode for result in upgrade_results] == [Exit.OK, Exit.OK], [
         result.stderr for result in upgrade_results
     ]
@@ -113,21 +113,21 @@ def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, se
         assert "has no " in result.stderr
         assert "COUNTERSIGN_DATABASE_URL" in result.stderr or "Pass --data" in result.stderr
         assert not data.exists()
-    dry = run("db", "upgrade", "--dry-run", "--data", data, **settings)
-    assert "distribution: 0001" in dry.stdout
-    assert "records: 0001" in dry.stdout
+    dry_run_result = run("db", "upgrade", "--dry-run", "--data", data, **settings)
+    assert "distribution: 0001" in dry_run_result.stdout
+    assert "records: 0001" in dry_run_result.stdout
 
 
 def test_records_are_not_made_beside_a_store_by_asking_for_them(run: Run, data: Path, settings: Settings) -> None:
     assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
 
     listed_result = run("webhooks", "list", "--data", data, **settings)
-    resumed = run("webhooks", "resume", "--data", data, **settings)
+    resume_result = run("webhooks", "resume", "--data", data, **settings)
     planned_result = run("db", "upgrade", "--dry-run", "records", "--data", data, **settings)
 
     assert listed_result.returncode == Exit.NOT_FOUND
     assert "of the records service" in listed_result.stderr
-    assert resumed.stdout == "Nothing was paused.\n", resumed.stderr
+    assert resume_result.stdout == "Nothing was paused.\n", resume_result.stderr
     assert not (data / "records.sqlite").exists()
     assert "records: 0001" in planned_result.stdout
 
@@ -137,22 +137,22 @@ def test_an_organisation_that_is_refused_leaves_nothing_behind(
     run: Run, data: Path, settings: Settings, command: tuple[str, ...]
 ) -> None:
     result = run("org", "create", *command, "--data", data, **settings)
-    dry = run("db", "upgrade", "--dry-run", "distribution", "--data", data, **settings)
+    dry_run_result = run("db", "upgrade", "--dry-run", "distribution", "--data", data, **settings)
 
     assert result.returncode == Exit.FAILED
     assert "must be 1 to " in result.stderr
     assert not data.exists()
-    assert "distribution: 0001" in dry.stdout
+    assert "distribution: 0001" in dry_run_result.stdout
 
 
 def test_a_link_that_no_server_serves_yet_says_so(run: Run, data: Path) -> None:
-    guessed = run("user", "create", "one", "--data", data)
+    guessed_result = run("user", "create", "one", "--data", data)
     result = run("user", "create", "two", "--data", data, COUNTERSIGN_RECORDS_URL="https://office.example")
     with served(data, service="records") as server:
         known_result = run("user", "create", "three", "--data", data)
 
     advice = "http://127.0.0.1:8080: serve the records there, or first set COUNTERSIGN_RECORDS_URL"
-    assert advice in guessed.stderr
+    assert advice in guessed_result.stderr
     assert result.stdout.startswith("https://office.example/setup?")
     assert known_result.stdout.startswith(f"{server.url}/setup?")
     assert advice not in result.stderr + known_result.stderr

@@ -70,7 +70,7 @@ def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, argum
 
 
 @pytest.mark.parametrize(
-    ("words", "owner_text", "option"),
+    ("subcommand", "owner_text", "option"),
     [
         (["distribution", "--port"], "the service distribution: ", "--port"),
         (["records", "--port"], "the service records: ", "--port"),
@@ -79,11 +79,11 @@ def test_invalid_serve_options_are_a_usage_error(run: Run, tmp_path: Path, argum
     ],
 )
 def test_a_port_in_use_is_reported_with_its_service_and_option(
-    run: Run, tmp_path: Path, words: list[str], owner_text: str, option: str
+    run: Run, tmp_path: Path, subcommand: list[str], owner_text: str, option: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken_socket:
         port = taken_socket.getsockname()[1]
-        result = run("serve", *words, str(port), "--data", tmp_path / "data")
+        result = run("serve", *subcommand, str(port), "--data", tmp_path / "data")
 
     assert result.returncode == Exit.CONFLICT
     assert f"{owner_text}127.0.0.1:{port} cannot be listened on: Address already in use" in result.stderr

@@ -95,7 +95,7 @@ def await_bytes(home: dict[str, str], count: int) -> None:
     them."""
     (remembered,) = Path(home["XDG_CACHE_HOME"]).rglob("*.json")
     address = json.loads(remembered.read_text())["upload_url"]
-    while sum(last - start + 1 for start, last in httpx.get(address).json()["received"]) < count:
+    while sum(stop - start + 1 for start, stop in httpx.get(address).json()["received"]) < count:
         time.sleep(0.05)
 
 
@@ -207,7 +207,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp
         *("--server", push_target.server.url),
         COUNTERSIGN_TOKEN=push_target.token,
     )
-    fetched = run(
+    fetch_result = run(
         *("download", push_target.name, "--version", version, "--json", "--server", push_target.server.url),
         COUNTERSIGN_TOKEN=push_target.token,
     )
@@ -227,12 +227,12 @@ def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp
     (folder / "late.txt").write_text("late")
     late_result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
-    assert pushed_result.returncode == fetched.returncode == Exit.OK, pushed_result.stderr + fetched.stderr
+    assert pushed_result.returncode == fetch_result.returncode == Exit.OK, pushed_result.stderr + fetch_result.stderr
     assert late_result.returncode == Exit.CONFLICT
     assert f"{version} is published already" in late_result.stderr
     assert second_result.returncode == Exit.OK
     assert f"{version} (published)" in second_result.stdout
-    with tarfile.open(tmp_path / json.loads(fetched.stdout)["path"]) as archive:
+    with tarfile.open(tmp_path / json.loads(fetch_result.stdout)["path"]) as archive:
         assert archive.getnames() == ["lib", "lib/a.txt"]
 
 

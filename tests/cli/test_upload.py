@@ -116,8 +116,10 @@ def test_a_packed_directory_has_no_name_that_a_killed_push_would_leave(
     folder.mkdir()
     (folder / "a.txt").write_text("a")
     monkeypatch.setattr("tempfile.tempdir", str(temporary_folder))
-    to = PushTarget(Server("http://store.example"), ProductName("north", "game"), "1.0", "stable", "linux", None)
+    push_target = PushTarget(
+        Server("http://store.example"), ProductName("north", "game"), "1.0", "stable", "linux", None
+    )
 
-    with push._open_content(folder, to, None) as (file, name):  # pyright: ignore[reportPrivateUsage]
+    with push._open_content(folder, push_target, None) as (file, name):  # pyright: ignore[reportPrivateUsage]
         assert upload.read_content(file, name).size > 100
         assert list(temporary_folder.iterdir()) == []

@@ -21,10 +21,10 @@ def data(run: Run, tmp_path: Path) -> Path:
 def test_an_address_of_the_private_network_is_refused_with_the_setting_that_allows_it(
     run: Run, data: Path, url: str
 ) -> None:
-    words = ["webhooks", "add", url, "--data", str(data)]
+    command = ["webhooks", "add", url, "--data", str(data)]
 
-    refused_result = run(*words)
-    added_result = run(*words, COUNTERSIGN_PRIVATE_WEBHOOKS="true")
+    refused_result = run(*command)
+    added_result = run(*command, COUNTERSIGN_PRIVATE_WEBHOOKS="true")
 
     assert refused_result.returncode == Exit.USAGE
     assert "COUNTERSIGN_PRIVATE_WEBHOOKS=true" in refused_result.stderr

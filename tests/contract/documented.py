@@ -121,8 +121,8 @@ def _cells(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
 
 
-def _form(words: str, notes: str = "") -> Form:
-    kind, _, form = words.replace(", ", " ").partition(" ")
+def _form(form_text: str, notes: str = "") -> Form:
+    kind, _, form = form_text.replace(", ", " ").partition(" ")
     values = re.search(r"(?<!each )one of: (.*)", notes)
     allowed_values = frozenset(values[1].split(", ")) if values else None
     if form == "or null":
@@ -135,15 +135,15 @@ def objects() -> dict[str, dict[str, DocumentedMember]]:
     members_by_object: dict[str, dict[str, DocumentedMember]] = {}
     for name, table in TABLES.items():
         members_by_object[name] = {}
-        for field, words, required, *notes in _cells(table):
+        for field, form_text, required, *notes in _cells(table):
             note_text = "".join(notes)
-            members_by_object[name][field] = DocumentedMember(_form(words, note_text), required == "yes")
-            if words == "array of string":
+            members_by_object[name][field] = DocumentedMember(_form(form_text, note_text), required == "yes")
+            if form_text == "array of string":
                 members_by_object[name][f"{field}[]"] = DocumentedMember(
                     _form("string", note_text.removeprefix("each ")), is_required=True
                 )
-    for name, words in _cells(OTHERS):
-        members = [member.partition(" ") for member in words.split(", ")]
+    for name, form_text in _cells(OTHERS):
+        members = [member.partition(" ") for member in form_text.split(", ")]
         members_by_object[name] = {
             field.strip("*"): DocumentedMember(_form(form), field.endswith("*")) for field, _, form in members
         }
@@ -160,28 +160,28 @@ def rows() -> list[EndpointRow]:
 
 def _parameters(cell: str) -> dict[str, DocumentedParameter]:
     parameters: dict[str, DocumentedParameter] = {}
-    place = ""
-    for named_place, name, words in re.findall(r"(query|path|header)? ?`([\w-]+)`(?: \(([^)]*)\))?", cell):
-        place = named_place or place
-        parameters[name] = _parameter(place, name, words)
+    parameter_place = ""
+    for named_place, name, form_text in re.findall(r"(query|path|header)? ?`([\w-]+)`(?: \(([^)]*)\))?", cell):
+        parameter_place = named_place or parameter_place
+        parameters[name] = _parameter(parameter_place, name, form_text)
     return parameters
 
 
-def _parameter(place: str, name: str, words: str) -> DocumentedParameter:
+def _parameter(parameter_place: str, name: str, words: str) -> DocumentedParameter:
     if name == "format":
         words = "string, default json, optional"
     kind = next((name for name in ("integer", "boolean") if words.startswith(name)), "string")
     bounds = {bound: int(value) for bound, value in re.findall(r"(min|max) (\d+)", words)}
     form = "uuid" if "uuid" in words else None
-    is_required = place == "path" or "required" in words
+    is_required = parameter_place == "path" or "required" in words
     return DocumentedParameter(
-        place, kind, form, _default(kind, words), bounds.get("min"), bounds.get("max"), is_required
+        parameter_place, kind, form, _default(kind, words), bounds.get("min"), bounds.get("max"), is_required
     )
 
 
-def _default(kind: str, words: str) -> object:
+def _default(kind: str, form_text: str) -> object:
     converters: dict[str, Callable[[str], object]] = {"string": str, "integer": int, "boolean": "true".__eq__}
-    default = re.search(r"default (\w+)", words)
+    default = re.search(r"default (\w+)", form_text)
     return converters[kind](default[1]) if default else None
 
 
@@ -195,7 +195,7 @@ def _body(cell: str) -> dict[str, DocumentedMember]:
 def _answers(cell: str) -> dict[int, tuple[str, bool]]:
     """Return the object of each status, and whether the answer is an array of them."""
     answers: dict[int, tuple[str, bool]] = {}
-    for status, words in re.findall(r"(\d{3}) ([^;]*)", cell):
-        name = re.sub(r" object$| \(.*| entitled.*", "", words.strip().removeprefix("array of "))
-        answers[int(status)] = (name, words.startswith("array of"))
+    for status, answer_text in re.findall(r"(\d{3}) ([^;]*)", cell):
+        name = re.sub(r" object$| \(.*| entitled.*", "", answer_text.strip().removeprefix("array of "))
+        answers[int(status)] = (name, answer_text.startswith("array of"))
     return answers

@@ -38,7 +38,11 @@ def map_body(_context: Any, body: Any) -> Any:
     kind, payload = body.get("type"), body.get("payload")
     if not (isinstance(kind, str) and 0 < len(kind) <= 100 and isinstance(payload, dict)):
         return body
-    place = len(kind) + len(payload)
-    if place % 2:
+    total_length = len(kind) + len(payload)
+    if total_length % 2:
         return body
-    return {**body, "type": JOB_TYPES[place % 4], "payload": {"artifact_id": ARTIFACTS[place % len(ARTIFACTS)]}}
+    return {
+        **body,
+        "type": JOB_TYPES[total_length % 4],
+        "payload": {"artifact_id": ARTIFACTS[total_length % len(ARTIFACTS)]},
+    }

@@ -127,7 +127,7 @@ def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
             yield {**valid_body, name: value}, f"/{name}"
 
 
-def assert_named(answer: Any, place: str, kind: str) -> None:
+def assert_named(answer: Any, expected_place: str, kind: str) -> None:
     """Require the documented refusal: 400 invalid_request as problem details that name the place."""
     problem = answer.json()
     assert answer.status_code == 400, answer.text
@@ -138,7 +138,7 @@ def assert_named(answer: Any, place: str, kind: str) -> None:
     assert complaint(problem["detail"]) is None, problem["detail"]
     assert {"title", "status", "resolution"} <= set(problem)
     error_place = problem["errors"][0][kind]
-    assert error_place == place or error_place.startswith(place + "/"), problem
+    assert error_place == expected_place or error_place.startswith(expected_place + "/"), problem
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)

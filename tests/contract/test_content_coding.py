@@ -135,7 +135,9 @@ async def test_a_change_is_seen_in_every_coding_at_once(large_world: World) -> N
     owner = await large_world.person_token("owner@north.example", "read:products write:products")
     body = {"slug": "big", "title": "Changed", "kind": "game", "platforms": ["web"], "status": "public"}
     body["description"] = "Another story. " * 300
-    stale = await large_world.call("PUT", "/products/big", owner, json=body, headers={"If-Match": '"other-gzip"'})
+    stale_answer = await large_world.call(
+        "PUT", "/products/big", owner, json=body, headers={"If-Match": '"other-gzip"'}
+    )
     changed_answer = await large_world.call(
         "PUT", "/products/big", owner, json=body, headers={"If-Match": response_before.headers["etag"]}
     )
@@ -144,7 +146,7 @@ async def test_a_change_is_seen_in_every_coding_at_once(large_world: World) -> N
         large_world, CATALOG[1], Accept_Encoding="gzip", If_None_Match=response_before.headers["etag"]
     )
 
-    assert (stale.status_code, changed_answer.status_code, answer_after.status_code) == (412, 200, 200)
+    assert (stale_answer.status_code, changed_answer.status_code, answer_after.status_code) == (412, 200, 200)
     assert b'"Changed"' in gzip.decompress(gzip_body)
     assert answer_after.headers["etag"] != response_before.headers["etag"]
 

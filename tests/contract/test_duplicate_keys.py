@@ -13,8 +13,8 @@ BODY_ROUTES = [key(route) for route in ROUTES if route.body is not None]
 
 def with_doubled_key(body: dict[str, Any]) -> str:
     """Return the body as JSON, with its last key repeated with the same value. A body without keys gets two keys."""
-    last = list(body)[-1] if body else "a"
-    return f"{json.dumps(body or {'a': 1})[:-1]}, {json.dumps(last)}: {json.dumps((body or {'a': 1})[last])}}}"
+    last_key = list(body)[-1] if body else "a"
+    return f"{json.dumps(body or {'a': 1})[:-1]}, {json.dumps(last_key)}: {json.dumps((body or {'a': 1})[last_key])}}}"
 
 
 @pytest.mark.parametrize("name", BODY_ROUTES, ids=" ".join)

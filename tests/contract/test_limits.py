@@ -234,9 +234,9 @@ async def test_a_proxy_of_a_network_that_is_believed_is_believed(world: World, p
     assert [response.status_code for response in forwarded] == [200] * 5
 
 
-@pytest.mark.parametrize("outside", ["10.43.0.1", "fd00:8::9"])
-async def test_a_neighbour_of_that_network_is_not(world: World, outside: str) -> None:
-    async with client_from(world.store, outside) as stranger:
+@pytest.mark.parametrize("outside_address", ["10.43.0.1", "fd00:8::9"])
+async def test_a_neighbour_of_that_network_is_not(world: World, outside_address: str) -> None:
+    async with client_from(world.store, outside_address) as stranger:
         answers = [
             await stranger.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}"})
             for number in range(5)

@@ -19,14 +19,14 @@ async def owner(world: World) -> str:
     return await world.person("owner@north.example", north="owner")
 
 
-def assert_problem(answer: Any, status: int, code: str, **places: str) -> None:
+def assert_problem(answer: Any, status: int, code: str, **expected_places: str) -> None:
     """Require the documented refusal, which names the parameter or the pointer."""
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (status, code), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert {"type", "title", "status", "detail", "code", "message", "resolution", "instance"} <= set(problem)
-    for kind, place in places.items():
-        assert [error[kind] for error in problem["errors"]] == [place], problem
+    for kind, expected_place in expected_places.items():
+        assert [error[kind] for error in problem["errors"]] == [expected_place], problem
 
 
 UNSTORABLE = (
@@ -150,11 +150,11 @@ async def test_a_cursor_of_an_older_form_is_refused(world: World, owner: str, ki
         "library": ("/library", [f"person:{person}"]),
         "codes": ("/codes", [org]),
     }[kind]
-    for stale in STALE:
-        for made_for in (stale.filter, own_filter):
-            text = cursor.write(world.store.cursors, Position(kind, made_for, stale.after))
+    for stale_cursor in STALE:
+        for made_for in (stale_cursor.filter, own_filter):
+            text = cursor.write(world.store.cursors, Position(kind, made_for, stale_cursor.after))
             answer = await world.call("GET", path, owner, params={"cursor": text, "limit": "3"})
-            assert answer.status_code in (200, 400), (stale, answer.text)
+            assert answer.status_code in (200, 400), (stale_cursor, answer.text)
             if answer.status_code == 400:
                 assert_problem(answer, 400, "invalid_cursor", parameter="cursor")
 

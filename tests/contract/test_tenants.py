@@ -213,11 +213,11 @@ async def test_an_invalid_credential_is_refused_on_public_routes(scene: Scene, n
 @pytest.mark.parametrize("name", sorted(READS_OF_PRODUCTS))
 async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
     for caller in ("anonymous", *SCOPES_BY_CALLER):
-        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & SCOPES_BY_CALLER.get(caller, set()))
+        is_member = caller in MEMBERS and bool({"read:products", "admin:org"} & SCOPES_BY_CALLER.get(caller, set()))
         missing = comparable(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
         for kind in OBJECTS:
             answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
-            sees = "public" in kind or (kind == "own draft" and inside)
+            sees = "public" in kind or (kind == "own draft" and is_member)
             sees = sees or (kind == "other draft" and caller == "owner of south")
             assert answer.is_success == sees, (caller, kind, answer.text)
             if not sees:
@@ -249,12 +249,12 @@ async def test_a_missing_build_is_reported_only_to_callers_who_see_the_product(
     scene: Scene, name: tuple[str, str]
 ) -> None:
     for caller in ("anonymous", *SCOPES_BY_CALLER):
-        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & SCOPES_BY_CALLER.get(caller, set()))
+        is_member = caller in MEMBERS and bool({"read:products", "admin:org"} & SCOPES_BY_CALLER.get(caller, set()))
         missing = comparable(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
         for kind in OBJECTS:
             answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
             assert answer.status_code == 404
-            sees = "public" in kind or (kind == "own draft" and inside)
+            sees = "public" in kind or (kind == "own draft" and is_member)
             if sees or (kind == "other draft" and caller == "owner of south"):
                 assert answer.json()["code"] == READS_OF_BUILDS[name], (caller, kind)
             else:

@@ -51,10 +51,10 @@ class BrokenModules(NamedTuple):
 
 
 def models_case(
-    rule: Rule, place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()
+    rule: Rule, expected_place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()
 ) -> BrokenModules:
     """Return a case of one module with these models."""
-    return BrokenModules(rule, (nursery(*models, roles=roles),), place, remedy)
+    return BrokenModules(rule, (nursery(*models, roles=roles),), expected_place, remedy)
 
 
 def field_case(

@@ -39,21 +39,22 @@ def load(module_text: str) -> None:
     Registry((base_models.MODULE, text.build(text.read(module_text), "a.py")))
 
 
-def field_options(word: str) -> list[str]:
+def field_options(function_name: str) -> list[str]:
     """Return the options of a field."""
-    names = [parameter.name for parameter in inspect.signature(getattr(declare, word)).parameters.values()]
+    names = [parameter.name for parameter in inspect.signature(getattr(declare, function_name)).parameters.values()]
     return [*(each for each in names if each not in ("options", "choices", "target")), *FieldOptions.__annotations__]
 
 
-def call(word: str, **options: str) -> str:
+def call(function_name: str, **options: str) -> str:
     """Return the source of a call."""
-    return f"{word}({', '.join(f'{name}={each}' for name, each in options.items())})"
+    return f"{function_name}({', '.join(f'{name}={each}' for name, each in options.items())})"
 
 
 def wrong_models(value: str) -> Iterator[str]:
     """Yield module texts in which each option of a model or a field has the value."""
-    for word, leading_arguments in FIELDS.items():
-        yield from (source(f"{word}({leading_arguments}{option}={value})") for option in field_options(word))
+    for function_name, leading_arguments in FIELDS.items():
+        for option in field_options(function_name):
+            yield source(f"{function_name}({leading_arguments}{option}={value})")
     yield from (source(options=f", {option}={value}") for option in ModelOptions.__annotations__)
     for option in ("relation", "key", "fingerprint", "rows_about"):
         yield source(options=f", table={call('Table', **{'relation': BOLT, 'key': ID, option: value})}")

@@ -31,23 +31,23 @@ def over_the_wire(port: int) -> Say:
     return send
 
 
-def errand_of(place: FilledDirectory) -> Callable[[ErrandClient, int], Awaitable[None]]:
+def errand_of(filled: FilledDirectory) -> Callable[[ErrandClient, int], Awaitable[None]]:
     """Return the errand for the service at this place."""
-    if place.service == "distribution":
-        tokens = Tokens(*place.tokens)
+    if filled.service == "distribution":
+        tokens = Tokens(*filled.tokens)
         return lambda client, number: store_errand.publish_and_sell(client, tokens, number)
-    desk = RecordsClients(*place.tokens)
+    desk = RecordsClients(*filled.tokens)
     return lambda client, number: office_errand.write_and_decide(client, desk, number)
 
 
 class ClientPool:
     """Clients that run one errand after the other, each to its end, with a pause in between, until they are stopped."""
 
-    def __init__(self, lives: RestartableService, place: FilledDirectory, seed: int, pause_s: float = 0) -> None:
-        self.about = ErrandRun(place.service, lives.data, place.tokens, place.database_url)
+    def __init__(self, lives: RestartableService, filled: FilledDirectory, seed: int, pause_s: float = 0) -> None:
+        self.about = ErrandRun(filled.service, lives.data, filled.tokens, filled.database_url)
         self.is_over = False
         self._say = over_the_wire(lives.port)
-        self._errand = errand_of(place)
+        self._errand = errand_of(filled)
         self._numbers = itertools.count(seed * 100_000)
         self._chance = random.Random(seed)
         self._finished: list[int] = []

@@ -205,17 +205,19 @@ async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
 
 
 async def back_up_under_load(
-    place: DataDirectory, running: Running, pause_s: float, *options: str | Path
+    data_directory: DataDirectory, running: Running, pause_s: float, *options: str | Path
 ) -> tuple[WriterLoad, dict[str, object]]:
     """Make a backup while writers write, let them write a little longer, and return the load and the output of the
     backup."""
-    load = WriterLoad(running, await asyncio.to_thread(place.publisher), await sign_in(running.records_port), pause_s)
+    load = WriterLoad(
+        running, await asyncio.to_thread(data_directory.publisher), await sign_in(running.records_port), pause_s
+    )
     writing = asyncio.create_task(load.write())
     while not all(load.acknowledged.values()):
         await asyncio.sleep(0.01)
         if writing.done():
             writing.result()
-    output = await asyncio.to_thread(place.command_output, "backup", "--data", place.data, *options)
+    output = await asyncio.to_thread(data_directory.command_output, "backup", "--data", data_directory.data, *options)
     enough = {kind: len(names) + 1 for kind, names in load.acknowledged.items()}
     while any(len(load.acknowledged[kind]) < count for kind, count in enough.items()):
         await asyncio.sleep(0.01)
@@ -226,13 +228,13 @@ async def back_up_under_load(
     return load, output
 
 
-def missing_writes(load: WriterLoad, place: DataDirectory, time_before: str) -> list[str]:
+def missing_writes(load: WriterLoad, data_directory: DataDirectory, time_before: str) -> list[str]:
     """Return the writes that were acknowledged before this time but are missing in the restored place."""
     moment = time_of(time_before)
     return [
         name
         for kind, names in load.acknowledged.items()
-        for name in {name for name, at in names.items() if at < moment} - place.entries_of(kind)
+        for name in {name for name, at in names.items() if at < moment} - data_directory.entries_of(kind)
     ]
 
 

@@ -44,7 +44,7 @@ def say(**members: object) -> None:
 
 def settings(data: str, database_url: str = "") -> Settings:
     """Return the settings of the service."""
-    many = 1_000_000
+    no_limit = 1_000_000
     return Settings(
         data=data,
         database_url=database_url,
@@ -52,11 +52,11 @@ def settings(data: str, database_url: str = "") -> Settings:
         master_key=MASTER_KEY,
         reserve_mib=0,
         job_workers=0,
-        rate_keys=many,
-        rate_anonymous=many,
-        rate_community=many,
-        rate_person=many,
-        rate_token=many,
+        rate_keys=no_limit,
+        rate_anonymous=no_limit,
+        rate_community=no_limit,
+        rate_person=no_limit,
+        rate_token=no_limit,
     )
 
 

@@ -110,11 +110,11 @@ class _RecordsErrand:
         await self._approve("approve", plan_id)
         if await self._one("lead", title=second_title) is None:
             raise WriteLost(f"{self._name}: the plan is executed, and its lead is not there")
-        doomed = [{"command": "lead.delete", "input": {"id": lead_id}}]
-        refused_id = await self._propose("refused", doomed)
+        deletion_steps = [{"command": "lead.delete", "input": {"id": lead_id}}]
+        refused_id = await self._propose("refused", deletion_steps)
         no = {"id": refused_id, "reason": "not this one"}
         await self._write("reject", "plan.reject", no, self._decided(refused_id, "rejected"))
-        await self._approve("delete", await self._propose("doom", doomed))
+        await self._approve("delete", await self._propose("doom", deletion_steps))
         if await self._gone("lead", lead_id)(None) is None:
             raise WriteLost(f"{self._name}: the deletion is executed, and its lead is there")
 

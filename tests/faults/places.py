@@ -66,23 +66,23 @@ def fill_for(lives: RestartableService, database_url: str = "") -> FilledDirecto
     """Fill the data directory of the lives and an empty database, with quotas too large to be reached."""
     if lives.service == "records":
         url = database_url if database_url.startswith("postgres") else ""
-        place = to_copy("records")._replace(data=lives.data, database_url=url)
+        filled = to_copy("records")._replace(data=lives.data, database_url=url)
         shutil.copytree(to_copy("records").data, lives.data)
         if url:
             move_to_postgres(lives.data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY})
     else:
         # The store's tokens contain the address that they are valid for.
-        place = fill_directory(lives.service, lives.data, database_url, lives.root_url)
-    lives.settings["COUNTERSIGN_DATABASE_URL"] = place.database_url
+        filled = fill_directory(lives.service, lives.data, database_url, lives.root_url)
+    lives.settings["COUNTERSIGN_DATABASE_URL"] = filled.database_url
     lives.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
     lives.settings |= {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("KEYS", "COMMUNITY")}
-    return place
+    return filled
 
 
-def copy_for_errands(place: FilledDirectory, data: Path, count: int) -> ErrandRun:
+def copy_for_errands(filled: FilledDirectory, data: Path, count: int) -> ErrandRun:
     """Copy the filled directory, and return `count` errands for the copy, none of which has begun."""
-    shutil.copytree(place.data, data)
-    return ErrandRun(place.service, data, place.tokens, ledgers={number: StepLedger() for number in range(count)})
+    shutil.copytree(filled.data, data)
+    return ErrandRun(filled.service, data, filled.tokens, ledgers={number: StepLedger() for number in range(count)})
 
 
 def require_sound(errand_run: ErrandRun) -> None:

@@ -51,7 +51,7 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
         )
 
     restore_report = copy.command_output("restore", archive, "--to", copy.data)
-    verified = copy.command_output("verify", copy.data)
+    verify_report = copy.command_output("verify", copy.data)
 
     moment = str(backup_report["ended" if holds_writes else "moment"])
     acknowledged = sum(at < drill.time_of(moment) for names in load.acknowledged.values() for at in names.values())
@@ -62,7 +62,7 @@ def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
         "window_s": round(drill.time_of(str(backup_report["ended"])) - drill.time_of(str(backup_report["moment"])), 3),
     }
     assert restore_report["moment"] == backup_report["moment"]
-    assert verified == {"ok": True, "data": str(copy.data), "findings": []}
+    assert verify_report == {"ok": True, "data": str(copy.data), "findings": []}
     assert acknowledged > 0
     assert not drill.missing_writes(load, copy, moment)
     with copy.serve() as running:

@@ -30,8 +30,8 @@ class SentBatch:
     def body(self) -> bytes:
         """Products, each with a published release."""
         operations: list[dict[str, Any]] = []
-        for place in range(PRODUCTS):
-            slug = f"batch-{self.number}-{place}"
+        for position in range(PRODUCTS):
+            slug = f"batch-{self.number}-{position}"
             product = {"slug": slug, "title": slug, "kind": "game", "platforms": ["linux"]}
             release = {"version": "1", "channel": "stable", "notes_only": True}
             operations += [
@@ -110,17 +110,17 @@ async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
         batches = await play(store, nemesis, token, KILLS_FULL if is_full else KILLS)
 
         present_batches = (await release_statuses(store)).keys()
-        cut = {batch.number for batch in batches if batch.statuses is None}
-        assert {batch.number for batch in batches} - cut <= present_batches
+        cut_batches = {batch.number for batch in batches if batch.statuses is None}
+        assert {batch.number for batch in batches} - cut_batches <= present_batches
         await repeat(lives, token, batches)
         assert len(await release_statuses(store)) == len(batches)
 
     figures |= {
         "kills": nemesis.kills,
         "batches": len(batches),
-        "acknowledged": len(batches) - len(cut),
-        "cut_and_kept": len(cut & present_batches),
-        "cut_and_not_kept": len(cut - present_batches),
+        "acknowledged": len(batches) - len(cut_batches),
+        "cut_and_kept": len(cut_batches & present_batches),
+        "cut_and_not_kept": len(cut_batches - present_batches),
         "halves": 0,
         "lost": 0,
         "ready_again_p50_s": round(statistics.median(nemesis.restarts_s), 3),

@@ -34,8 +34,8 @@ PATIENCE_S = 120
 async def run_worker(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
     """Run a worker on the machine until the block ends. It is ready to work when the block begins."""
     worker_settings = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
-    words = machine.command(*job_worker.COMMAND)
-    worker = await asyncio.create_subprocess_exec(*map(str, words), stdin=PIPE)
+    worker_command = machine.command(*job_worker.COMMAND)
+    worker = await asyncio.create_subprocess_exec(*map(str, worker_command), stdin=PIPE)
     try:
         assert worker.stdin is not None
         worker.stdin.write(worker_process.worker_config(replace(store, settings=worker_settings)) + b"\n")
@@ -117,12 +117,12 @@ async def test_a_job_whose_worker_is_cut_off_is_ended_by_another_and_has_its_eff
 
 
 async def cut_off_at_work(
-    store: Store, pair: tuple[Machine, Machine], manner: str, org_id: str, place: tuple[Path, str]
+    store: Store, pair: tuple[Machine, Machine], manner: str, org_id: str, folder_and_url: tuple[Path, str]
 ) -> None:
     """Disconnect the first machine while it works on a job; the other finishes the job, and the first works again
     later."""
     first_machine, second_machine = pair
-    folder, url = place
+    folder, url = folder_and_url
     async with run_worker(first_machine, store, folder / "first", url) as worker:
         job = await add_job(store, org_id)
         await wait_for_count(store, BEGUN, 1, job)

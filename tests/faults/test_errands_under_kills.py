@@ -52,8 +52,8 @@ async def torment(
 def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(
     lives: RestartableService, database_url: str, stint: int, is_full: bool, figures: Figures
 ) -> None:
-    place = places.fill_for(lives, database_url)
-    crowd = ClientPool(lives, place, stint, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
+    filled = places.fill_for(lives, database_url)
+    crowd = ClientPool(lives, filled, stint, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
     client_count, kills = (HANDS_FULL, KILLS_A_STINT) if is_full else (HANDS, KILLS)
 
     nemesis = asyncio.run(torment(lives, crowd, client_count, kills, stint))

@@ -32,13 +32,13 @@ LATER = 4 * 10**15
 class StoppableService:
     """A served place, and the outcome of the requests to it."""
 
-    def __init__(self, lives: RestartableService, place: FilledDirectory) -> None:
+    def __init__(self, lives: RestartableService, filled: FilledDirectory) -> None:
         self.lives = lives
-        self.place = place
+        self.place = filled
         self.answered = 0
         self.failed: list[str] = []
         self.numbers = itertools.count()
-        self._errand = errand_of(place)
+        self._errand = errand_of(filled)
         self._say = over_the_wire(lives.port)
 
     async def say(self, request: Request) -> WireResponse:

@@ -168,8 +168,8 @@ async def waits(store: Store, killed: list[KilledWorker]) -> list[LeaseWait]:
 
 def passed_over_waits(waited: list[LeaseWait]) -> list[LeaseWait]:
     """Return the waits in which workers were running and began other jobs."""
-    many = [wait for wait in waited if wait.begun_before_it > WORKERS]
-    return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
+    long_waits = [wait for wait in waited if wait.begun_before_it > WORKERS]
+    return long_waits + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
 
 
 async def count_values(store: Store, statement: str) -> Counter[str]:

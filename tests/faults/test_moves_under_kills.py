@@ -23,10 +23,10 @@ BY_ENGINE = ("records.audit_lane", "records.module_state")
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with both services' databases and one organisation, which tests copy."""
-    place = DataDirectory.create(tmp_path_factory.mktemp("template") / "data")
-    place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
-    place.run("modules", "apply", "--data", place.data)
-    return place.data
+    data_directory = DataDirectory.create(tmp_path_factory.mktemp("template") / "data")
+    data_directory.run("org", "create", "acme", "--name", "Acme", "--data", data_directory.data)
+    data_directory.run("modules", "apply", "--data", data_directory.data)
+    return data_directory.data
 
 
 def move_target(data: Path, url: str) -> DataDirectory:
@@ -36,9 +36,9 @@ def move_target(data: Path, url: str) -> DataDirectory:
     )
 
 
-def tables(place: DataDirectory) -> dict[str, object]:
+def tables(data_directory: DataDirectory) -> dict[str, object]:
     """Return the count of rows and the SHA-256 of each table, except tables that differ by engine."""
-    checksums = place.command_output("verify", place.data, "--tables")["tables"]
+    checksums = data_directory.command_output("verify", data_directory.data, "--tables")["tables"]
     assert isinstance(checksums, dict)
     return {name: each for name, each in checksums.items() if name not in BY_ENGINE}
 
@@ -55,7 +55,7 @@ def test_a_killed_move_is_made_again(
 ) -> None:
     rng = random.Random(12)
     tables_before = tables(DataDirectory.create(template))
-    cut, marked = 0, 0
+    killed_count, marked = 0, 0
     undisturbed = DataDirectory.create(shutil.copytree(template, tmp_path / "undisturbed"))
     move_s = moving_s(undisturbed, new_postgres_url())
 
@@ -63,7 +63,7 @@ def test_a_killed_move_is_made_again(
         data_directory = DataDirectory.create(shutil.copytree(template, tmp_path / f"data-{number}"))
         url = new_postgres_url()
         move: list[str | Path] = ["db", "migrate", "--to", url, "--data", data_directory.data]
-        cut += run_and_kill(data_directory, move, rng.uniform(0.3, 1.05) * move_s)
+        killed_count += run_and_kill(data_directory, move, rng.uniform(0.3, 1.05) * move_s)
         mark = migration_marker.read_marker(data_directory.data)
         marked += mark is not None
         if mark is None or not mark.is_complete:
@@ -74,7 +74,7 @@ def test_a_killed_move_is_made_again(
         )
         assert write_result.returncode == Exit.CONFLICT
         assert tables(move_target(data_directory.data, url)) == tables_before
-    figures |= {"killed_moves": cut, "killed_after_the_mark": marked, "half": 0}
+    figures |= {"killed_moves": killed_count, "killed_after_the_mark": marked, "half": 0}
 
 
 def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(

@@ -25,9 +25,9 @@ THINGS = "CREATE TABLE thing (id TEXT PRIMARY KEY)"
 WAITING = "SELECT count(*) FROM webhook_delivery WHERE state = 'waiting'"
 
 
-def node(url: str, *words: str) -> "subprocess.Popen[bytes]":
+def node(url: str, *arguments: str) -> "subprocess.Popen[bytes]":
     """Return a node on the database."""
-    command = [sys.executable, "-m", "tests.faults.webhook_node", url, *words]
+    command = [sys.executable, "-m", "tests.faults.webhook_node", url, *arguments]
     path = os.pathsep.join((str(SOURCE), str(ROOT)))
     return subprocess.Popen(command, env=environment(PYTHONPATH=path), cwd=ROOT)
 

@@ -166,9 +166,9 @@ class AttackCounter:
         await asyncio.gather(*attackers)
 
     async def _attack(self, service: str) -> None:
-        turns = self._turns[service]
+        service_turns = self._turns[service]
         while self.sent[service] < self._count:
-            worst = next(turns)
+            worst = next(service_turns)
             self.sent[service] += 1
             began_s = time.monotonic()
             try:

@@ -70,9 +70,9 @@ def test_every_label_value_stays_inside_its_quotes() -> None:
 
 
 def test_more_series_than_a_family_may_have_are_counted_as_one() -> None:
-    many = metrics.counter("many_total", "Many.", "which")
+    many_series = metrics.counter("many_total", "Many.", "which")
     for number in range(MAX_SERIES + 100):
-        many.of(str(number)).value += 1
+        many_series.of(str(number)).value += 1
 
     lines = page()[2:]
 

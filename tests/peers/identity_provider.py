@@ -157,7 +157,7 @@ class IdentityProvider:
         """Return the claims of a valid ID-JAG for ann@example.com, who signed in a minute ago. Given claims replace
         these claims. None removes a claim."""
         moment_s = int(time.time()) if now_s is None else now_s
-        usual = {
+        usual_claims = {
             "iss": self.issuer,
             "sub": "user-1",
             "aud": audience,
@@ -169,7 +169,7 @@ class IdentityProvider:
             "email": "ann@example.com",
             "email_verified": True,
         }
-        return {name: value for name, value in (usual | claims).items() if value is not None}
+        return {name: value for name, value in (usual_claims | claims).items() if value is not None}
 
     def mint(self, audience: str, *, algorithm: str = "ES256", header: Members | None = None, **claims: Any) -> str:
         """Return an ID-JAG for the service of this issuer identifier. `claims` are described at the method `claims`."""
@@ -177,7 +177,7 @@ class IdentityProvider:
 
     def event(self, audience: str, subject: str | None = "user-1", **claims: Any) -> str:
         """Return a security event token that revokes the assertions about the subject."""
-        usual = {
+        usual_claims = {
             "iss": self.issuer,
             "aud": audience,
             "jti": uuid.uuid4().hex,
@@ -185,7 +185,7 @@ class IdentityProvider:
             "sub": subject,
             "events": {REVOKED: {}},
         }
-        event_claims = {name: value for name, value in (usual | claims).items() if value is not None}
+        event_claims = {name: value for name, value in (usual_claims | claims).items() if value is not None}
         return self.signed(event_claims, {"typ": SECEVENT})
 
     def push(self, root_url: str, token: str) -> httpx.Response:

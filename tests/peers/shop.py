@@ -126,10 +126,10 @@ def open_shop(data: Path) -> Iterator[RunningStore]:
         yield RunningStore(running.url, data, created_client["client_id"], created_client["client_secret"], provider)
 
 
-def command_output(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
+def command_output(data: Path, *arguments: str, stdin: str = "") -> dict[str, Any]:
     """Return the output of an operator's command."""
     result = subprocess.run(
-        [*COMMAND, *words, "--data", data, "--json"],
+        [*COMMAND, *arguments, "--data", data, "--json"],
         env=environment(**SETTINGS),
         input=stdin,
         capture_output=True,

@@ -50,7 +50,7 @@ class OfficeSettings(NamedTuple):
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OfficeSettings]:
+def office_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OfficeSettings]:
     """A copy of the seeded office, once on SQLite and once on PostgreSQL."""
     data = tmp_path / "data"
     if request.param == "sqlite":
@@ -71,9 +71,9 @@ def statements_alone(transaction_waits: TransactionWaits) -> None:
 
 
 @pytest.fixture
-async def office(rooms: OfficeSettings) -> AsyncIterator[Office]:
+async def office(office_settings: OfficeSettings) -> AsyncIterator[Office]:
     """An office for one test, with a client of the real application."""
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            yield Office(client, rooms.tokens, service)
+            yield Office(client, office_settings.tokens, service)

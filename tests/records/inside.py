@@ -124,11 +124,13 @@ class InProcessService:
         assert domain is not None
         return domain
 
-    def _caller(self, rights: Rights, cut: ScopeLimit | None, agent: str | None, domain: Domain | None) -> Caller:
+    def _caller(
+        self, rights: Rights, scope_limit: ScopeLimit | None, agent: str | None, domain: Domain | None
+    ) -> Caller:
         names = command.names_of(self.service.records.registry, builtin_commands.SENTENCES)
-        view = visibility.view_of(self.service.records.registry, names, rights, cut)
+        view = visibility.view_of(self.service.records.registry, names, rights, scope_limit)
         return Caller(
-            kind="person" if cut is None else "agent",
+            kind="person" if scope_limit is None else "agent",
             user_id=rights.user_id,
             username=rights.username,
             credential_id="c" * 24,
@@ -136,7 +138,7 @@ class InProcessService:
             roles=rights.roles,
             domain=domain if view.is_masked else None,
             agent=agent,
-            scopes=() if cut is None else cut.scopes,
+            scopes=() if scope_limit is None else scope_limit.scopes,
         )
 
     def run(self, caller: Caller) -> Run:
@@ -157,6 +159,6 @@ class InProcessService:
     async def plan_of(self, statement: str, values: Sequence[Any]) -> str:
         """Return the query plan of a statement as text."""
         database = self.service.records.database
-        word = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN"
-        rows = await database.scan(f"{word} {statement}", *values)
+        explain = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN"
+        rows = await database.scan(f"{explain} {statement}", *values)
         return "\n".join(cast(str, row[-1]) for row in rows)

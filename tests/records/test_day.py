@@ -13,18 +13,18 @@ from tests.records.office import ROOT_URL, Office
 from tests.servers.countersign import served
 
 
-async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(rooms: OfficeSettings) -> None:
+async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(office_settings: OfficeSettings) -> None:
     settings = {
-        "COUNTERSIGN_MASTER_KEY": rooms.settings.master_key,
-        "COUNTERSIGN_DATABASE_URL": rooms.settings.database_url,
+        "COUNTERSIGN_MASTER_KEY": office_settings.settings.master_key,
+        "COUNTERSIGN_DATABASE_URL": office_settings.settings.database_url,
         "COUNTERSIGN_RESERVE_MIB": "0",
     }
-    data = Path(rooms.settings.data)
+    data = Path(office_settings.settings.data)
     with served(data, service="records", settings=settings) as running:
         async with httpx.AsyncClient(base_url=running.url, timeout=30) as client:
-            await _day(Office(client, rooms.tokens))
+            await _day(Office(client, office_settings.tokens))
         assert ".example" not in running.log.read_text()
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         assert (await verify(service.records.database, service.records.secret)).faults == ()
 
 

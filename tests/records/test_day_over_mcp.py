@@ -20,19 +20,23 @@ LIMIT_S = 120
 
 
 @pytest.mark.parametrize("with_2026", ["0", "1"], ids=["handshake", "2026-07-28"])
-async def test_the_example_agent_works_a_lead_and_a_person_approves(rooms: OfficeSettings, with_2026: str) -> None:
+async def test_the_example_agent_works_a_lead_and_a_person_approves(
+    office_settings: OfficeSettings, with_2026: str
+) -> None:
     settings = {
-        "COUNTERSIGN_MASTER_KEY": rooms.settings.master_key,
-        "COUNTERSIGN_DATABASE_URL": rooms.settings.database_url,
+        "COUNTERSIGN_MASTER_KEY": office_settings.settings.master_key,
+        "COUNTERSIGN_DATABASE_URL": office_settings.settings.database_url,
         "COUNTERSIGN_RESERVE_MIB": "0",
         "COUNTERSIGN_MCP_2026": with_2026,
     }
-    data = Path(rooms.settings.data)
+    data = Path(office_settings.settings.data)
     with served(data, service="records", settings=settings) as running:
         async with httpx.AsyncClient(base_url=running.url, timeout=30) as client:
-            await _day(Office(client, rooms.tokens), f"{running.url}/mcp", "2026" if with_2026 == "1" else "2025")
+            await _day(
+                Office(client, office_settings.tokens), f"{running.url}/mcp", "2026" if with_2026 == "1" else "2025"
+            )
         assert ".example" not in running.log.read_text()
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         assert (await verify(service.records.database, service.records.secret)).faults == ()
 
 

@@ -282,14 +282,14 @@ async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Of
     assert has_same_bytes(first_answer, await run_with_key(office, "alice", "lead.create", key, LEAD))
 
 
-async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: OfficeSettings) -> None:
+async def test_of_two_nodes_with_one_key_one_has_an_effect(office_settings: OfficeSettings) -> None:
     async with (
-        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as first_node,
-        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as two,
+        app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as first_node,
+        app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as two,
         httpx.AsyncClient(transport=httpx.ASGITransport(app.create(first_node)), base_url=ROOT_URL) as at_one,
         httpx.AsyncClient(transport=httpx.ASGITransport(app.create(two)), base_url=ROOT_URL) as at_two,
     ):
-        nodes = [Office(at_one, rooms.tokens, first_node), Office(at_two, rooms.tokens, two)]
+        nodes = [Office(at_one, office_settings.tokens, first_node), Office(at_two, office_settings.tokens, two)]
         for number in range(5):
             key, body = new_key(), {"title": f"At once {number}"}
             answers = await asyncio.gather(

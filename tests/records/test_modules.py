@@ -17,13 +17,15 @@ def installed_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def package(folder: Path, name: str, text: str, place: str = "") -> None:
+def package(folder: Path, name: str, text: str, entry_point: str = "") -> None:
     """Install a package with one file, and with an entry point of this name."""
     (folder / f"foreign_{name}.py").write_text(text)
     info = folder / f"foreign_{name}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: foreign-{name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[countersign.modules]\n{name} = {place or f'foreign_{name}:module'}\n")
+    (info / "entry_points.txt").write_text(
+        f"[countersign.modules]\n{name} = {entry_point or f'foreign_{name}:module'}\n"
+    )
 
 
 def test_names_are_separated_by_commas_and_spaces_do_not_matter() -> None:
@@ -58,7 +60,7 @@ def test_a_module_that_no_package_offers_is_reported_with_the_available_modules(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "place", "reason"),
+    ("name", "text", "entry_point", "reason"),
     [
         ("gone", "", "foreign_away:module", r"'gone' \(foreign_away:module\) cannot be imported: ModuleNotFound"),
         ("bare", "", "", r"'bare' \(foreign_bare:module\) cannot be imported: .*attribute 'module'"),
@@ -80,9 +82,9 @@ def test_a_module_that_no_package_offers_is_reported_with_the_available_modules(
     ],
 )
 def test_a_package_without_a_usable_module_is_distinguished(
-    installed_folder: Path, name: str, text: str, place: str, reason: str
+    installed_folder: Path, name: str, text: str, entry_point: str, reason: str
 ) -> None:
-    package(installed_folder, name, text, place)
+    package(installed_folder, name, text, entry_point)
 
     with pytest.raises(DeclarationError, match=reason):
         modules.found([name])

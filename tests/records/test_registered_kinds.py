@@ -165,17 +165,17 @@ async def test_csv_has_the_form_of_the_kind(office: InProcessService) -> None:
 async def test_a_masked_caller_reads_and_sends_back_tokens(office: InProcessService) -> None:
     root = office.administrator()
     created_shift = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
-    two = await office.value(root, "shift", "create", title="b")
+    second_shift = await office.value(root, "shift", "create", title="b")
     grant = Grant(model="shift", commands="*", clear=("title", "worked"), masked=("account",), write="*")
     person = await office.person(grant)
 
     token = (await office.value(person, "shift", "get", id=created_shift["id"]))["account"]
-    await office.value(person, "shift", "update", id=two["id"], account=token)
+    await office.value(person, "shift", "update", id=second_shift["id"], account=token)
 
     assert re.fullmatch("IBAN_[0-9]+", token)
-    assert (await office.value(root, "shift", "get", id=two["id"]))["account"] == ACCOUNT
+    assert (await office.value(root, "shift", "get", id=second_shift["id"]))["account"] == ACCOUNT
     with pytest.raises(BadInput, match="one placeholder token and nothing else"):
-        await office.value(person, "shift", "update", id=two["id"], account=f"X {token}")
+        await office.value(person, "shift", "update", id=second_shift["id"], account=f"X {token}")
 
 
 async def test_a_registered_kind_is_described(office: InProcessService) -> None:

@@ -36,29 +36,29 @@ def address(route: Route[Any]) -> str:
 
 
 def _of_route(route: Route[Any]) -> Iterator[AcceptedText]:
-    for place, length in dict(_strings(route.query, "")).items():
+    for pointer, length in dict(_strings(route.query, "")).items():
         limit = min(length or MAX_HEADER_BYTES, MAX_HEADER_BYTES)
-        yield AcceptedText(route.method, address(route), place.removeprefix("/"), True, limit, length is not None)
-    for place, length in dict(_strings(route.body, "")).items() if route.body is not None else ():
-        yield AcceptedText(route.method, address(route), place, False, length or route.body_limit, length is not None)
+        yield AcceptedText(route.method, address(route), pointer.removeprefix("/"), True, limit, length is not None)
+    for pointer, length in dict(_strings(route.body, "")).items() if route.body is not None else ():
+        yield AcceptedText(route.method, address(route), pointer, False, length or route.body_limit, length is not None)
     if route.streams:
         yield AcceptedText(route.method, address(route), "(the body)", False, route.body_limit, False)
 
 
-def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple[str, int | None]]:
+def _strings(hint: Any, pointer: str, length: int | None = None) -> Iterator[tuple[str, int | None]]:
     """Yield every text in a type, by its pointer, with its maximum length."""
     if hint in (str, typing.Any, object):
-        yield place or "/", length
+        yield pointer or "/", length
     elif typing.get_origin(hint) is typing.Annotated:
         bare, *metas = typing.get_args(hint)
         max_lengths = [meta.max_length for meta in metas if isinstance(meta, msgspec.Meta)]
-        yield from _strings(bare, place, next(filter(None, max_lengths), length))
+        yield from _strings(bare, pointer, next(filter(None, max_lengths), length))
     elif typing.get_origin(hint) in (typing.Union, types.UnionType):
         for arg in typing.get_args(hint):
-            yield from _strings(arg, place, length)
+            yield from _strings(arg, pointer, length)
     else:
         for step, inner in _inner(hint):
-            yield from _strings(inner, f"{place}/{step}")
+            yield from _strings(inner, f"{pointer}/{step}")
 
 
 def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
@@ -81,8 +81,8 @@ def commands(document: Mapping[str, Any]) -> list[AcceptedText]:
             for content in operation.get("requestBody", {}).get("content", {}).values():
                 schema = resolve_reference(document, content["schema"])
                 accepted_texts += [
-                    AcceptedText(method.upper(), path, place, False, length or 8 << 20, length is not None)
-                    for place, length in dict(_members(document, schema, "", 0)).items()
+                    AcceptedText(method.upper(), path, pointer, False, length or 8 << 20, length is not None)
+                    for pointer, length in dict(_members(document, schema, "", 0)).items()
                 ]
     return accepted_texts
 
@@ -94,24 +94,24 @@ def resolve_reference(document: Mapping[str, Any], schema: Any) -> dict[str, Any
     return cast("dict[str, Any]", schema)
 
 
-def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -> Iterator[tuple[str, int | None]]:
+def _members(document: Mapping[str, Any], schema: Any, pointer: str, depth: int) -> Iterator[tuple[str, int | None]]:
     schema = resolve_reference(document, schema)
     kinds = schema.get("type")
     kinds = kinds if isinstance(kinds, list) else [kinds]
     if ("string" in kinds and "enum" not in schema) or schema in ({}, True):
-        yield place or "/", schema.get("maxLength")
+        yield pointer or "/", schema.get("maxLength")
     if depth < 6:
         for variant in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
-            yield from _members(document, variant, place, depth + 1)
+            yield from _members(document, variant, pointer, depth + 1)
         for name, member in schema.get("properties", {}).items():
-            yield from _members(document, member, f"{place}/{name}", depth + 1)
+            yield from _members(document, member, f"{pointer}/{name}", depth + 1)
         if "items" in schema:
-            yield from _members(document, schema["items"], f"{place}/0", depth + 1)
+            yield from _members(document, schema["items"], f"{pointer}/0", depth + 1)
 
 
-def put(body: Any, place: str, text: str) -> Any:
+def put(body: Any, pointer: str, text: str) -> Any:
     """Return the body with the text at the pointer. Missing objects on the path are created."""
-    name, _, inner_place = place.removeprefix("/").partition("/")
+    name, _, inner_place = pointer.removeprefix("/").partition("/")
     if not name:
         return text
     if name == "0":

@@ -56,11 +56,11 @@ def _growth(make: Callable[[int], _Input], work: Callable[[_Input], object], lon
     begin = _cost(work, make(longest // 16), 1)
     if begin > LARGEST_BEGIN_S:
         return CostGrowth((begin, float("inf"), float("inf")))
-    last = _cost(work, make(longest), 1)
-    if last < FLOOR_S:
-        return CostGrowth((0.0, 0.0, last))
+    largest_cost = _cost(work, make(longest), 1)
+    if largest_cost < FLOOR_S:
+        return CostGrowth((0.0, 0.0, largest_cost))
     quarter_cost, half_cost = (_cost(work, make(longest // divisor), TIMES) for divisor in (4, 2))
-    return CostGrowth((quarter_cost, half_cost, min(last, _cost(work, make(longest), TIMES - 1))))
+    return CostGrowth((quarter_cost, half_cost, min(largest_cost, _cost(work, make(longest), TIMES - 1))))
 
 
 def _cost(work: Callable[[_Input], object], work_input: _Input, times: int) -> float:

@@ -107,8 +107,8 @@ QUESTIONS: Mapping[str, Callable[[int], str]] = {
 }
 
 
-def _json(make: Callable[[int], str], place: str = "title") -> Callable[[int], bytes]:
-    return lambda size: b'{"slug":"a","%b":%b}' % (place.encode(), msgspec.json.encode(make(size)))
+def _json(make: Callable[[int], str], member_name: str = "title") -> Callable[[int], bytes]:
+    return lambda size: b'{"slug":"a","%b":%b}' % (member_name.encode(), msgspec.json.encode(make(size)))
 
 
 def _tar(entries: Callable[[int], list[_Entry]], packing: str = "") -> Callable[[int], io.BytesIO]:
@@ -277,7 +277,7 @@ PARSERS: Mapping[str, Parser] = {
         "conditional requests",
         "The request head has at most 64 KiB.",
         HEAD_BYTES,
-        lambda header: response.none_match(header, '"x"'),
+        lambda header: response.if_none_match_matches(header, '"x"'),
         {name: TEXTS[name] for name in ("commas", "quotes", "blanks")},
     ),
     "Range, Content-Range": Parser(

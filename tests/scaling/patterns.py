@@ -103,12 +103,12 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
     """Yield beginnings, repeated parts and ends that are made from the parts of the pattern itself."""
     source = pattern.pattern
     text = source.decode("latin-1") if isinstance(source, bytes) else source
-    words = list(dict.fromkeys(_words(parser.parse(text, pattern.flags))))[:MOST_WORDS]
-    joined = "".join(words[:6])
-    for word in (*words, joined, *(a + b for a, b in pairwise(words))):
-        yield "", word, "\x00"
-        yield joined, word, "\x00"
-        yield words[0] if words else "", word, ""
+    literals = list(dict.fromkeys(_words(parser.parse(text, pattern.flags))))[:MOST_WORDS]
+    joined_literals = "".join(literals[:6])
+    for repeated_text in (*literals, joined_literals, *(a + b for a, b in pairwise(literals))):
+        yield "", repeated_text, "\x00"
+        yield joined_literals, repeated_text, "\x00"
+        yield literals[0] if literals else "", repeated_text, ""
 
 
 def _words(tree: Any) -> Iterator[str]:

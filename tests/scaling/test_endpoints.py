@@ -30,11 +30,11 @@ Call = Callable[[str], Awaitable[object]]
 
 async def measure_growth(call: Call, make: Callable[[int], str], longest: int) -> CostGrowth:
     """Return the CPU time of this process for a request with a quarter, half and all of the longest text."""
-    last = await _cost(call, make(longest), 1)
-    if last < FLOOR_S:
+    largest_cost = await _cost(call, make(longest), 1)
+    if largest_cost < FLOOR_S:
         return CostGrowth((0.0, 0.0, 0.0))
     quarter_cost, half_cost = [await _cost(call, make(longest // divisor), TIMES) for divisor in (4, 2)]
-    return CostGrowth((quarter_cost, half_cost, min(last, await _cost(call, make(longest), TIMES - 1))))
+    return CostGrowth((quarter_cost, half_cost, min(largest_cost, await _cost(call, make(longest), TIMES - 1))))
 
 
 async def _cost(call: Call, text: str, times: int) -> float:
@@ -58,8 +58,8 @@ async def superlinear(
     for text in texts:
         for kind in kinds:
             # The test's client sends addresses of 64 KiB at most, in which a character takes up to nine bytes.
-            most = min(text.limit, longest, 6_000 if text.is_parameter else longest)
-            grown = await measure_growth(of(text), TEXTS[kind], most)
+            max_length = min(text.limit, longest, 6_000 if text.is_parameter else longest)
+            grown = await measure_growth(of(text), TEXTS[kind], max_length)
             if not grown.is_linear:
                 complaints.append(f"{text.method} {text.path} {text.place}, {kind}: {grown}")
     return complaints

@@ -43,9 +43,9 @@ async def test_approving_an_import_takes_linear_time(office: Office, longest: in
     assert grown.is_linear, f"{grown}"
 
 
-async def _cost_of_holding(place: Path, values: int) -> float:
+async def _cost_of_holding(folder: Path, values: int) -> float:
     """Return the CPU time of a transaction that adds `values` values to a vault that has as many already."""
-    async with inside.open_service(f"sqlite:///{place}/vault.db", place) as service:
+    async with inside.open_service(f"sqlite:///{folder}/vault.db", folder) as service:
         vault, database = service.service.engine.vault, service.service.records.database
         async with database.transaction() as transaction:
             for _ in range(values):
@@ -63,9 +63,9 @@ async def test_holding_many_values_in_one_transaction_takes_linear_time(tmp_path
     for values in (5_000, 10_000, 20_000):
         tries: list[float] = []
         for number in range(2):
-            place = tmp_path / f"{values}-{number}"
-            place.mkdir()
-            tries.append(await _cost_of_holding(place, values))
+            folder = tmp_path / f"{values}-{number}"
+            folder.mkdir()
+            tries.append(await _cost_of_holding(folder, values))
         costs.append(min(tries))
 
     quarter_cost, half_cost, full_cost = costs

@@ -79,19 +79,19 @@ class Machine:
         subprocess.run(arguments, capture_output=True, check=False)
         self._inside("link", "set", "back", "up")
 
-    def command(self, *words: str | Path, settings: Mapping[str, str] | None = None) -> list[str | Path]:
+    def command(self, *arguments: str | Path, settings: Mapping[str, str] | None = None) -> list[str | Path]:
         """Return a command line that runs the command on the machine."""
         variables = {"PYTHONPATH": str(SOURCE), **(settings or {})}
-        return ["ip", "netns", "exec", self.name, "env", *(f"{k}={v}" for k, v in variables.items()), *words]
+        return ["ip", "netns", "exec", self.name, "env", *(f"{k}={v}" for k, v in variables.items()), *arguments]
 
-    def _inside(self, *words: str) -> None:
-        _ip("-n", self.name, *words)
+    def _inside(self, *arguments: str) -> None:
+        _ip("-n", self.name, *arguments)
 
 
-def _ip(*words: str) -> None:
-    result = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+def _ip(*arguments: str) -> None:
+    result = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if result.returncode:
-        raise CannotSeparate(f"ip {' '.join(words)}: {result.stderr.strip()}")
+        raise CannotSeparate(f"ip {' '.join(arguments)}: {result.stderr.strip()}")
 
 
 @contextmanager
@@ -132,11 +132,11 @@ def node(machine: Machine, data: Path, settings: Mapping[str, str], *options: st
         yield ports
 
 
-def _start_relay(stack: ExitStack, machine: Machine, *words: str) -> None:
+def _start_relay(stack: ExitStack, machine: Machine, *arguments: str) -> None:
     log = Path(tempfile.gettempdir()) / f"{machine.name}-{next(_numbers)}.log"
     stack.callback(log.unlink, missing_ok=True)
-    stack.enter_context(run_until_ready([*RELAY, *words], is_ready=partial(_contains, log, relay.READY), log=log))
+    stack.enter_context(run_until_ready([*RELAY, *arguments], is_ready=partial(_contains, log, relay.READY), log=log))
 
 
-def _contains(log: Path, words: str) -> bool:
-    return words in log.read_text()
+def _contains(log: Path, text: str) -> bool:
+    return text in log.read_text()

@@ -58,9 +58,9 @@ def test_a_forked_process_has_its_arguments_and_environment(tmp_path: Path, code
 
     forked = run()
     with without_forking():
-        usual = run()
+        usual_result = run()
 
-    for process, loaded in ((forked, True), (usual, False)):
+    for process, loaded in ((forked, True), (usual_result, False)):
         output = f"{tmp_path} ['a', 'ü'] so in {loaded}\n".encode()
         assert (process.returncode, process.stdout, process.stderr) == (code, output, b"failed\n")
 

@@ -52,9 +52,9 @@ class TransactionWaits:
         for name in ("_serve", "answer_subrequest"):
             monkeypatch.setattr(App, name, self._request(getattr(App, name)))
 
-    def allow(self, *places: str) -> None:
+    def allow(self, *function_names: str) -> None:
         """Ignore waits in these functions, which a test causes on purpose."""
-        self._allowed += places
+        self._allowed += function_names
 
     def assert_none(self) -> None:
         """Fail if a transaction waited."""
@@ -64,9 +64,9 @@ class TransactionWaits:
         """Record a wait of the request's task if a transaction is open and no statement runs."""
         task = _task()
         if task in self._open and not self._in_statement.get(task):
-            place = _place(coroutine)
-            if not any(name in place for name in self._allowed):
-                self.found.append(f"{route}: the transaction waits in {place}")
+            wait_place = _place(coroutine)
+            if not any(name in wait_place for name in self._allowed):
+                self.found.append(f"{route}: the transaction waits in {wait_place}")
 
     def _transaction(self, original: Callable[[Any], AbstractAsyncContextManager[Any]]) -> Callable[[Any], Any]:
         @asynccontextmanager
@@ -186,15 +186,15 @@ def _task() -> asyncio.Task[Any]:
 
 def _place(coroutine: Any) -> str:
     """Return the four innermost functions of the product in which the coroutine waits, the outermost first."""
-    places: list[str] = []
+    call_stack: list[str] = []
     while coroutine is not None:
         code: CodeType | None = next(
             (getattr(coroutine, name) for name in ("cr_code", "gi_code", "ag_code") if hasattr(coroutine, name)), None
         )
         if code is not None and SOURCE in code.co_filename:
-            places.append(f"{code.co_filename.rpartition(SOURCE)[2]}:{code.co_name}")
+            call_stack.append(f"{code.co_filename.rpartition(SOURCE)[2]}:{code.co_name}")
         coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
-    return " > ".join(places[-4:]) or "a function outside of the product"
+    return " > ".join(call_stack[-4:]) or "a function outside of the product"
 
 
 @pytest.fixture

@@ -88,9 +88,9 @@ async def test_withdrawn_releases_show_reasons_to_owners_of_the_product(demo_wor
     publisher = await demo_world.person_token(demo.PUBLISHER, "read:products read:releases")
     releases = (await demo_world.call("GET", "/products/harbour-of-small-lights/releases", publisher)).json()
 
-    withdrawn = [release for release in releases if release.get("status") == "yanked"]
-    assert [release["version"] for release in withdrawn] == ["1.2.0"]
-    assert withdrawn[0]["yank_reason"]
+    withdrawn_releases = [release for release in releases if release.get("status") == "yanked"]
+    assert [release["version"] for release in withdrawn_releases] == ["1.2.0"]
+    assert withdrawn_releases[0]["yank_reason"]
 
 
 async def test_the_codes_are_for_products_that_neither_person_owns(demo_world: World) -> None:

@@ -234,8 +234,8 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
         assert report is not None
         assert "installation adopt" in report.stopped
 
-        places = lifespan.installation_places(older.settings, store.database, store.blobs)
-        await installation_id.adopt(places, ids.new_uuid(), clock.now())
+        installation_locations = lifespan.installation_places(older.settings, store.database, store.blobs)
+        await installation_id.adopt(installation_locations, ids.new_uuid(), clock.now())
         collection = await blob_gc.collect(store)
         report = await blob_gc.report(store.database)
 
@@ -256,9 +256,12 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
         copy = replace(copy, settings=replace(copy.settings, data=str(folder)))
     files = installation.files
 
-    async with open_like_serve(installation.settings) as original_store, open_with_files(copy.settings, files) as two:
+    async with (
+        open_like_serve(installation.settings) as original_store,
+        open_with_files(copy.settings, files) as copied_store,
+    ):
         first_run, second_run, third_run = [
-            await blob_gc.collect(store) for store in (original_store, two, original_store)
+            await blob_gc.collect(store) for store in (original_store, copied_store, original_store)
         ]
 
     assert (first_run.stopped, third_run.stopped) == ("", "")
@@ -307,9 +310,9 @@ async def forget(installation: ClosedInstallation) -> None:
 
 async def delete_marker(installation: ClosedInstallation) -> None:
     """Delete the marker from the bucket, which the product never does."""
-    place = read_address(installation.settings.blobs_url)
-    config: S3Config = {"endpoint": place.endpoint or "", "region": "us-east-1"}
-    bucket = S3Store(place.bucket, prefix=place.prefix, config=config, client_options={"allow_http": True})
+    s3_address = read_address(installation.settings.blobs_url)
+    config: S3Config = {"endpoint": s3_address.endpoint or "", "region": "us-east-1"}
+    bucket = S3Store(s3_address.bucket, prefix=s3_address.prefix, config=config, client_options={"allow_http": True})
     await obstore.delete_async(bucket, [installation_id.FILE_NAME])
 
 

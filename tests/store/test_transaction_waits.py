@@ -45,9 +45,9 @@ async def test_a_wait_inside_of_a_transaction_is_found(
 
     assert answer.status_code == 200
     assert len(waits) == 1
-    route, _, place = waits[0].partition(WAIT_TEXT)
+    route, _, wait_place = waits[0].partition(WAIT_TEXT)
     assert route == f"POST /api/v1/{'batch' if is_batch else 'redeem'}: "
-    assert place.endswith("store/redeem/redeem.py:redeem")
+    assert wait_place.endswith("store/redeem/redeem.py:redeem")
 
 
 async def test_a_wait_before_a_transaction_and_a_loop_turn_inside_one_are_not_reported(

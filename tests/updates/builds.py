@@ -53,7 +53,7 @@ def build(
 ) -> SampleBuild:
     """Return the build of these files."""
     listed_chunks: list[Chunk] = []
-    places: dict[str, int] = {}
+    chunk_positions: dict[str, int] = {}
     frames: dict[str, bytes] = {}
     files: list[File] = []
     for path in sorted(contents, key=str.encode):
@@ -61,11 +61,11 @@ def build(
         file_chunks: list[int] = []
         for chunk in chunks.cut(iter([data])):
             name = chunks.chunk_id(chunk)
-            if name not in places:
-                places[name] = len(listed_chunks)
+            if name not in chunk_positions:
+                chunk_positions[name] = len(listed_chunks)
                 listed_chunks.append(Chunk(name, len(chunk)))
                 frames[name] = chunks.compress(chunk)
-            file_chunks.append(places[name])
+            file_chunks.append(chunk_positions[name])
         mode = 0o755 if path in executables else 0o644
         files.append(File(path, mode, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), file_chunks))
     manifest = Manifest(

@@ -26,8 +26,8 @@ def test_chunks_put_together_are_the_contents() -> None:
 
 @given(st.lists(st.integers(0, len(CONTENTS)), max_size=6))
 def test_cuts_do_not_depend_on_how_the_bytes_arrive(edges: list[int]) -> None:
-    places = [0, *sorted(edges), len(CONTENTS)]
-    pieces = [CONTENTS[start:stop] for start, stop in itertools.pairwise(places)]
+    cut_points = [0, *sorted(edges), len(CONTENTS)]
+    pieces = [CONTENTS[start:stop] for start, stop in itertools.pairwise(cut_points)]
 
     assert cut_in(pieces) == cut_in([CONTENTS])
 

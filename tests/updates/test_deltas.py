@@ -44,8 +44,8 @@ def apply_deltas(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
     olds, news = side(old).files, side(new).files
     files: Files = {}
     for delta in deltas:
-        old_pieces = [MemoryPiece(old[olds[place].path]) for place in positions(delta.old, len(olds))]
-        wanted_files = [news[place] for place in positions(delta.files, len(news))]
+        old_pieces = [MemoryPiece(old[olds[position].path]) for position in positions(delta.old, len(olds))]
+        wanted_files = [news[position] for position in positions(delta.files, len(news))]
         for file, pieces in zip(
             wanted_files, contents(delta.blob, old_pieces, [file.size for file in wanted_files]), strict=True
         ):

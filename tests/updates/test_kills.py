@@ -21,12 +21,12 @@ MINE = b"the user's own"
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
-def run(folder: Path, inject: str, *words: str) -> int:
+def run(folder: Path, inject: str, *arguments: str) -> int:
     """Pull the new version in a process whose system calls are traced. Return its exit code, which is negative for a
     signal."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
     watched = ["strace", "-o", f"{folder}.calls", "-e", f"trace={STEPS}", *(["-e", inject] if inject else [])]
-    command = [*watched, sys.executable, "-m", "tests.updates.victim", str(folder), "2.0", *words]
+    command = [*watched, sys.executable, "-m", "tests.updates.victim", str(folder), "2.0", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True).returncode
 
 

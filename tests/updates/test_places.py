@@ -19,24 +19,24 @@ def app(tmp_path: Path) -> Path:
     return tmp_path / "app"
 
 
-@pytest.mark.parametrize("planted", ["lib", "bin/tool", "fresh.txt"])
-def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, planted: str) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "b.txt").write_bytes(b"precious")
-    path = app / planted
+@pytest.mark.parametrize("planted_path", ["lib", "bin/tool", "fresh.txt"])
+def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, planted_path: str) -> None:
+    outside_folder = tmp_path / "outside"
+    outside_folder.mkdir()
+    (outside_folder / "b.txt").write_bytes(b"precious")
+    path = app / planted_path
     if path.is_dir():
         for child in path.iterdir():
             child.unlink()
         path.rmdir()
     else:
         path.unlink(missing_ok=True)
-    path.symlink_to(outside if planted == "lib" else outside / "b.txt")
+    path.symlink_to(outside_folder if planted_path == "lib" else outside_folder / "b.txt")
 
     pull(app, BuildServer(NEW, OLD))
 
-    assert (outside / "b.txt").read_bytes() == b"precious"
-    assert sorted(path.name for path in outside.iterdir()) == ["b.txt"]
+    assert (outside_folder / "b.txt").read_bytes() == b"precious"
+    assert sorted(path.name for path in outside_folder.iterdir()) == ["b.txt"]
     assert not path.is_symlink()
     assert contents_of(app).items() >= dict(NEW.contents).items()
 
@@ -70,7 +70,7 @@ def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "word"),
+    ("path", "expected_word"),
     [
         ("../evil", "dot-dot"),
         ("/etc/evil", "slash"),
@@ -78,11 +78,11 @@ def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
         (".CounterSign/x", "reserved"),
     ],
 )
-def test_a_hostile_manifest_is_refused_before_any_change(tmp_path: Path, path: str, word: str) -> None:
+def test_a_hostile_manifest_is_refused_before_any_change(tmp_path: Path, path: str, expected_word: str) -> None:
     with pytest.raises(ManifestRefused) as refusal:
         pull(tmp_path / "app", BuildServer(build("1.0", {path: b"evil"})))
 
-    assert word in str(refusal.value) or ".." in str(refusal.value)
+    assert expected_word in str(refusal.value) or ".." in str(refusal.value)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -24,8 +24,8 @@ def local(installed: SampleBuild, damaged: Iterable[str] = ()) -> LocalFiles:
     spots: dict[str, ChunkLocation] = {}
     for file in installed.manifest.files:
         offset = 0
-        for place in file.chunks if file.path in files else ():
-            chunk = installed.manifest.chunks[place]
+        for chunk_position in file.chunks if file.path in files else ():
+            chunk = installed.manifest.chunks[chunk_position]
             spots.setdefault(chunk.id, ChunkLocation(file.path, offset))
             offset += chunk.size
     return LocalFiles(files, spots, installed.manifest, installed.sha256)
@@ -43,12 +43,12 @@ def plan(shelf: BuildServer, local_files: LocalFiles, *, memory_bytes: int = pla
 def paths(update_plan: UpdatePlan, wanted_build: SampleBuild = NEW) -> dict[str, list[str]]:
     """Return the files' paths by the planned operation."""
     files = wanted_build.manifest.files
-    by_delta = [place for delta in update_plan.deltas for place in positions(delta.files, len(files))]
+    by_delta = [position for delta in update_plan.deltas for position in positions(delta.files, len(files))]
     return {
-        "kept": [files[place].path for place in update_plan.kept],
-        "copied": [files[place].path for place, _ in update_plan.copied],
-        "deltas": [files[place].path for place in by_delta],
-        "assembled": [files[place].path for place in update_plan.assembled],
+        "kept": [files[position].path for position in update_plan.kept],
+        "copied": [files[position].path for position, _ in update_plan.copied],
+        "deltas": [files[position].path for position in by_delta],
+        "assembled": [files[position].path for position in update_plan.assembled],
     }
 
 
@@ -137,8 +137,8 @@ def test_every_file_is_in_one_place_and_nothing_costs_more_than_all_chunks(seed:
 
     update_plan = plan(BuildServer(newer), local(older, damaged))
 
-    places = [*update_plan.kept, *(place for place, _ in update_plan.copied), *update_plan.assembled]
-    assert sorted(places) == list(range(len(newer.manifest.files)))
+    all_positions = [*update_plan.kept, *(position for position, _ in update_plan.copied), *update_plan.assembled]
+    assert sorted(all_positions) == list(range(len(newer.manifest.files)))
     assert update_plan.fetch_bytes <= sum(map(len, newer.frames.values()))
 
 

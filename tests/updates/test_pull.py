@@ -84,9 +84,9 @@ def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProductPubli
 def pull(publisher: ProductPublisher, tmp_path: Path) -> Pulled:
     """Run the command as a new user, with these additional arguments."""
 
-    def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         variables = {"COUNTERSIGN_TOKEN": publisher.token, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-        command = [*COMMAND, "pull", publisher.product, folder, "--json", "--server", publisher.server.url, *words]
+        command = [*COMMAND, "pull", publisher.product, folder, "--json", "--server", publisher.server.url, *arguments]
         return subprocess.run(
             command, env=environment(**variables), capture_output=True, text=True, timeout=120, check=False
         )
@@ -160,7 +160,7 @@ def test_a_counter_below_the_one_that_was_seen_is_refused(pull: Pulled, tmp_path
     keys = tmp_path / "config/countersign/keys.json"
     stored_keys = json.loads(keys.read_text())
     (org,) = next(iter(stored_keys["servers"].values())).values()
-    org["counters"] = {place: counter + 10**9 for place, counter in org["counters"].items()}
+    org["counters"] = {channel: counter + 10**9 for channel, counter in org["counters"].items()}
     keys.write_text(json.dumps(stored_keys))
 
     refused_pull = pull(tmp_path / "other")

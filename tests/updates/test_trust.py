@@ -47,11 +47,11 @@ def verify_state(
 def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
     chain = keys(1)
 
-    verified, key = trust.verify_channel(
+    statement_verified, key = trust.verify_channel(
         "north", "stable", channel_state(chain), pinned_key=None, seen_counter=0, now=NOW
     )
 
-    assert verified.version == "1.2.0"
+    assert statement_verified.version == "1.2.0"
     assert key == chain[0].public
 
 

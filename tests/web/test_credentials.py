@@ -197,14 +197,14 @@ async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Ech
 async def test_a_request_from_another_persons_page_is_anonymous(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         body = (await http.get("/session", headers=with_session(**OURS))).json()
-        nobody = (await http.get("/session", headers=OURS)).json()
-        marks = {"own": body["mark"], "another's": "0" * 32, "nobody's": nobody["mark"], "none": ""}
+        anonymous_session = (await http.get("/session", headers=OURS)).json()
+        marks = {"own": body["mark"], "another's": "0" * 32, "nobody's": anonymous_session["mark"], "none": ""}
         answers = {
             name: await http.get("/api/v1/library", headers=with_session(**OURS, X_Session_Mark=mark))
             for name, mark in marks.items()
         }
 
     assert SESSION not in body["mark"]
-    assert body["mark"] != nobody["mark"]
+    assert body["mark"] != anonymous_session["mark"]
     acted = {name: "authorization" in answer.json()["headers"] for name, answer in answers.items()}
     assert acted == {"own": True, "another's": False, "nobody's": False, "none": True}

@@ -83,10 +83,10 @@ def test_german_texts_have_umlauts_and_a_formal_address() -> None:
 def test_german_texts_of_several_words_are_translated() -> None:
     english = catalogue("en")
     same_texts = {key: text for key, text in catalogue("de").items() if text == english[key]}
-    words = {key: re.sub(r"\{\w+\}|\(\w+\)|\W", " ", text).split() for key, text in same_texts.items()}
+    words_by_key = {key: re.sub(r"\{\w+\}|\(\w+\)|\W", " ", text).split() for key, text in same_texts.items()}
 
     # Offered questions are in English, since the catalog understands only English questions.
-    assert not {key for key, each in words.items() if len(each) > 1 and not key.startswith("ask.offer.")}
+    assert not {key for key, each in words_by_key.items() if len(each) > 1 and not key.startswith("ask.offer.")}
 
 
 def test_the_sources_have_no_text_outside_of_the_catalogues() -> None:

@@ -83,7 +83,7 @@ export function Results({ answer, titles }: { answer: AskAnswer; titles: Readonl
         ))}
       </ul>
       {missingSlugs.length > 0 && (
-        <details class="downloads">
+        <details class="disclosure">
           <summary>{t("others", { n: number(missingSlugs.length) })}</summary>
           <ul>
             {missingSlugs.map((slug) => (

@@ -26,7 +26,7 @@ interface Props {
 export function Provenance({ product, channel }: Props) {
   const [isOpen, setOpen] = useState(false);
   return (
-    <details class="downloads" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="disclosure" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{t("signed")}</summary>
       {isOpen && <Signed product={product} channel={channel} />}
     </details>

@@ -59,7 +59,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
     />
   );
   return (
-    <details class="downloads">
+    <details class="disclosure">
       <summary>{t("issue")}</summary>
       <form
         class="form"

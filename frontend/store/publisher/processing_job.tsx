@@ -13,8 +13,8 @@ import { idempotencyHeader } from "./form";
 const tCommon = translator("common");
 const t = translator("publisher");
 
-type Status = Schemas["JobStatus"];
-export type JobState = Status["status"];
+type Job = Schemas["JobStatus"];
+export type JobState = Job["status"];
 /** The states of checks by artifact. */
 export type JobStates = Readonly<Record<string, JobState>>;
 
@@ -27,33 +27,33 @@ interface Props {
 }
 
 export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
-  const [status, setStatus] = useState<Status | null>(null);
+  const [job, setJob] = useState<Job | null>(null);
   const [lines, setLines] = useState<readonly string[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [round, setRound] = useState(0);
-  const followed = useRef<Stream | null>(null);
+  const [restartCount, setRestartCount] = useState(0);
+  const eventStream = useRef<Stream | null>(null);
   useEffect(() => {
-    let isGone = false;
-    const show = (newStatus: Status) => {
-      setStatus(newStatus);
-      onState(newStatus.status);
+    let isCancelled = false;
+    const show = (newJob: Job) => {
+      setJob(newJob);
+      onState(newJob.status);
     };
     const begin = async () => {
       const body = { type: "build.process", payload: { artifact_id: artifact } };
       const headers = { ...idempotencyHeader(), Prefer: "respond-async" };
-      const value = (await (await send("POST", "/api/v1/jobs", { body, headers })).json()) as Status;
-      if (isGone) {
+      const createdJob = (await (await send("POST", "/api/v1/jobs", { body, headers })).json()) as Job;
+      if (isCancelled) {
         return;
       }
-      followed.current = stream(
-        `/api/v1/jobs/${value.job_id}/events`,
+      eventStream.current = stream(
+        `/api/v1/jobs/${createdJob.job_id}/events`,
         (event) => {
-          const newStatus = JSON.parse(event.data) as Status;
-          show(newStatus);
+          const newJob = JSON.parse(event.data) as Job;
+          show(newJob);
           if (event.name === "done") {
-            followed.current?.close();
+            eventStream.current?.close();
           } else {
-            setLines((had) => [...had, `${new Date().toLocaleTimeString()} ${line(newStatus)}`]);
+            setLines((previousLines) => [...previousLines, `${new Date().toLocaleTimeString()} ${logLine(newJob)}`]);
           }
         },
         setProblem,
@@ -62,25 +62,25 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
     setProblem(null);
     begin().catch((error: unknown) => setProblem(Problem.from(error)));
     return () => {
-      isGone = true;
-      followed.current?.close();
+      isCancelled = true;
+      eventStream.current?.close();
     };
-  }, [round]);
-  const isLost = followed.current?.state.value === "reconnecting";
-  const isFailed = status?.status === "failed";
-  const restart = () => setRound(round + 1);
+  }, [restartCount]);
+  const isReconnecting = eventStream.current?.state.value === "reconnecting";
+  const isFailed = job?.status === "failed";
+  const restart = () => setRestartCount(restartCount + 1);
   return (
     <section class="stack" aria-label={name}>
       <p class="row between" role="status">
         <strong class="whole">{name}</strong>
-        {status && <Chip tone={status.status === "completed" ? "good" : isFailed ? "bad" : undefined}>{t(`checks.${status.status}`)}</Chip>}
-        {isLost && tCommon("reconnecting")}
+        {job && <Chip tone={job.status === "completed" ? "good" : isFailed ? "bad" : undefined}>{t(`checks.${job.status}`)}</Chip>}
+        {isReconnecting && tCommon("reconnecting")}
       </p>
-      {status && status.status !== "completed" && !isFailed && <progress max={1} value={status.progress ?? 0} aria-label={t("job")} />}
+      {job && job.status !== "completed" && !isFailed && <progress max={1} value={job.progress ?? 0} aria-label={t("job")} />}
       {problem && <FailureNotice problem={problem} onRetry={restart} />}
       {isFailed && (
         <>
-          <FailureNotice problem={new Problem(0, status.error ?? {})} />
+          <FailureNotice problem={new Problem(0, job.error ?? {})} />
           <p>{t("checks.remedy")}</p>
           <div class="row">
             <Button onClick={onReplace}>{t("checks.replace")}</Button>
@@ -90,11 +90,11 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
           </div>
         </>
       )}
-      <details class="downloads">
+      <details class="disclosure">
         <summary>{t("job.log")}</summary>
         <ol class="log" tabIndex={0} aria-label={t("job.log")}>
-          {lines.map((statusLine, index) => (
-            <li key={index}>{statusLine}</li>
+          {lines.map((line, index) => (
+            <li key={index}>{line}</li>
           ))}
         </ol>
       </details>
@@ -102,7 +102,7 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
   );
 }
 
-function line(status: Status): string {
-  const share = status.progress === undefined ? "" : ` ${number(Math.round(status.progress * 100))} %`;
-  return `${t(`job.${status.status}`)}${share}${status.attempts > 1 ? ` (${status.attempts})` : ""}`;
+function logLine(job: Job): string {
+  const percentage = job.progress === undefined ? "" : ` ${number(Math.round(job.progress * 100))} %`;
+  return `${t(`job.${job.status}`)}${percentage}${job.attempts > 1 ? ` (${job.attempts})` : ""}`;
 }

@@ -102,7 +102,7 @@ function NewRelease({ product }: { product: Detail }) {
       go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(reply.value.version)}`);
     });
   return (
-    <details class="downloads" open={isRestored}>
+    <details class="disclosure" open={isRestored}>
       <summary>{t("new.release")}</summary>
       <form
         class="form"

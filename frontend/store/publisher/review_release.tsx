@@ -1,4 +1,5 @@
-// The last step before a release is published: what customers get, and what is still missing with the way to it.
+// The last step before a release is published: what customers get, and what is still missing. Each missing item has a
+// button that leads to the step where the publisher adds it.
 import { Fragment } from "preact";
 import { Button } from "../../shared/components/button";
 import { FailureNotice } from "../../shared/components/states";
@@ -31,20 +32,20 @@ function missing({ release, jobs, isUnsaved }: Pick<Props, "release" | "jobs" | 
   const files = release.artifacts ?? [];
   const unready = files.filter((file) => file.status !== "ready");
   const unchecked = blockingFiles(release, jobs).filter((blockingFile) => !unready.includes(blockingFile));
-  const names = (files: readonly { filename: string }[]) => files.map((file) => file.filename).join(", ");
-  const checks: [Step, string | false][] = [
+  const joinNames = (files: readonly { filename: string }[]) => files.map((file) => file.filename).join(", ");
+  const candidates: [Step, string | false][] = [
     ["files", !files.length && !release.notes_only && t("publish.empty")],
-    ["files", unready.length > 0 && t("publish.unready", { files: names(unready) })],
-    ["checks", unchecked.length > 0 && t("review.unchecked", { files: names(unchecked) })],
+    ["files", unready.length > 0 && t("publish.unready", { files: joinNames(unready) })],
+    ["checks", unchecked.length > 0 && t("review.unchecked", { files: joinNames(unchecked) })],
     ["notes", isUnsaved && t("notes.unsaved")],
   ];
-  return checks.filter((check): check is [Step, string] => check[1] !== false);
+  return candidates.filter((candidate): candidate is [Step, string] => candidate[1] !== false);
 }
 
 export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onStep }: Props) {
   const { isBusy, problem, run } = useSubmit();
   const files = release.artifacts ?? [];
-  const lacks = missing({ release, jobs, isUnsaved });
+  const missingItems = missing({ release, jobs, isUnsaved });
   const platforms = [...new Set(files.flatMap((file) => (file.platform ? [PLATFORMS[file.platform] ?? file.platform] : [])))];
   const bytes = files.reduce((sum, file) => sum + file.size, 0);
   const facts: [string, string][] = [
@@ -62,11 +63,11 @@ export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onSte
     });
   return (
     <>
-      {lacks.length > 0 && (
+      {missingItems.length > 0 && (
         <div class="notice stack">
           <strong>{t("review.missing")}</strong>
           <ul class="review-missing">
-            {lacks.map(([step, description]) => (
+            {missingItems.map(([step, description]) => (
               <li key={description}>
                 <span>{description}</span>
                 <Button tight onClick={() => onStep(step)}>
@@ -93,7 +94,7 @@ export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onSte
       {problem && <FailureNotice problem={problem} />}
       <div class="row form-actions">
         <Button onClick={() => onStep("notes")}>{t("step.back")}</Button>
-        <Button look="strong" busy={isBusy} disabled={lacks.length > 0} onClick={publish}>
+        <Button look="strong" busy={isBusy} disabled={missingItems.length > 0} onClick={publish}>
           {t("publish")}
         </Button>
         <Curl method="POST" path={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}/publish`} />

@@ -12,7 +12,7 @@ export function Frame() {
       <TopBar />
       <Page />
       <Footer />
-      {/* A product's page has a bar of its own there. */}
+      {/* At phone width, the page of a product has its own bar at the bottom. */}
       {!path.value.startsWith("/products/") && <TabBar />}
       <Overlays />
     </>

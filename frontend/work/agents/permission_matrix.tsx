@@ -22,9 +22,9 @@ export function PermissionMatrix({ rows }: { rows: readonly ModelPermissions[] }
           {rows.map(({ model, read, write, remove }) => (
             <tr key={model.name}>
               <th scope="row">{model.plural}</th>
-              {[read, write, remove].map((answer, place) => (
-                <td key={place}>
-                  <Mark of={answer} />
+              {[read, write, remove].map((permission, index) => (
+                <td key={index}>
+                  <Mark of={permission} />
                 </td>
               ))}
             </tr>

@@ -10,26 +10,26 @@ interface Props {
   model: Model;
   field: Field;
   row: Row | undefined;
-  index: number;
+  rowIndex: number;
   column: number;
   isFocused: boolean;
   isFrozen: boolean;
-  /** Its position in a row of two lines. */
+  /** The CSS class for the position of the cell in a row of two lines, which phones show. */
   lineClass?: string | undefined;
   onPress: () => void;
   onEdit: () => void;
   /** Selects the row, or with Shift all rows from the last selected one. */
-  onSelect?: (extends_: boolean) => void;
+  onSelect?: (isRange: boolean) => void;
   /** The editor while the cell is edited. */
   children: ComponentChildren;
 }
 
-export function Cell({ meta, model, field, row, index, column, isFocused, isFrozen, lineClass, onPress, onEdit, onSelect, children }: Props) {
+export function Cell({ meta, model, field, row, rowIndex, column, isFocused, isFrozen, lineClass, onPress, onEdit, onSelect, children }: Props) {
   const isNumber = ["number", "money", "decimal"].includes(field.kind) && !field.masked;
-  const classes = ["cell", isFocused && "at", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited", lineClass];
+  const classes = ["cell", isFocused && "focused", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited", lineClass];
   return (
     <div
-      id={`cell-${index}-${column}`}
+      id={`cell-${rowIndex}-${column}`}
       role="gridcell"
       aria-colindex={column + 1}
       class={classes.filter(Boolean).join(" ")}
@@ -44,12 +44,14 @@ export function Cell({ meta, model, field, row, index, column, isFocused, isFroz
           onClick={(event) => onSelect(event.shiftKey)}
         />
       )}
-      {children || <CellContent {...{ meta, model, field, row, index, column }} />}
+      {children || <CellContent {...{ meta, model, field, row, rowIndex, column }} />}
     </div>
   );
 }
 
-function CellContent({ meta, model, field, row, index, column }: Pick<Props, "meta" | "model" | "field" | "row" | "index" | "column">) {
+type ContentProps = Pick<Props, "meta" | "model" | "field" | "row" | "rowIndex" | "column">;
+
+function CellContent({ meta, model, field, row, rowIndex, column }: ContentProps) {
   if (!row) {
     return <span class="skeleton" />;
   }
@@ -58,7 +60,7 @@ function CellContent({ meta, model, field, row, index, column }: Pick<Props, "me
     return value;
   }
   return (
-    <a href={addressInList(model, row.id, index)} tabIndex={-1}>
+    <a href={addressInList(model, row.id, rowIndex)} tabIndex={-1}>
       {row[field.name] ? value : titleOf(model, row)}
     </a>
   );

@@ -216,19 +216,20 @@ export function Grid({ meta, model, columns: allColumns, rows, order, selection,
               role="row"
               aria-rowindex={index + 2}
               aria-selected={selection ? isSelected : undefined}
-              class={["grid-row", focused.row === index && "at", isSelected && "picked"].filter(Boolean).join(" ")}
+              class={["grid-row", focused.row === index && "focused", isSelected && "picked"].filter(Boolean).join(" ")}
               style={{ ...template, height: `${row_px}px`, transform: `translateY(${index * row_px + offset_px}px)` }}
             >
               {columns.map((field, column) => (
                 <Cell
                   key={field.name}
-                  {...{ meta, model, field, row, index, column }}
+                  {...{ meta, model, field, row, column }}
+                  rowIndex={index}
                   isFocused={focused.row === index && focused.column === column}
                   isFrozen={!isTwoLines && layout.isFrozen && column === 0}
                   lineClass={lineClasses[column]}
                   onPress={() => setFocused({ row: index, column })}
                   onEdit={() => edit({ row: index, column })}
-                  {...(selection && column === 0 ? { onSelect: (extends_: boolean) => selection.toggle(index, extends_) } : {})}
+                  {...(selection && column === 0 ? { onSelect: (isRange: boolean) => selection.toggle(index, isRange) } : {})}
                 >
                   {edited && edited.row.id === row?.id && edited.field.name === field.name && (
                     <CellEditor {...{ meta, field, row: edited.row, onSave, onDone: closeEditor }} />

@@ -28,7 +28,7 @@ export function GridHeader({ columns, order, layout, template, focusedColumn, on
       {columns.map((field, column) => {
         const key = sortKeyOf(field);
         const isNumber = ["number", "money", "decimal"].includes(field.kind) && !field.masked;
-        const classes = ["cell", "head", isNumber && "number", focusedColumn === column && "at", layout.isFrozen && column === 0 && "frozen"].filter(Boolean);
+        const classes = ["cell", "head", isNumber && "number", focusedColumn === column && "focused", layout.isFrozen && column === 0 && "frozen"].filter(Boolean);
         return (
           <div
             key={field.name}

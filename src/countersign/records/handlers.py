@@ -199,6 +199,6 @@ def _tagged(call: RecordsRequest, value: object) -> Response:
     body = encode(value)
     etag = response.etag_of(body)
     headers = (("Cache-Control", "private, no-cache"), ("Vary", "Authorization"))
-    if response.none_match(call.headers.get("if-none-match"), etag):
+    if response.if_none_match_matches(call.headers.get("if-none-match"), etag):
         return Response(304, b"", JSON, headers, etag)
     return Response(200, body, JSON, headers, etag)

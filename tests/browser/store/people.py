@@ -18,7 +18,7 @@ _SESSIONS: dict[tuple[str, str], Any] = {}
 """Cookies by store and person: each signs in once, because the store slows down repeated sign-ins."""
 
 
-async def sign_in(page: Page, email: str, to: str) -> None:
+async def sign_in(page: Page, email: str, target_path: str) -> None:
     """Open the address, signed in."""
     await page.goto("/logo.svg")
     store = urlsplit(page.url).netloc
@@ -30,18 +30,18 @@ async def sign_in(page: Page, email: str, to: str) -> None:
     answer = await page.context.request.get("/api/v1/auth/me", headers=same_origin)
     # It may also be the session of another person, who was signed in here before.
     if answer.ok and (await answer.json())["email"] == email:
-        await page.goto(to)
+        await page.goto(target_path)
     else:
-        await type_sign_in(page, email, to)
+        await type_sign_in(page, email, target_path)
         # The browser has the cookie of the session when the next page is there.
         await page.wait_for_selector("header.top-bar .avatar")
         _SESSIONS[store, email] = await page.context.cookies()
     await page.wait_for_selector("header.top-bar .avatar")
 
 
-async def type_sign_in(page: Page, email: str, to: str) -> None:
+async def type_sign_in(page: Page, email: str, return_to: str) -> None:
     """Sign in on the sign-in page, which then leads to the address."""
-    await page.goto(f"/auth/signin?return_to={to}")
+    await page.goto(f"/auth/signin?return_to={return_to}")
     await page.fill("#email", email)
     await page.fill("#password", PASSWORD)
     async with page.expect_navigation():

@@ -47,12 +47,12 @@ async def asks(page: Page, **expected: str) -> None:
     await eventually(is_there)
 
 
-async def focuses(page: Page, words: str) -> None:
+async def focuses(page: Page, name_start: str) -> None:
     """Wait until the name or the text of the focused element starts with these words."""
 
     async def is_focused() -> None:
         focused = await page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.innerText")
-        assert focused.startswith(words)
+        assert focused.startswith(name_start)
 
     await eventually(is_focused)
 
@@ -101,8 +101,8 @@ async def test_the_cards_of_an_answer_name_the_publisher_and_the_access(browser:
 
         card = page.locator(".card", has_text="Aurora Freight")
         await expect(card.locator(".by")).to_have_text(product["publisher"]["name"])
-        words = {"free": "Free", "entitled": "With a code"}[product["access"]]
-        await expect(card.locator(".access")).to_have_text(words)
+        access_text = {"free": "Free", "entitled": "With a code"}[product["access"]]
+        await expect(card.locator(".access")).to_have_text(access_text)
 
 
 async def test_a_chip_is_removed_by_keyboard_and_the_page_asks_anew(browser: Browser, demo_store: Running) -> None:

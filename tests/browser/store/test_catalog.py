@@ -210,8 +210,8 @@ async def test_recently_updated_lists_the_newest_versions_of_all_products_with_t
     newest = sorted((release["published_at"] for release in latest), reverse=True)[:4]
     today = date.fromisoformat(newest[0][:10])
     ages = [(today - date.fromisoformat(at[:10])).days for at in newest]
-    words = {0: "today", 1: "yesterday"}
-    days = [[at, words.get(age, f"{age} days ago")] for at, age in zip(newest, ages, strict=True)]
+    age_texts = {0: "today", 1: "yesterday"}
+    days = [[at, age_texts.get(age, f"{age} days ago")] for at, age in zip(newest, ages, strict=True)]
 
     async with open_watched_page(browser, demo_store.url, timezone_id="UTC") as page:
         await page.clock.set_fixed_time(f"{today}T23:00:00Z")

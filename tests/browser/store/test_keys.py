@@ -25,8 +25,8 @@ async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
 
     headers = {"Authorization": f"Bearer {key}"}
     within = await asyncio.to_thread(httpx.get, f"{demo_store.url}/sandbox/api/v1/library", headers=headers, timeout=60)
-    outside = await asyncio.to_thread(httpx.get, f"{demo_store.url}/api/v1/library", headers=headers, timeout=60)
-    assert (within.status_code, outside.status_code) == (200, 403)
+    service_answer = await asyncio.to_thread(httpx.get, f"{demo_store.url}/api/v1/library", headers=headers, timeout=60)
+    assert (within.status_code, service_answer.status_code) == (200, 403)
 
 
 @pytest.mark.full

@@ -82,8 +82,8 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await expect(page.locator("#notes")).to_have_value("The **first** one")
         await expect(page.locator(".notes-preview strong")).to_have_text("first")
         await visible_step.locator("button:text-is('Continue')").click()
-        for words in (title, "1.0.0", "stable", "1 file", "Linux", "The first one", "becomes public"):
-            await expect(visible_step).to_contain_text(words)
+        for expected_text in (title, "1.0.0", "stable", "1 file", "Linux", "The first one", "becomes public"):
+            await expect(visible_step).to_contain_text(expected_text)
         await assert_accessible(page, axe)
         await visible_step.locator("button:text-is('Publish')").click()
         await page.wait_for_selector(".page-head >> text=Published")
@@ -129,7 +129,7 @@ async def test_an_interrupted_upload_continues_at_its_position(browser: Browser,
     content = secrets.token_bytes(LARGE)
     sent_ranges: list[str] = []
 
-    async def cut(route: Route) -> None:
+    async def cut_upload(route: Route) -> None:
         if route.request.method != "PUT":
             await route.continue_()
             return
@@ -141,7 +141,7 @@ async def test_an_interrupted_upload_continues_at_its_position(browser: Browser,
 
     async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
         await draft(page, demo_store, "Cut Short")
-        await page.route("**/uploads/*", cut)
+        await page.route("**/uploads/*", cut_upload)
         await choose(page, "large.bin", content)
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
@@ -157,7 +157,7 @@ async def test_an_upload_continues_after_a_reload(browser: Browser, demo_store: 
     starts: list[int] = []
     is_cut = True
 
-    async def cut(route: Route) -> None:
+    async def cut_upload(route: Route) -> None:
         if route.request.method != "PUT":
             await route.continue_()
             return
@@ -169,7 +169,7 @@ async def test_an_upload_continues_after_a_reload(browser: Browser, demo_store: 
 
     async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
         await draft(page, demo_store, "Loaded Anew")
-        await page.route("**/uploads/*", cut)
+        await page.route("**/uploads/*", cut_upload)
         async with page.expect_event("requestfailed"):
             await page.set_input_files("input[type=file]", file)
         await page.reload()

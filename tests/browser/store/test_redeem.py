@@ -53,7 +53,7 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
     code = (await asyncio.to_thread(issue_codes, demo_store, slug))[0]
     keys: list[str | None] = []
 
-    async def cut(route: Route) -> None:
+    async def cut_redemption(route: Route) -> None:
         keys.append(route.request.headers.get("idempotency-key"))
         if len(keys) == 1:
             # The store has redeemed it, but its answer is lost on the way.
@@ -64,7 +64,7 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
 
     async with open_watched_page(browser, demo_store.url, expected=("ERR_FAILED",)) as page:
         await sign_in(page, PLAYER, "/redeem")
-        await page.route("**/api/v1/redeem", cut)
+        await page.route("**/api/v1/redeem", cut_redemption)
         await page.fill("#code", code)
         await page.click("button:text('Redeem')")
         await page.wait_for_selector(".results >> text=Can’t reach the server")

@@ -38,12 +38,12 @@ async def test_the_pages_of_a_person_have_their_places_beside_them_and_on_phones
 ) -> None:
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/account")
-        places = page.get_by_role("navigation", name="Account", exact=True)
-        await expect(places.locator("[aria-current=page]")).to_have_text("Account")
-        assert (await box(page.locator("h1")))["x"] > (await box(places))["x"] + 200
-        await places.get_by_text("API keys").click()
+        account_navigation = page.get_by_role("navigation", name="Account", exact=True)
+        await expect(account_navigation.locator("[aria-current=page]")).to_have_text("Account")
+        assert (await box(page.locator("h1")))["x"] > (await box(account_navigation))["x"] + 200
+        await account_navigation.get_by_text("API keys").click()
         await expect(page.locator("h1")).to_have_text("API keys")
-        await expect(places.locator("[aria-current=page]")).to_have_text("API keys")
+        await expect(account_navigation.locator("[aria-current=page]")).to_have_text("API keys")
         await assert_accessible(page, axe)
         await page.set_viewport_size({"width": 390, "height": 844})
         await page.emulate_media(color_scheme="dark")

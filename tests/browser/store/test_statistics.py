@@ -15,10 +15,10 @@ from tests.servers.countersign import Running
 ORG = "northwind-games"
 
 
-def days(last: int, first_age: int) -> str:
+def days(last_age: int, first_age: int) -> str:
     """Return the query parameters of the period from `first_age` to `last` days ago."""
     today = datetime.now(UTC).date()
-    return f"from={today - timedelta(days=first_age)}&to={today - timedelta(days=last)}"
+    return f"from={today - timedelta(days=first_age)}&to={today - timedelta(days=last_age)}"
 
 
 async def test_analytics_compare_a_period_with_the_one_before(browser: Browser, demo_store: Running, axe: str) -> None:
@@ -96,25 +96,25 @@ async def test_marks_name_their_product_or_list_the_releases_of_one_place(
     async with open_watched_page(browser, demo_store.url, width=390) as page:
         await sign_in(page, PUBLISHER, "/redeem")
         await page.goto(f"/publisher?tab=usage&org={ORG}&step=day&{period}")
-        places = page.locator(".chart-tags > li")
-        await places.first.wait_for()
+        chart_tags = page.locator(".chart-tags > li")
+        await chart_tags.first.wait_for()
         # The width of the chart says which marks share a place.
         await settle(page)
         listed_releases: list[str] = []
-        for place in await places.all():
-            several = place.locator(".menu > button")
+        for chart_tag in await chart_tags.all():
+            several = chart_tag.locator(".menu > button")
             if await several.count():
                 name = await several.inner_text()
                 await several.focus()
                 await page.keyboard.press("Enter")
-                await place.locator("[role=menuitem]:focus").wait_for()
-                entries = await place.locator("[role=menuitem]").all_inner_texts()
+                await chart_tag.locator("[role=menuitem]:focus").wait_for()
+                entries = await chart_tag.locator("[role=menuitem]").all_inner_texts()
                 assert name.strip() == f"{len(entries)} releases"
                 listed_releases += entries
                 await page.keyboard.press("Escape")
                 await expect(several).to_be_focused()
             else:
-                listed_releases += [(await place.locator("a > .hidden-text").inner_text()).removeprefix(": ")]
+                listed_releases += [(await chart_tag.locator("a > .hidden-text").inner_text()).removeprefix(": ")]
 
         assert len(listed_releases) == len(markers)
         assert all(not entry[0].isdigit() for entry in listed_releases), "each names its product before the version"

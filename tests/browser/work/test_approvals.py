@@ -202,8 +202,8 @@ async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, ali
             runner.run("lead.delete", id=each)
             answered_at = time.monotonic()
             # The first one is open, so it remains alone.
-            alike = f".plan:has-text('{number - 1} identical')"
-            plan_selector = f".plans li:nth-child({number}) .plan" if number < 3 else alike
+            identical_plans = f".plan:has-text('{number - 1} identical')"
+            plan_selector = f".plans li:nth-child({number}) .plan" if number < 3 else identical_plans
             await page.wait_for_selector(plan_selector)
             times.append((time.monotonic() - answered_at) * 1000)
 
@@ -284,9 +284,9 @@ async def test_what_was_proposed_is_done_otherwise_by_the_person(browser: Browse
 
 @pytest.mark.full
 async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, desk: Desk, alice: Caller) -> None:
-    first_agent, two = alice.agent("first hand", "lead.*"), alice.agent("second hand", "ticket.*")
+    first_agent, second_agent = alice.agent("first hand", "lead.*"), alice.agent("second hand", "ticket.*")
     first_agent.run("lead.delete", id=lead(alice, "Filtered"))
-    two.run("ticket.delete", id=alice.run("ticket.create", subject="Filtered")["id"])
+    second_agent.run("ticket.delete", id=alice.run("ticket.create", subject="Filtered")["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals")
         await page.click("#panel-filter")
@@ -330,13 +330,13 @@ async def test_where_two_people_must_approve_the_first_is_informed(browser: Brow
 @pytest.mark.full
 async def test_the_text_of_an_agent_stays_text_and_is_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
     writer = alice.agent("writer", "lead.*", "plan.propose")
-    words = "<img src=x onerror=alert(1)> <b>urgent</b>"
-    steps = [{"command": "lead.update", "input": {"id": lead(alice, "Before"), "title": words}}]
-    plan = writer.run("plan.propose", steps=steps, why=words)["plan_id"]
+    hostile_title = "<img src=x onerror=alert(1)> <b>urgent</b>"
+    steps = [{"command": "lead.update", "input": {"id": lead(alice, "Before"), "title": hostile_title}}]
+    plan = writer.run("plan.propose", steps=steps, why=hostile_title)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
-        await expect(page.locator(".untrusted").first).to_contain_text(words)
-        await expect(page.locator(".changes .after").first).to_contain_text(words)
+        await expect(page.locator(".untrusted").first).to_contain_text(hostile_title)
+        await expect(page.locator(".changes .after").first).to_contain_text(hostile_title)
         await expect(page.locator(".changes .before").first).to_contain_text("Before")
         await expect(page.locator(".plan-page img, .plan-page b")).to_have_count(0)
 

@@ -61,8 +61,8 @@ def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     with closing(sqlite3.connect(folder / "shop.db")) as connection, connection:
         connection.executescript(SCHEMA)
         for number in range(1, COUNT + 1):
-            numbers, words = (number + 0.5, 1.25, number), ("red", "oak", "Ash & Sons", "Hall 1", "A-1")
-            values = (number, f"Chair {number}", *numbers, *words)
+            numbers, texts = (number + 0.5, 1.25, number), ("red", "oak", "Ash & Sons", "Hall 1", "A-1")
+            values = (number, f"Chair {number}", *numbers, *texts)
             connection.execute("INSERT INTO product VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)", values)
     (folder / "shop.py").write_text(TEXT)
     settings = {"COUNTERSIGN_EXISTING_URL": f"sqlite:///{folder / 'shop.db'}"}

@@ -43,9 +43,9 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
         await expect(page.locator(".filter-token:has-text('Stage')")).to_contain_text("Won")
 
 
-def count_of(alice: Caller, stages: list[str], first_day: str, last: str) -> int:
+def count_of(alice: Caller, stages: list[str], first_day: str, last_day: str) -> int:
     """Return the number of leads in these stages that close in the period."""
-    conditions = [("stage", "in", stages), ("expected_close", "gte", first_day), ("expected_close", "lte", last)]
+    conditions = [("stage", "in", stages), ("expected_close", "gte", first_day), ("expected_close", "lte", last_day)]
     filters = [{"field": field, "op": operator, "value": value} for field, operator, value in conditions]
     return int(alice.run("lead.search", filter=filters, limit=1)["total"])
 
@@ -53,11 +53,11 @@ def count_of(alice: Caller, stages: list[str], first_day: str, last: str) -> int
 async def test_the_win_rate_and_the_open_pipeline_are_those_of_the_leads(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
-    first_day, last = [clock.rfc3339(clock.later(clock.now(), seconds=days * 86_400))[:10] for days in (0, 120)]
+    first_day, last_day = [clock.rfc3339(clock.later(clock.now(), seconds=days * 86_400))[:10] for days in (0, 120)]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", f"/dashboard?board=crm&period=custom&from={first_day}&to={last}")
+        await desk.sign_in(page, "alice", f"/dashboard?board=crm&period=custom&from={first_day}&to={last_day}")
         rate = page.locator(".kpi[aria-label='Win rate'] .kpi-value")
-        won, lost_count = [count_of(alice, [stage], first_day, last) for stage in ("won", "lost")]
+        won, lost_count = [count_of(alice, [stage], first_day, last_day) for stage in ("won", "lost")]
         assert min(won, lost_count) > 0
 
         async def is_of_the_leads() -> None:

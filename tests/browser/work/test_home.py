@@ -58,10 +58,10 @@ async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_whic
 
         async def is_overdue() -> None:
             rows = await closing.locator(".widget-row").all_inner_texts()
-            places = [at for at, text in enumerate(rows) if f"Three days late {mark}" in text]
-            assert places
-            assert "3 days overdue" in rows[places[0]]
-            assert all("overdue" in text for text in rows[: places[0]])
+            row_positions = [at for at, text in enumerate(rows) if f"Three days late {mark}" in text]
+            assert row_positions
+            assert "3 days overdue" in rows[row_positions[0]]
+            assert all("overdue" in text for text in rows[: row_positions[0]])
 
         await eventually(is_overdue)
         move_line = page.locator(f".feed li:has-text('moved Three days late {mark} to')")

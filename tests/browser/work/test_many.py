@@ -17,11 +17,11 @@ def several(alice: Caller, name: str, count: int) -> list[str]:
     return [alice.run("lead.create", title=f"{name} {number}")["id"] for number in range(count)]
 
 
-async def choose(page: Page, words: str, menu: str = "") -> None:
+async def choose(page: Page, choice_text: str, menu: str = "") -> None:
     """Choose an action for the selected records by keyboard, in a menu or beside it, and review it."""
     if menu:
         await page.press(f".bulk-bar .menu > button:has-text('{menu}')", "Enter")
-    await page.press(f".bulk-bar :is([role=menuitem], .button):has-text('{words}')", "Enter")
+    await page.press(f".bulk-bar :is([role=menuitem], .button):has-text('{choice_text}')", "Enter")
     await page.wait_for_selector("dialog[open]")
 
 

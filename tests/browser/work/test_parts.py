@@ -96,8 +96,12 @@ async def test_a_bookkeeper_enters_an_invoice_of_yesterday_from_a_product(
         await page.click("dialog[open] .button.strong")
         await page.wait_for_selector(".toast:has-text('Done')")
 
-    posted = carol.run("invoice.get", id=invoice)
-    assert (posted["state"], posted["issued"], posted["net_minor"]) == ("posted", yesterday, 1_000)
+    posted_invoice = carol.run("invoice.get", id=invoice)
+    assert (posted_invoice["state"], posted_invoice["issued"], posted_invoice["net_minor"]) == (
+        "posted",
+        yesterday,
+        1_000,
+    )
 
 
 async def test_a_german_page_says_that_a_refusal_in_english_is_the_servers(browser: Browser, desk: Desk) -> None:

@@ -461,12 +461,12 @@ async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_
         await expect(page.locator("dialog[open]")).to_contain_text("Convert to party")
         # What is last on the page is not under the actions.
         await page.keyboard.press("Escape")
-        last = page.locator(".timeline li").last
-        await last.scroll_into_view_if_needed()
+        last_entry = page.locator(".timeline li").last
+        await last_entry.scroll_into_view_if_needed()
 
         async def is_not_under_the_actions() -> None:
             await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-            end, above = await box(last), await box(action)
+            end, above = await box(last_entry), await box(action)
             assert end["y"] + end["height"] <= above["y"]
 
         await eventually(is_not_under_the_actions)

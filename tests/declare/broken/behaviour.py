@@ -63,12 +63,12 @@ def plant_with_action(move: Move) -> type[Model]:
 
 def lock_case(remedy: str, *lock_conditions: Where) -> BrokenModules:
     """Return a case: the option `locked` has an invalid condition."""
-    return models_case(conditions.locks_fit, "plant.locked", remedy, plant(locked=lock_conditions))
+    return models_case(conditions.locks_are_valid, "plant.locked", remedy, plant(locked=lock_conditions))
 
 
 def rule_case(place: str, remedy: str, **options: object) -> BrokenModules:
     """Return a case: the option `rules` or `locked_while` is invalid."""
-    rule = conditions.rules_fit if place == "rules" else conditions.locks_fit
+    rule = conditions.rules_are_valid if place == "rules" else conditions.locks_are_valid
     return models_case(rule, f"plant.{place}", remedy, plant(**options))
 
 
@@ -90,7 +90,7 @@ def grant_case(
     """Return a case: a role has an invalid grant for a valid model."""
     grant = Grant(model="plant", commands=commands, clear=clear, masked=masked, write=write, rows=rows)
     place = "module nursery: role gardener"
-    return models_case(grants.grants_fit, place, remedy, plant(), roles=(Role("gardener", grant),))
+    return models_case(grants.grants_are_valid, place, remedy, plant(), roles=(Role("gardener", grant),))
 
 
 def measure_by_function(fn: str, of: str) -> Measure:
@@ -100,7 +100,7 @@ def measure_by_function(fn: str, of: str) -> Measure:
 
 def views_case(remedy: str, *views: ListView) -> BrokenModules:
     """Return a case: the views of a list are invalid."""
-    return models_case(presentations.views_fit, "plant.views", remedy, plant(views=views))
+    return models_case(presentations.views_are_valid, "plant.views", remedy, plant(views=views))
 
 
 def risk_of_level(level: str) -> Risk:
@@ -133,25 +133,38 @@ CASES: list[BrokenModules] = [
     models_case(presentations.titles_are_fields, "plant.icon", "write it like", plant(icon="Box!")),
     models_case(presentations.titles_are_fields, "plant.group", "rename it", plant(group="My plants")),
     models_case(
-        presentations.measures_fit,
+        presentations.measures_are_valid,
         "plant.measures",
         "use one of",
         plant(measures=(measure_by_function("max", "height"),)),
     ),
-    models_case(presentations.measures_fit, "plant.measures", "correct the", plant(measures=(Measure("sum"),))),
+    models_case(presentations.measures_are_valid, "plant.measures", "correct the", plant(measures=(Measure("sum"),))),
     models_case(
-        presentations.measures_fit, "plant.measures", "name a Number", plant(measures=(Measure("sum", "title"),))
-    ),
-    models_case(presentations.measures_fit, "plant.measures", "name a Date", plant(measures=(Measure(date="title"),))),
-    models_case(presentations.measures_fit, "plant.measures", "when and among", plant(measures=(Measure("share"),))),
-    models_case(
-        presentations.measures_fit, "plant.measures", "take it out", plant(measures=(Measure(among=ON_UNKNOWN_FIELD),))
+        presentations.measures_are_valid, "plant.measures", "name a Number", plant(measures=(Measure("sum", "title"),))
     ),
     models_case(
-        presentations.measures_fit, "plant.measures", "no such field", plant(measures=(Measure(when=ON_UNKNOWN_FIELD),))
+        presentations.measures_are_valid, "plant.measures", "name a Date", plant(measures=(Measure(date="title"),))
     ),
     models_case(
-        presentations.measures_fit, "plant.measures", "no TODAY", plant(measures=(Measure(when=COMPARED_WITH_TODAY),))
+        presentations.measures_are_valid, "plant.measures", "when and among", plant(measures=(Measure("share"),))
+    ),
+    models_case(
+        presentations.measures_are_valid,
+        "plant.measures",
+        "take it out",
+        plant(measures=(Measure(among=ON_UNKNOWN_FIELD),)),
+    ),
+    models_case(
+        presentations.measures_are_valid,
+        "plant.measures",
+        "no such field",
+        plant(measures=(Measure(when=ON_UNKNOWN_FIELD),)),
+    ),
+    models_case(
+        presentations.measures_are_valid,
+        "plant.measures",
+        "no TODAY",
+        plant(measures=(Measure(when=COMPARED_WITH_TODAY),)),
     ),
     views_case("rename it", ListView("All of it", "All of it")),
     views_case("rename it", ListView("all", "All")),
@@ -163,19 +176,24 @@ CASES: list[BrokenModules] = [
     views_case("can be ordered by", ListView("tall", "Tall", order=("-colour",))),
     views_case("at most", ListView("tall", "Tall", order=("height",) * 6)),
     models_case(presentations.tones_are_known, "plant.state", "use one of info", plant_with_tone("pink")),
-    models_case(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk_of_level("severe"),))),
-    models_case(presentations.risks_fit, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),
     models_case(
-        presentations.risks_fit, "plant.risks", "no such command", plant(risks=(Risk("low", "a", ("water",)),))
+        presentations.risks_are_valid, "plant.risks", "use one of low", plant(risks=(risk_of_level("severe"),))
+    ),
+    models_case(presentations.risks_are_valid, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),
+    models_case(
+        presentations.risks_are_valid, "plant.risks", "no such command", plant(risks=(Risk("low", "a", ("water",)),))
     ),
     models_case(
-        presentations.risks_fit, "plant.risks", "no such field", plant(risks=(Risk("low", "a", fields=("b",)),))
+        presentations.risks_are_valid, "plant.risks", "no such field", plant(risks=(Risk("low", "a", fields=("b",)),))
     ),
     models_case(
-        presentations.risks_fit, "plant.risks", "correct it", plant(risks=(Risk("low", "a", when=ON_UNKNOWN_FIELD),))
+        presentations.risks_are_valid,
+        "plant.risks",
+        "correct it",
+        plant(risks=(Risk("low", "a", when=ON_UNKNOWN_FIELD),)),
     ),
     models_case(
-        presentations.risks_fit,
+        presentations.risks_are_valid,
         "plant.grow",
         "use low",
         plant_with_action(Move("seed", to="grown", risk=cast("Any", "no"))),
@@ -197,13 +215,13 @@ CASES: list[BrokenModules] = [
     models_case(
         workflows.workflow_field_is_a_select,
         "plant.stage",
-        "correct its name",
+        "correct the field's name",
         model("Plant", {"title": Text(), "workflow": Workflow("stage")}),
     ),
     models_case(
         workflows.workflow_field_is_a_select,
         "plant.title",
-        "correct its name",
+        "correct the field's name",
         model("Plant", {"title": Text(), "workflow": Workflow("title")}),
     ),
     models_case(
@@ -237,39 +255,44 @@ CASES: list[BrokenModules] = [
         "fits the field",
         plant_with_action(Move("seed", optional={"sown": "x"})),
     ),
-    models_case(workflows.guards_fit, "plant.grow", "correct it", plant(where("colour", eq="red"))),
-    models_case(workflows.guards_fit, "plant.grow", "correct it", plant(where("height", gt="1"))),
-    models_case(workflows.guards_fit, "plant.grow", "use one of them", plant(where("gardener", gt="1"))),
+    models_case(workflows.guards_are_valid, "plant.grow", "correct it", plant(where("colour", eq="red"))),
+    models_case(workflows.guards_are_valid, "plant.grow", "correct it", plant(where("height", gt="1"))),
+    models_case(workflows.guards_are_valid, "plant.grow", "use one of them", plant(where("gardener", gt="1"))),
     models_case(
-        workflows.action_effects_fit,
+        workflows.action_effects_are_valid,
         "plant.grow",
         "that may be empty",
         plant_with_action(Move("seed", clears=("colour",))),
     ),
     models_case(
-        workflows.action_effects_fit,
+        workflows.action_effects_are_valid,
         "plant.grow",
         "that may be empty",
         plant_with_action(Move("seed", clears=("state",))),
     ),
     models_case(
-        workflows.action_effects_fit,
+        workflows.action_effects_are_valid,
         "plant.grow",
         "exactly one ref",
         plant_with_action(Move("seed", needs_records=("user",))),
     ),
     models_case(
-        workflows.reads_fit, "plant.grow", "a ref of plant leads to", plant_with_action(Move("seed", reads=("plot",)))
+        workflows.reads_are_related_models,
+        "plant.grow",
+        "the target of a ref of plant",
+        plant_with_action(Move("seed", reads=("plot",))),
     ),
     models_case(
-        workflows.action_rules_fit,
+        workflows.action_rules_are_valid,
         "plant.grow",
         "ref.field",
         plant_with_action(Move("seed", rules=(where("x.y", eq=1),))),
     ),
-    models_case(workflows.reads_fit, "plant.reads", "a ref of plant leads to", plant(reads=("plot",))),
     models_case(
-        conditions.approvals_fit,
+        workflows.reads_are_related_models, "plant.reads", "the target of a ref of plant", plant(reads=("plot",))
+    ),
+    models_case(
+        conditions.approvals_are_valid,
         "plant.title",
         "no such field",
         model("Plant", {"title": Text(needs_approval=where("colour", eq="red"))}),

@@ -16,7 +16,7 @@ def table_case(remedy: str, table: Table) -> BrokenModules:
     return models_case(tables.tables_are_named, "plant.table", remedy, table_model(table=table))
 
 
-def column_case(remedy: str, wrong_field: Field, rule: Rule = tables.columns_fit) -> BrokenModules:
+def column_case(remedy: str, wrong_field: Field, rule: Rule = tables.columns_are_valid) -> BrokenModules:
     """Return a case of one wrong field of a model with a table of its own."""
     return models_case(rule, "plant.a", remedy, model("Plant", {"title": Text(), "a": wrong_field}))
 
@@ -50,8 +50,8 @@ CASES: list[BrokenModules] = [
     models_case(
         tables.columns_named_validly, "plant.a", "half of a surrogate pair", table_model(a=Text(label="\ud800"))
     ),
-    models_case(tables.columns_fit, "plant.a_minor", "scale must lie", table_model(a_minor=Money(scale=5))),
-    models_case(tables.columns_fit, "plant.a", "no time zone", table_model(a=Moment(zone="Nowhere/City"))),
+    models_case(tables.columns_are_valid, "plant.a_minor", "scale must lie", table_model(a_minor=Money(scale=5))),
+    models_case(tables.columns_are_valid, "plant.a", "no time zone", table_model(a=Moment(zone="Nowhere/City"))),
     models_case(tables.tables_refer_to_tables, "plant.bed", "not in one database", table_model(bed=Ref("bed")), BED),
     models_case(
         tables.tables_refer_to_tables,

@@ -7,7 +7,7 @@ import pytest
 from countersign.declare import BadValue, Bool, Moment, Ref, Select, Structure
 
 
-def test_truth_is_true_or_false_and_comes_back_so() -> None:
+def test_a_bool_reads_true_and_false_and_shows_them_again() -> None:
     assert [Bool().read(True), Bool().read(False)] == [1, 0]
     assert [Bool().show(1), Bool().show(0)] == [True, False]
 
@@ -34,7 +34,7 @@ def test_options_are_ordered_as_they_are_declared() -> None:
     assert field.ordered('"stage"') == "CASE \"stage\" WHEN 'new' THEN 0 WHEN 'won' THEN 1 WHEN 'lost' THEN 2 END"
 
 
-def test_a_reference_is_an_id_and_any_other_text_the_id_of_no_record() -> None:
+def test_a_ref_reads_an_id_and_reads_any_other_text_as_the_empty_string() -> None:
     field = Ref("party")
 
     assert field.read("0123456789abcdef01234567") == "0123456789abcdef01234567"
@@ -81,5 +81,7 @@ def test_a_structure_is_never_accepted_from_a_caller() -> None:
         (Select("a"), {"eq", "ne", "in", "is_null", "gt", "gte", "lt", "lte"}),
     ],
 )
-def test_truth_and_references_have_no_ranges(field: Bool | Ref | Select, operators: set[str]) -> None:
+def test_a_select_can_be_compared_by_order_but_a_bool_and_a_ref_cannot(
+    field: Bool | Ref | Select, operators: set[str]
+) -> None:
     assert field.operators == operators

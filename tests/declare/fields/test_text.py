@@ -16,11 +16,11 @@ def test_only_a_string_is_a_text(value: object) -> None:
         Text().read(value)
 
 
-@pytest.mark.parametrize(("field", "most"), [(Text(), 1_000), (LongText(), 1_000_000), (Text(max_length=20), 20)])
-def test_a_text_is_as_long_as_its_kind_or_the_field_allows(field: Text, most: int) -> None:
-    assert field.read("\U0001f33b" * most) == "\U0001f33b" * most
-    with pytest.raises(BadValue, match=f"must have {most} characters at most"):
-        field.read("a" * (most + 1))
+@pytest.mark.parametrize(("field", "max_length"), [(Text(), 1_000), (LongText(), 1_000_000), (Text(max_length=20), 20)])
+def test_a_text_is_as_long_as_its_kind_or_the_field_allows(field: Text, max_length: int) -> None:
+    assert field.read("\U0001f33b" * max_length) == "\U0001f33b" * max_length
+    with pytest.raises(BadValue, match=f"must have {max_length} characters at most"):
+        field.read("a" * (max_length + 1))
 
 
 @pytest.mark.parametrize("code", [number for number in range(32) if chr(number) not in "\t\n\r"])

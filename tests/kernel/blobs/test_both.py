@@ -140,26 +140,26 @@ async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> 
     assert await content(blobs, await _store(blobs, b"again")) == b"again"
 
 
-@pytest.mark.parametrize("cut", [True, False])
-async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(blobs: BlobStore, cut: bool) -> None:
+@pytest.mark.parametrize("is_cut", [True, False])
+async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(blobs: BlobStore, is_cut: bool) -> None:
     staged_part = await blobs.stage("up", 0, arriving(_DATA))
     other_data = bytes(len(_DATA))
 
     try:
-        await blobs.stage("up", 0, arriving(other_data, cut=cut))
+        await blobs.stage("up", 0, arriving(other_data, cut=is_cut))
     except ConnectionCut:
-        assert cut
+        assert is_cut
     await blobs.seal("up", [staged_part], len(_DATA), _SHA)
 
     assert await content(blobs, _SHA) == _DATA
 
 
 async def test_two_sends_of_one_stretch_at_once_do_not_mix(blobs: BlobStore) -> None:
-    ones, two = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
+    ones, twos = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
 
-    parts = await asyncio.gather(blobs.stage("up", 0, arriving(ones)), blobs.stage("up", 0, arriving(two)))
+    parts = await asyncio.gather(blobs.stage("up", 0, arriving(ones)), blobs.stage("up", 0, arriving(twos)))
 
-    for staged_part, data in zip(parts, (ones, two), strict=True):
+    for staged_part, data in zip(parts, (ones, twos), strict=True):
         assert await content(blobs, await blobs.seal("up", [staged_part], len(data), digest_of(data))) == data
 
 

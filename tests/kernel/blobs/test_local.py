@@ -104,14 +104,14 @@ async def test_a_writer_that_still_runs_cannot_reach_what_was_sealed(tmp_path: P
     data = b"good" * _MIB
     began, may_end = asyncio.Event(), asyncio.Event()
 
-    async def slow() -> AsyncIterator[bytes]:
+    async def slow_bytes() -> AsyncIterator[bytes]:
         yield b"evil" * _MIB
         began.set()
         await may_end.wait()
         yield b"evil"
 
     staged_part = await blobs.stage("up", 0, arriving(data))
-    attack = asyncio.create_task(blobs.stage("up", 0, slow()))
+    attack = asyncio.create_task(blobs.stage("up", 0, slow_bytes()))
     await began.wait()
     sealed_digest = await blobs.seal("up", [staged_part], len(data), None)
     may_end.set()

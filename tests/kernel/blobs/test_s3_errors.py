@@ -118,14 +118,14 @@ def note_of(refusal: Refused) -> str:
 async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_distinguished(
     guarded_service: GuardedS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = await operator_note(guarded_service.endpoint)
+    anonymous_note = await operator_note(guarded_service.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", guarded_service.key)
     somebody = await operator_note(guarded_service.endpoint)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", guarded_service.secret)
     reader = await operator_note(guarded_service.endpoint)
 
-    assert "access key that its server does not know" in nobody
-    assert "AWS_ACCESS_KEY_ID" in nobody
+    assert "access key that its server does not know" in anonymous_note
+    assert "AWS_ACCESS_KEY_ID" in anonymous_note
     assert "secret that does not match the access key" in somebody
     assert "AWS_SECRET_ACCESS_KEY" in somebody
     assert "does not permit" in reader

@@ -31,8 +31,8 @@ def strict_cluster(postgres_cluster: Cluster) -> Iterator[Cluster]:
     hba.write_text(HBA + original_hba)
     roles = ("scrammed LOGIN PASSWORD 'right'", "tls_only LOGIN", "no_login", "plain LOGIN")
     create_roles = [f"CREATE ROLE {role}" for role in roles]
-    closed = ("CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
-    postgres_cluster.sql(*create_roles, *closed, "SELECT pg_reload_conf()")
+    close_database = ("CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
+    postgres_cluster.sql(*create_roles, *close_database, "SELECT pg_reload_conf()")
     yield postgres_cluster
     hba.write_text(original_hba)
     dropped = [f"DROP ROLE {role.partition(' ')[0]}" for role in roles]

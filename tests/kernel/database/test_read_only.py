@@ -56,9 +56,9 @@ async def test_rows_are_read_at_once_and_in_batches(existing: ExistingDatabase) 
 
     rows = await existing.scan(statement, 1)
     async with aclosing(existing.stream(statement, 1)) as batches:
-        streamed = [row async for batch in batches for row in batch]
+        streamed_rows = [row async for batch in batches for row in batch]
 
-    assert [tuple(row) for row in rows] == [(1,), (2,)] == [tuple(row) for row in streamed]
+    assert [tuple(row) for row in rows] == [(1,), (2,)] == [tuple(row) for row in streamed_rows]
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM {}", "INSERT INTO {} (id) VALUES (9)", "UPDATE {} SET title = ''"])

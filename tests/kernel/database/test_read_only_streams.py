@@ -102,7 +102,7 @@ async def test_a_read_that_finds_no_free_slot_is_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr(read_only, "SLOT_WAIT_S", 0.01)
     slots = read_only.Slots(4)
     async with slots.one(is_stream=True), slots.one(is_stream=True):
-        with pytest.raises(Busy) as streamed:
+        with pytest.raises(Busy) as stream_refusal:
             async with slots.one(is_stream=True):
                 pass
         async with slots.one(), slots.one():
@@ -112,7 +112,7 @@ async def test_a_read_that_finds_no_free_slot_is_refused(monkeypatch: pytest.Mon
     async with slots.one(is_stream=True), slots.one(is_stream=True):
         pass
 
-    assert (streamed.value.status, streamed.value.headers) == (429, {"Retry-After": "2"})
+    assert (stream_refusal.value.status, stream_refusal.value.headers) == (429, {"Retry-After": "2"})
 
 
 def test_a_spool_returns_its_rows_and_keeps_none_of_them_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:

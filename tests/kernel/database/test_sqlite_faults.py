@@ -120,8 +120,8 @@ def test_on_a_full_volume_writes_are_refused_whole_and_work_again_when_there_is_
         pytest.skip("only root may mount a small volume")
 
     assert result.returncode == 0, result.stderr
-    *lines, last = result.stdout.splitlines()
-    content = json.loads(last)
+    *lines, last_line = result.stdout.splitlines()
+    content = json.loads(last_line)
     refusals = {line.split()[1] for line in lines if line.startswith("-")}
     assert refusals == {"StorageFull"}
     assert len(content["acknowledged"]) > 16

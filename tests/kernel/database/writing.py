@@ -46,11 +46,11 @@ async def open_file(path: Path) -> SqliteDatabase:
     return database
 
 
-async def write(path: Path, first_number: int, last: int) -> None:
+async def write(path: Path, first_number: int, last_number: int) -> None:
     """Insert the numbers from the first up to the last, several at the same time. Then print the number of rows."""
     database = await open_file(path)
     say("ready")
-    numbers = iter(range(first_number, last) if last > first_number else count(first_number))
+    numbers = iter(range(first_number, last_number) if last_number > first_number else count(first_number))
 
     async def work() -> None:
         for number in numbers:

@@ -266,8 +266,8 @@ def test_a_body_does_not_run_out_of_time_while_we_do_not_read(server: ServedProc
 def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: ServedProcess) -> None:
     beginnings = [b"", b"GET / HTTP/1.1\r\nX-", request("POST", "/size", "Content-Length: 9") + b"a"]
     with ExitStack() as stack:
-        slow = [stack.enter_context(server.connect()) for _ in range(300)]
-        for number, connection in enumerate(slow):
+        slow_connections = [stack.enter_context(server.connect()) for _ in range(300)]
+        for number, connection in enumerate(slow_connections):
             connection.sendall(beginnings[number % 3])
         waits_s: list[float] = []
         for _ in range(50):
@@ -277,7 +277,7 @@ def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: ServedProces
         # Twenty times what it takes on a machine without other work.
         assert sorted(waits_s)[47] < 5
         began_s = time.monotonic()
-        for connection in slow:
+        for connection in slow_connections:
             receive_all(connection)
         assert time.monotonic() - began_s < 2 * LATEST_S
     assert server.get()[0] == 200

@@ -96,13 +96,13 @@ async def test_the_bytes_are_those_of_uvicorn(
     body = b"" if status in (204, 304) else b"b" * size
     headers = pairs if status in (204, 304) else [*pairs, (b"content-length", b"%d" % len(body))]
     sent_body = b"" if method == "HEAD" else body
-    direct, usual = Connection(method), Connection(method)
+    direct, uvicorn_connection = Connection(method), Connection(method)
 
     assert direct.write(status, headers, sent_body)
-    await usual.send_messages(status, headers, sent_body)
+    await uvicorn_connection.send_messages(status, headers, sent_body)
 
-    assert direct.transport.data == usual.transport.data
-    assert direct.completed == usual.completed == 1
+    assert direct.transport.data == uvicorn_connection.transport.data
+    assert direct.completed == uvicorn_connection.completed == 1
     assert (direct.cycle.response_started, direct.cycle.response_complete) == (True, True)
     assert direct.cycle.message_event.is_set()
 

@@ -94,11 +94,11 @@ async def test_a_stream_stops_when_the_client_disconnects() -> None:
 async def test_a_whole_stream_ends_with_its_last_message() -> None:
     wire = MessageQueue()
 
-    async def two() -> AsyncIterator[bytes]:
+    async def two_chunks() -> AsyncIterator[bytes]:
         yield b"a"
         yield b"b"
 
-    await wire.exchange().answer(Response(200, two()))
+    await wire.exchange().answer(Response(200, two_chunks()))
 
     assert [message.get("body") for message in wire.sent[1:]] == [b"a", b"b", b""]
     assert wire.sent[-1]["more_body"] is False

@@ -55,9 +55,9 @@ def test_no_range_header_reaches_outside_of_the_bytes(header: str, size: int) ->
 def test_a_content_range_is_read_as_it_was_written(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 1 << 50))
     start = data.draw(st.integers(0, size - 1))
-    last = data.draw(st.integers(start, size - 1))
+    last_byte = data.draw(st.integers(start, size - 1))
 
-    assert content_range(f"bytes {start}-{last}/{size}", size) == ByteRange(start, last + 1)
+    assert content_range(f"bytes {start}-{last_byte}/{size}", size) == ByteRange(start, last_byte + 1)
 
 
 @pytest.mark.parametrize(

@@ -47,27 +47,27 @@ def test_a_loop_that_turns_never_stalls(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     for beats in range(100):
         manual_clock.s += 1
-        assert stall.look(beats) == 0
+        assert stall.stalled_s(beats) == 0
 
 
 def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
-    stall.look(7)
+    stall.stalled_s(7)
     stalls: list[float] = []
     for _ in range(4):
         manual_clock.s += 0.5
-        stalls.append(stall.look(7))
+        stalls.append(stall.stalled_s(7))
 
     assert stalls == [0.5, 1.0, 1.5, 2.0]
-    assert stall.look(8) == 0
+    assert stall.stalled_s(8) == 0
 
 
 def test_time_in_which_nothing_looked_counts_as_one_tick(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
-    stall.look(7)
+    stall.stalled_s(7)
     manual_clock.s += 3600
 
-    assert stall.look(7) == 1
+    assert stall.stalled_s(7) == 1
 
 
 def test_time_in_which_the_process_was_stopped_does_not_count(manual_clock: ManualClock, stopped_pid: int) -> None:
@@ -75,7 +75,7 @@ def test_time_in_which_the_process_was_stopped_does_not_count(manual_clock: Manu
     stall = StallDetector(stopped_pid, 1.0)
     for _ in range(100):
         manual_clock.s += 1
-        assert stall.look(7) == 0
+        assert stall.stalled_s(7) == 0
 
 
 def test_a_worker_counts_its_heartbeats_and_the_supervisor_the_processes_in_its_place() -> None:
@@ -101,7 +101,7 @@ def test_one_process_reads_the_values_of_another() -> None:
     pid = os.fork()
     if pid == 0:
         board.beat(0)
-        board.stop()
+        board.note_stopping()
         os._exit(0)
     os.waitpid(pid, 0)
 

@@ -10,11 +10,11 @@ from countersign.kernel.http.worker_ipc import WorkerMailboxes
 PATIENCE_S = 0.2
 
 
-def answering_with(words: str) -> Callable[[str], Awaitable[bytes]]:
+def answering_with(answer_text: str) -> Callable[[str], Awaitable[bytes]]:
     """Return a function that answers with these words and the question."""
 
     async def answer(question: str) -> bytes:
-        return (words + question).encode()
+        return (answer_text + question).encode()
 
     return answer
 

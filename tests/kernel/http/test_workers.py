@@ -132,10 +132,10 @@ def test_a_stop_while_a_worker_is_being_replaced_ends_everything(folder: Path) -
         wait_until(lambda: not any(is_running(pid) for pid in everyone))
 
 
-@pytest.mark.parametrize("slow", [0, 1])
-def test_a_stop_while_a_worker_is_starting_leaves_no_process_behind(folder: Path, slow: int) -> None:
-    with start(folder / "log", workers=2, slow=slow) as process:
-        wait_until(lambda: len(children(process.pid)) == slow + 1)
+@pytest.mark.parametrize("start_delay_s", [0, 1])
+def test_a_stop_while_a_worker_is_starting_leaves_no_process_behind(folder: Path, start_delay_s: int) -> None:
+    with start(folder / "log", workers=2, slow=start_delay_s) as process:
+        wait_until(lambda: len(children(process.pid)) == start_delay_s + 1)
         everyone = children(process.pid)
         time.sleep(0.3)
         began_s = time.monotonic()

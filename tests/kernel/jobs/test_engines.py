@@ -108,13 +108,13 @@ async def test_an_older_schema_is_brought_up_to_date(postgres_url: str) -> None:
             await transaction.run(
                 "DROP FUNCTION procrastinate_retry_job_v2; DROP INDEX procrastinate_jobs_priority_idx_v1"
             )
-            last = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
-            await transaction.run("DELETE FROM procrastinate_migration WHERE name >= $1", last)
+            last_migration = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
+            await transaction.run("DELETE FROM procrastinate_migration WHERE name >= $1", last_migration)
 
         await engine.install(database)
 
         names = [row[0] for row in await database.fetch("SELECT name FROM procrastinate_migration")]
-        assert last in names
+        assert last_migration in names
 
 
 async def test_a_deferred_job_runs_after_its_commit(postgres_url: str) -> None:

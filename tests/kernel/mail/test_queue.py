@@ -19,11 +19,11 @@ class FlakyTransport:
         self.failures = failures
         self.taken: list[tuple[str, str, str]] = []
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         if self.failures:
             self.failures -= 1
             raise Unavailable("the mail server does not answer in time")
-        self.taken.append((to, subject, text))
+        self.taken.append((recipient, subject, text))
 
     async def check(self) -> None:
         return None

@@ -53,8 +53,12 @@ def _schema(revision: str) -> dict[str, Any]:
 def _validator(revision: str, name: str) -> Any:
     schema = _schema(revision)
     kind = jsonschema.Draft202012Validator if "$defs" in schema else jsonschema.Draft7Validator
-    place = "$defs" if "$defs" in schema else "definitions"
-    return kind({**schema, "$ref": f"#/{place}/{name}"} if place == "$defs" else _definition_schema(schema, name))
+    definitions_key = "$defs" if "$defs" in schema else "definitions"
+    return kind(
+        {**schema, "$ref": f"#/{definitions_key}/{name}"}
+        if definitions_key == "$defs"
+        else _definition_schema(schema, name)
+    )
 
 
 def _definition_schema(schema: dict[str, Any], name: str) -> dict[str, Any]:

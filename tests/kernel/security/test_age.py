@@ -116,9 +116,9 @@ def test_damage_names_each_place_and_no_other() -> None:
     for chunk in (0, 2, 3):
         encrypted[start + chunk * SEALED_CHUNK + 77] ^= 1
 
-    places = list(find_damage(io.BytesIO(encrypted).read, PASSPHRASE))
+    damaged_places = list(find_damage(io.BytesIO(encrypted).read, PASSPHRASE))
 
-    assert places == [
+    assert damaged_places == [
         (start, start + SEALED_CHUNK, CHANGED),
         (start + 2 * SEALED_CHUNK, start + 4 * SEALED_CHUNK, CHANGED),
     ]

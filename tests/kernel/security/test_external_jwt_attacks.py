@@ -138,9 +138,9 @@ def test_t3_a_key_for_something_else_or_that_is_invalid_verifies_nothing(change:
 
 @pytest.mark.parametrize("bits", [1024, 2040])
 def test_an_rsa_key_under_2048_bits_verifies_nothing(bits: int) -> None:
-    weak = SigningKey("RS256", rsa.generate_private_key(65537, bits), "weak")
+    weak_key = SigningKey("RS256", rsa.generate_private_key(65537, bits), "weak")
 
-    assert external_jwt.public_keys(key_set(weak)) == ()
+    assert external_jwt.public_keys(key_set(weak_key)) == ()
 
 
 @pytest.mark.parametrize(
@@ -272,11 +272,11 @@ def test_any_three_parts_are_read_or_refused_and_never_believed(head: bytes, bod
 @given(st.data())
 def test_any_changed_character_of_a_good_token_ends_its_life(data: st.DataObject) -> None:
     token = sign_token(KEYS[data.draw(st.sampled_from(sorted(KEYS)))])
-    place = data.draw(st.integers(0, len(token) - 1))
-    character = data.draw(st.sampled_from("Aa0_-.=é ").filter(lambda candidate: candidate != token[place]))
+    position = data.draw(st.integers(0, len(token) - 1))
+    character = data.draw(st.sampled_from("Aa0_-.=é ").filter(lambda candidate: candidate != token[position]))
 
     try:
-        claims = verify_claims(token[:place] + character + token[place + 1 :], key_set(*KEYS.values()))
+        claims = verify_claims(token[:position] + character + token[position + 1 :], key_set(*KEYS.values()))
     except BadToken:
         return
     assert claims is None

@@ -61,19 +61,19 @@ def test_t10_a_token_outlives_any_number_of_rotations_and_its_key_ends_with_the_
         ring = KeyRing.from_json(ring.rotated().to_json())
     last_s = NOW_S + 4 * 3_600
     claims = msgspec.structs.replace(CLAIMS, iat=last_s, exp=last_s + MAX_LIFE_S)
-    last = [access_tokens(ring).issue(claims) for ring in rings]
+    last_tokens = [access_tokens(ring).issue(claims) for ring in rings]
 
     assert list(ring.previous) == [ring.kid for ring in reversed(rings)]
     for seconds in (0, MAX_LIFE_S, MAX_LIFE_S + SKEW_S):
         fixed_clock(last_s + seconds)
-        assert access_tokens(ring).verify(last[-1]) == claims
+        assert access_tokens(ring).verify(last_tokens[-1]) == claims
     for hour, each in enumerate(rings):
         ends_s = NOW_S + hour * 3_600 + RETIREMENT_S
         fixed_clock(ends_s)
         assert each.kid in {key.kid for key in ring.jwks().keys}
         fixed_clock(ends_s + 1)
         assert each.kid not in {key.kid for key in ring.jwks().keys}
-        assert refusal(last[hour], access_tokens(ring)) == "key is not in the ring"
+        assert refusal(last_tokens[hour], access_tokens(ring)) == "key is not in the ring"
     assert [key.kid for key in ring.jwks().keys] == [ring.kid]
     assert not json.loads(ring.rotated().rotated().to_json())["previous"][2:], "ended keys leave the stored ring"
 

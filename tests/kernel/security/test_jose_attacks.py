@@ -106,9 +106,9 @@ def test_t4_a_header_member_that_we_never_write_is_refused(members: dict[str, ob
     assert refusal(forged(our_header(**members))) == "header is not exactly alg, typ and kid"
 
 
-@pytest.mark.parametrize("place", ["http://169.254.169.254/latest/", "https://attacker.example/jwks.json"])
+@pytest.mark.parametrize("key_url", ["http://169.254.169.254/latest/", "https://attacker.example/jwks.json"])
 def test_t5_a_key_that_the_token_brings_or_names_is_never_used_nor_fetched(
-    place: str, monkeypatch: pytest.MonkeyPatch
+    key_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attacker = KeyRing.new()
     jwk = msgspec.to_builtins(attacker.jwks().keys[0])
@@ -124,8 +124,8 @@ def test_t5_a_key_that_the_token_brings_or_names_is_never_used_nor_fetched(
     refusal(access_tokens(attacker).issue(CLAIMS))
     for members in (
         {"jwk": jwk},
-        {"jku": place},
-        {"x5u": place},
+        {"jku": key_url},
+        {"x5u": key_url},
         {"x5c": ["MII="]},
         {"jwk": jwk, "kid": "x"},
     ):
@@ -229,9 +229,9 @@ def test_t8_a_token_without_a_type_is_refused() -> None:
 def test_a_second_spelling_of_the_same_signature_is_refused() -> None:
     token = access_tokens().issue(CLAIMS)
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    last = alphabet.index(token[-1])
+    last_index = alphabet.index(token[-1])
 
-    spelled = token[:-1] + alphabet[last | 1]
+    spelled = token[:-1] + alphabet[last_index | 1]
 
     assert refusal(spelled) == "signature is not canonical"
 

@@ -64,12 +64,12 @@ async def test_the_dummy_password_opens_no_missing_account() -> None:
 
 async def test_the_event_loop_turns_while_a_password_is_hashed() -> None:
     hashing = asyncio.create_task(passwords.hash_password(_WORD))
-    turns = 0
+    turn_count = 0
     while not hashing.done():
         await asyncio.sleep(0)
-        turns += 1
+        turn_count += 1
 
-    assert turns > 100
+    assert turn_count > 100
 
 
 async def test_a_flood_of_sign_ins_is_refused_beyond_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,7 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
     assert plans[0] == plans[1]
     rejected = await office.value("alice", "plan.reject", id=plans[0], reason="no")
     withdrawn_id = await office.proposed(agent, "lead.delete", id=lead["id"])
-    withdrawn = await office.value(agent, "plan.withdraw", id=withdrawn_id)
+    withdrawn_plan = await office.value(agent, "plan.withdraw", id=withdrawn_id)
     ended_records = [
         ("plan", rejected),
         ("agent_token", await office.value("alice", "agent_token.revoke", id=tokens["bot"])),
@@ -167,7 +167,7 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
 
     for model, answer in ended_records:
         assert answer == await office.value("root", f"{model}.get", id=answer["id"])
-    assert (rejected["state"], withdrawn["state"]) == ("rejected", "withdrawn")
+    assert (rejected["state"], withdrawn_plan["state"]) == ("rejected", "withdrawn")
     assert [bool(each.get("ended_at")) for _, each in ended_records] == [False, True, True, True, False]
 
 

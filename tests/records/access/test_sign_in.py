@@ -113,11 +113,11 @@ async def test_failures_of_a_time_that_never_came_are_forgotten(office: Office) 
 
 
 async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(
-    office: Office, rooms: OfficeSettings
+    office: Office, office_settings: OfficeSettings
 ) -> None:
     for username in ("alice", "ALICE", "Alice"):
         await _sign_in(office.http, username, "wrong")
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
         transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             assert (await _sign_in(http, "alice", "wrong")).status_code == 401
@@ -142,7 +142,7 @@ async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
     assert (await office.call("alice", "lead.list", {"limit": 1})).status_code == 200
 
 
-@pytest.mark.parametrize("rooms", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("office_settings", ["sqlite"], indirect=True)
 async def test_a_person_is_found_by_an_index_in_any_case(office: Office) -> None:
     """Anyone may try to sign in, so an attempt must not read all people."""
     database = office.service.records.database
@@ -163,11 +163,11 @@ async def test_a_person_ends_only_their_own_other_sessions(office: Office) -> No
 
 
 async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every_worker(
-    office: Office, rooms: OfficeSettings
+    office: Office, office_settings: OfficeSettings
 ) -> None:
     agent = await office.agent("bob")
     bob = (await office.first_record("user", username="bob"))["id"]
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
         transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             second_office = Office(http, office.tokens, second_node)

@@ -22,8 +22,8 @@ from tests.records.office import ROOT_URL, settings
 STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
 
 
-def _count(kind: type, last: int) -> None:
-    countdown = [last]
+def _count(kind: type, last_statement: int) -> None:
+    countdown = [last_statement]
 
     def counting(original: Any) -> Any:
         async def run_counted(*arguments: Any) -> Any:

@@ -136,11 +136,11 @@ async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yar
         await yard.value(
             root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), place="nowhere"
         )
-    for inputs, place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
+    for inputs, expected_place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
         sent_order = await yard.value(
             root, "order", "send", id=await create_record(yard, "order", title="o", depot=free), **inputs
         )
-        assert (sent_order["place"], sent_order["state"]) == (place, "sent")
+        assert (sent_order["place"], sent_order["state"]) == (expected_place, "sent")
 
 
 async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: InProcessService) -> None:

@@ -23,7 +23,7 @@ SOON_S = 5.1 * 60
 class RefusingMail:
     """A mail transport that refuses every e-mail."""
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         """Refuse the e-mail."""
         raise Unavailable("the mail server is away")
 
@@ -38,9 +38,9 @@ class ExitingMail:
     def __init__(self, office: Office) -> None:
         self.office = office
 
-    async def send(self, to: str, subject: str, text: str) -> None:
+    async def send(self, recipient: str, subject: str, text: str) -> None:
         """Accept the e-mail, and raise the error that ends the process."""
-        await self.office.service.records.mail.send(to, subject, text)
+        await self.office.service.records.mail.send(recipient, subject, text)
         raise KeyboardInterrupt
 
     async def check(self) -> None:
@@ -106,7 +106,7 @@ async def test_no_caller_is_informed_of_plans_they_may_not_approve(office: Offic
 
     await deliver(office, SOON_S)
 
-    recipients = {to for to, _, _ in sent_emails(office)}
+    recipients = {recipient for recipient, _, _ in sent_emails(office)}
     assert recipients == {"alice@example.com", "root@example.com"}, "bob may not delete leads, and carol sees none"
 
 
@@ -118,7 +118,7 @@ async def test_hidden_values_do_not_change_an_email(office: Office) -> None:
 
     await deliver(office, SOON_S)
 
-    subjects = {to: subject for to, subject, _ in sent_emails(office)}
+    subjects = {recipient: subject for recipient, subject, _ in sent_emails(office)}
     assert subjects["carol@example.com"] == "1 proposal waits for your approval"
     assert subjects["alice@example.com"] == "4 proposals wait for your approval"
     assert "bob@example.com" not in subjects
@@ -127,8 +127,12 @@ async def test_hidden_values_do_not_change_an_email(office: Office) -> None:
 async def test_an_email_contains_counts_and_a_link_and_no_record_data(office: Office) -> None:
     lead = next(lead for lead in await office.all("lead") if lead["stage"] == "new")
     await office.agent("alice", name="agent", label="PLANTED LABEL")
-    planted = {"title": "PLANTED TITLE", "contact_name": "Planted Person", "contact_email": "planted@example.org"}
-    await office.value("root", "lead.update", id=lead["id"], **planted)
+    planted_values = {
+        "title": "PLANTED TITLE",
+        "contact_name": "Planted Person",
+        "contact_email": "planted@example.org",
+    }
+    await office.value("root", "lead.update", id=lead["id"], **planted_values)
     answer = await office.call(
         "agent",
         "plan.propose",
@@ -176,19 +180,19 @@ async def test_emails_use_the_persons_language_and_only_go_to_subscribers(office
 
     await deliver(office, SOON_S)
 
-    ((to, subject, text),) = sent_emails(office)
-    assert (to, subject) == ("alice@example.com", "2 Vorschläge warten auf Ihre Genehmigung")
+    ((recipient, subject, text),) = sent_emails(office)
+    assert (recipient, subject) == ("alice@example.com", "2 Vorschläge warten auf Ihre Genehmigung")
     assert "Sehen Sie, was sich ändert" in text
 
 
-async def test_two_nodes_send_one_email(office: Office, rooms: OfficeSettings) -> None:
+async def test_two_nodes_send_one_email(office: Office, office_settings: OfficeSettings) -> None:
     await proposals(office, 1)
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as second_node:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
         nodes = [office.service, second_node, office.service, second_node]
         with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
             await asyncio.gather(*(emails.send_due(node.engine, node.callers, node.records.mail) for node in nodes))
 
-    assert sorted(to for to, _, _ in sent_emails(office)) == ["alice@example.com", "root@example.com"]
+    assert sorted(recipient for recipient, _, _ in sent_emails(office)) == ["alice@example.com", "root@example.com"]
 
 
 async def test_an_unaccepted_email_is_sent_again(office: Office) -> None:
@@ -213,7 +217,7 @@ async def test_a_node_that_dies_after_sending_repeats_at_most_one_email(office: 
     await deliver(office, SOON_S + letter_queue.LEASE_S + 1)
 
     assert len(sent_emails(office)) == 3
-    assert len({to for to, _, _ in sent_emails(office)}) == 2
+    assert len({recipient for recipient, _, _ in sent_emails(office)}) == 2
 
 
 async def test_a_plan_that_was_rolled_back_leaves_no_notice(office: Office) -> None:

@@ -36,19 +36,19 @@ class KilledRequest(NamedTuple):
 
 
 @asynccontextmanager
-async def _opened(rooms: OfficeSettings) -> AsyncGenerator[Office]:
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+async def _opened(office_settings: OfficeSettings) -> AsyncGenerator[Office]:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            yield Office(client, rooms.tokens, service)
+            yield Office(client, office_settings.tokens, service)
 
 
-def _dies(rooms: OfficeSettings, request: KilledRequest, last: int) -> bool:
+def _dies(office_settings: OfficeSettings, request: KilledRequest, last: int) -> bool:
     """Return whether a process that runs the request was killed before the statement with this number."""
     killed_request = {
-        "data": rooms.settings.data,
-        "url": rooms.settings.database_url,
-        "token": rooms.tokens[request.who],
+        "data": office_settings.settings.data,
+        "url": office_settings.settings.database_url,
+        "token": office_settings.tokens[request.who],
         "path": request.path,
         "body": request.body,
         "headers": dict(request.headers),
@@ -70,9 +70,9 @@ async def _sound(office: Office) -> None:
 
 
 async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
-    rooms: OfficeSettings, is_full: bool, figures: Figures
+    office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
-    async with _opened(rooms) as office:
+    async with _opened(office_settings) as office:
         agent = await office.agent("alice")
         lead = await office.value("alice", "lead.create", title="Before", contact_email="ada@x.example")
         steps = [
@@ -81,9 +81,9 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
         ]
         plan_id = await office.proposed(agent, "plan.propose", steps=steps)
     last, kills = 1, 0
-    while _dies(rooms, KilledRequest("alice", f"/api/approve/{plan_id}", {}), last):
+    while _dies(office_settings, KilledRequest("alice", f"/api/approve/{plan_id}", {}), last):
         kills += 1
-        async with _opened(rooms) as office:
+        async with _opened(office_settings) as office:
             assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "pending"
             titles = {lead["title"] for lead in await office.all("lead", "alice")}
             assert "Before" in titles
@@ -91,7 +91,7 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
             await _sound(office)
         last += 1 if is_full else EVERY
         assert last < MOST_STATEMENTS
-    async with _opened(rooms) as office:
+    async with _opened(office_settings) as office:
         assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "executed"
         assert {"After", "Beside"} <= {lead["title"] for lead in await office.all("lead", "alice")}
         await _sound(office)
@@ -100,24 +100,24 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
 
 
 async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_there(
-    rooms: OfficeSettings, is_full: bool, figures: Figures
+    office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
-    async with _opened(rooms) as office:
+    async with _opened(office_settings) as office:
         agent = await office.agent("alice")
         lead = await office.value("alice", "lead.create", title="Doomed", contact_email="ada@x.example", notes="n")
         activity = await office.value("alice", "activity.create", lead=lead["id"], subject="Call")
         plan_id = await office.proposed(agent, "lead.delete", id=lead["id"], cascade=True)
     last, kills = 1, 0
-    while _dies(rooms, KilledRequest("alice", f"/api/approve/{plan_id}", {}), last):
+    while _dies(office_settings, KilledRequest("alice", f"/api/approve/{plan_id}", {}), last):
         kills += 1
-        async with _opened(rooms) as office:
+        async with _opened(office_settings) as office:
             assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "pending"
             assert (await office.value("alice", "lead.get", id=lead["id"]))["title"] == "Doomed"
             assert (await office.value("alice", "activity.get", id=activity["id"]))["lead"] == lead["id"]
             await _sound(office)
         last += 1 if is_full else EVERY
         assert last < MOST_STATEMENTS
-    async with _opened(rooms) as office:
+    async with _opened(office_settings) as office:
         assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "executed"
         assert await office.refusal_of("alice", "lead.get", id=lead["id"]) == "no such record"
         assert await office.refusal_of("alice", "activity.get", id=activity["id"]) == "no such record"
@@ -127,19 +127,19 @@ async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_ther
 
 
 async def test_a_post_killed_between_any_two_statements_takes_no_number(
-    rooms: OfficeSettings, is_full: bool, figures: Figures
+    office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
-    async with _opened(rooms) as office:
+    async with _opened(office_settings) as office:
         first_invoice, second_invoice = [
             invoice["id"] for invoice in await office.all("invoice", "carol") if invoice["state"] == "draft"
         ][:2]
         numbers = {invoice["number"] for invoice in await office.all("invoice", "carol") if invoice["number"]}
     last, kills = 1, 0
-    while _dies(rooms, KilledRequest("carol", "/api/invoice/post", {"id": first_invoice}), last):
+    while _dies(office_settings, KilledRequest("carol", "/api/invoice/post", {"id": first_invoice}), last):
         kills += 1
         last += 1 if is_full else EVERY
         assert last < MOST_STATEMENTS
-    async with _opened(rooms) as office:
+    async with _opened(office_settings) as office:
         posted_invoice = await office.value("carol", "invoice.get", id=first_invoice)
         later_invoice = await office.value("carol", "invoice.post", id=second_invoice)
         await _sound(office)
@@ -161,7 +161,7 @@ async def _retry(http: httpx.AsyncClient, body: dict[str, object], headers: dict
 
 
 async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
-    rooms: OfficeSettings, is_full: bool, figures: Figures
+    office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     body: dict[str, object] = {"title": "Killed", "contact_email": "ada@x.example"}
     # With 0, the process is killed between the commit and the response.
@@ -169,9 +169,9 @@ async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
     kills = 0
     for number, last in enumerate(places, 1):
         headers = {"Idempotency-Key": str(uuid.uuid4())}
-        died = _dies(rooms, KilledRequest("alice", "/api/lead/create", body, headers), last)
+        died = _dies(office_settings, KilledRequest("alice", "/api/lead/create", body, headers), last)
         kills += died
-        async with _opened(rooms) as office:
+        async with _opened(office_settings) as office:
             request_headers = {**office.headers("alice"), **headers}
             retried = await _retry(office.http, body, request_headers)
             assert retried.status_code == 200, retried.text

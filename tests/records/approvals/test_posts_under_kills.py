@@ -17,10 +17,10 @@ from tests.records.office import ROOT_URL, Office
 POSTS, POSTS_FULL = 120, 1_000
 KILLS, KILLS_FULL = 3, 20
 AT_ONCE = 32
-WITHIN_S = (0.05, 0.5)
+KILL_DELAY_RANGE_S = (0.05, 0.5)
 
 
-async def _drafts(office: Office, count: int) -> list[str]:
+async def _create_drafts(office: Office, count: int) -> list[str]:
     party = (await office.first_record("party"))["id"]
     drafts: list[str] = []
     for _ in range(count):
@@ -32,72 +32,80 @@ async def _drafts(office: Office, count: int) -> list[str]:
 
 
 class _PostingClients:
-    """Clients that post every invoice until each response is received or the invoice is found to be posted."""
+    """Clients that post each invoice again and again, until a response says that the invoice is posted now or was
+    posted before."""
 
     def __init__(self, office: Office, invoices: list[str]) -> None:
         self._office = office
-        self.open = list(invoices)
+        self.unposted = list(invoices)
         self.acknowledged: dict[str, str] = {}
-        self.unheard = 0
+        self.lost_response_count = 0
 
     async def work(self) -> None:
         """Run one client."""
-        while self.open:
-            invoice = self.open.pop()
+        while self.unposted:
+            invoice = self.unposted.pop()
             try:
                 answer = await self._office.call("carol", "invoice.post", {"id": invoice})
             except httpx.HTTPError:
-                self.open.insert(0, invoice)
+                self.unposted.insert(0, invoice)
                 await asyncio.sleep(0.05)
                 continue
-            self._hear(invoice, answer)
+            self._record_response(invoice, answer)
 
-    def _hear(self, invoice: str, answer: httpx.Response) -> None:
+    def _record_response(self, invoice: str, answer: httpx.Response) -> None:
         if answer.status_code == 200:
             self.acknowledged[invoice] = answer.json()["value"]["number"]
         elif answer.status_code == 503:
-            self.open.insert(0, invoice)
+            self.unposted.insert(0, invoice)
         else:
             assert "not allowed in this state" in answer.text, answer.text
-            self.unheard += 1
+            self.lost_response_count += 1
 
 
 async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
-    rooms: OfficeSettings, is_full: bool, figures: Figures
+    office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     rng = random.Random(3)
-    lives = RestartableService(Path(rooms.settings.data), "records")
-    lives.settings["COUNTERSIGN_DATABASE_URL"] = rooms.settings.database_url
-    lives.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
+    server = RestartableService(Path(office_settings.settings.data), "records")
+    server.settings["COUNTERSIGN_DATABASE_URL"] = office_settings.settings.database_url
+    server.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
     kills = KILLS_FULL if is_full else KILLS
     try:
-        lives.start()
-        async with httpx.AsyncClient(base_url=lives.root_url, timeout=30) as client:
-            office = Office(client, rooms.tokens)
-            crowd = _PostingClients(office, await _drafts(office, POSTS_FULL if is_full else POSTS))
+        server.start()
+        async with httpx.AsyncClient(base_url=server.root_url, timeout=30) as client:
+            office = Office(client, office_settings.tokens)
+            clients = _PostingClients(office, await _create_drafts(office, POSTS_FULL if is_full else POSTS))
             for number in range(kills):
-                open_invoices = crowd.open[: len(crowd.open) * (kills - number) // (kills + 1)]
-                crowd.open = crowd.open[len(open_invoices) :]
-                workers = [asyncio.create_task(crowd.work()) for _ in range(AT_ONCE)]
-                await asyncio.sleep(rng.uniform(*WITHIN_S))
-                lives.kill()
-                await asyncio.to_thread(lives.start)
+                held_back = clients.unposted[: len(clients.unposted) * (kills - number) // (kills + 1)]
+                clients.unposted = clients.unposted[len(held_back) :]
+                workers = [asyncio.create_task(clients.work()) for _ in range(AT_ONCE)]
+                await asyncio.sleep(rng.uniform(*KILL_DELAY_RANGE_S))
+                server.kill()
+                await asyncio.to_thread(server.start)
                 await asyncio.gather(*workers)
-                crowd.open = open_invoices
-            await asyncio.gather(*(crowd.work() for _ in range(AT_ONCE)))
+                clients.unposted = held_back
+            await asyncio.gather(*(clients.work() for _ in range(AT_ONCE)))
     finally:
-        lives.kill()
-    await _require_numbers(rooms, crowd.acknowledged)
-    figures.update({"kills": kills, "acknowledged": len(crowd.acknowledged), "kept_unheard": crowd.unheard, "gaps": 0})
+        server.kill()
+    await _assert_numbers_without_gaps(office_settings, clients.acknowledged)
+    figures.update(
+        {
+            "kills": kills,
+            "acknowledged": len(clients.acknowledged),
+            "kept_unheard": clients.lost_response_count,
+            "gaps": 0,
+        }
+    )
 
 
-async def _require_numbers(rooms: OfficeSettings, acknowledged: dict[str, str]) -> None:
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+async def _assert_numbers_without_gaps(office_settings: OfficeSettings, acknowledged: dict[str, str]) -> None:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             numbers_by_invoice = {
                 invoice["id"]: invoice["number"]
-                for invoice in await Office(client, rooms.tokens).all("invoice", "carol")
+                for invoice in await Office(client, office_settings.tokens).all("invoice", "carol")
             }
         assert (await verify(service.records.database, service.records.secret)).faults == ()
     assert {invoice: numbers_by_invoice[invoice] for invoice in acknowledged} == acknowledged

@@ -53,14 +53,14 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_read_is_reported(of
     async with engine.records.database.transaction() as transaction:
         run = Run(engine, caller, transaction, actor_of(caller, "request"), transaction)
         prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first_lead})
-        slow = (await proposals.propose(run, [prepared], reason=None)).plan_id
+        slow_plan = (await proposals.propose(run, [prepared], reason=None)).plan_id
         quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second_lead))
         # The other transaction may or may not wait for this one. In both cases, the cursor is taken before this plan
         # exists.
         await asyncio.wait([quick], timeout=0.5)
         since = await asyncio.create_task(cursor_of(office, "alice"))
 
-    await watch_plans(office, "alice", since, {slow, await quick})
+    await watch_plans(office, "alice", since, {slow_plan, await quick})
 
 
 async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: str) -> None:

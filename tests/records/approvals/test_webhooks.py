@@ -37,7 +37,9 @@ async def deliver_messages(office: Office, receiver: Receiver) -> list[tuple[str
 async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent")
     ids = [lead["id"] for lead in (await office.all("lead"))[:4]]
-    first_plan, second_plan, third_plan, last = [await office.proposed("agent", "lead.delete", id=id_) for id_ in ids]
+    first_plan, second_plan, third_plan, last_plan = [
+        await office.proposed("agent", "lead.delete", id=id_) for id_ in ids
+    ]
     assert await office.proposed("agent", "lead.delete", id=ids[0]) == first_plan, "the same one, so nothing new"
 
     assert (await office.approve("alice", first_plan)).status_code == 200
@@ -49,11 +51,11 @@ async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Re
 
     assert sorted(messages) == sorted(
         [
-            *(("plan.waiting", f"plan/{plan}") for plan in (first_plan, second_plan, third_plan, last)),
+            *(("plan.waiting", f"plan/{plan}") for plan in (first_plan, second_plan, third_plan, last_plan)),
             ("plan.executed", f"plan/{first_plan}"),
             ("plan.rejected", f"plan/{second_plan}"),
             ("plan.withdrawn", f"plan/{third_plan}"),
-            ("plan.expired", f"plan/{last}"),
+            ("plan.expired", f"plan/{last_plan}"),
         ]
     )
 
@@ -61,10 +63,12 @@ async def test_each_step_of_a_plan_is_reported_once(office: Office, receiver: Re
 async def test_messages_do_not_depend_on_the_values_of_records(office: Office, receiver: Receiver) -> None:
     await office.agent("alice", name="agent", label="PLANTED LABEL")
     shapes: list[list[str]] = []
-    for words in ("planted one", "a planted text that is much longer than the other one is"):
-        lead = await office.value("alice", "lead.create", title=words, contact_name=words, notes=words)
+    for planted_text in ("planted one", "a planted text that is much longer than the other one is"):
+        lead = await office.value(
+            "alice", "lead.create", title=planted_text, contact_name=planted_text, notes=planted_text
+        )
         await office.call("agent", "plan.propose", {
-            "why": words, "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
+            "why": planted_text, "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
         })
         (message,) = [receiver.messages[-1]] if await deliver_messages(office, receiver) else []
         assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()

@@ -105,11 +105,11 @@ async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_gues
 
     later_agent = await office.agent("alice", "lead.*", "party.get", label="mail", name="second")
 
-    guessed = (await office.value(later_agent, "lead.get", id=own_lead["id"]))["contact_email"]
+    guessed_token = (await office.value(later_agent, "lead.get", id=own_lead["id"]))["contact_email"]
     victims_token = (await office.value(later_agent, "lead.get", id=victim["id"]))["contact_email"]
-    assert len({guessed, victims_token, own_lead["contact_email"], victim["contact_email"]}) == 4
+    assert len({guessed_token, victims_token, own_lead["contact_email"], victim["contact_email"]}) == 4
     (entry,) = await office.value(later_agent, "lead.history", id=own_lead["id"])
-    assert entry["changes"]["contact_email"] == [None, guessed]
+    assert entry["changes"]["contact_email"] == [None, guessed_token]
     # The earlier tokens and the tokens of the agent's own text are invalid.
     for old in (own_lead["contact_email"], victim["contact_email"]):
         reason = await office.refusal_of(later_agent, "lead.update", id=own_lead["id"], contact_email=old)

@@ -58,59 +58,59 @@ async def test_an_agent_that_may_not_create_learns_the_scope_its_import_lacks(of
 async def turns_during(call: Awaitable[T]) -> tuple[T, int]:
     """Await the call. Return its response, and the number of turns of the event loop that another task had in the
     meantime."""
-    turns = 0
+    turn_count = 0
 
     async def count_turns() -> None:
-        nonlocal turns
+        nonlocal turn_count
         while True:
             await asyncio.sleep(0)
-            turns += 1
+            turn_count += 1
 
     other_task = asyncio.create_task(count_turns())
     try:
-        return await call, turns
+        return await call, turn_count
     finally:
         other_task.cancel()
 
 
 async def test_other_requests_are_served_while_a_large_import_is_checked(office: Office) -> None:
     rows = 600
-    report, turns = await turns_during(
+    report, turn_count = await turns_during(
         office.value("alice", "lead.import", csv="title\n" + "x\n" * rows, dry_run=True)
     )
     assert report["rows"] == rows
     # Without pauses, the number of turns is very small, however many rows there are.
-    assert turns > rows / CooperativeIterator.EACH / 2
+    assert turn_count > rows / CooperativeIterator.EACH / 2
 
 
 async def test_other_requests_are_served_between_the_checks_of_long_rows(office: Office) -> None:
     agent = await office.agent("alice", "lead.*")
     csv = "title,notes\n" + f"x,{'EMAIL_1 ' * 50_000}\n" * 8
     loop = asyncio.get_running_loop()
-    turns = [loop.time()]
+    turn_times = [loop.time()]
 
     async def watch() -> None:
         while True:
-            turns.append(loop.time())
+            turn_times.append(loop.time())
             await asyncio.sleep(0)
 
     watching = asyncio.create_task(watch())
     report = await office.value(agent, "lead.import", csv=csv, dry_run=True)
-    turns.append(loop.time())
+    turn_times.append(loop.time())
     watching.cancel()
     assert len(report["errors"]) == 8
     # Without pauses between rows, the longest turn takes nearly the whole time. One row takes about an eighth of it.
-    assert max(later - earlier for earlier, later in pairwise(turns)) < (turns[-1] - turns[0]) / 2
+    assert max(later - earlier for earlier, later in pairwise(turn_times)) < (turn_times[-1] - turn_times[0]) / 2
 
 
 async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, turns, sleep = 300, 0, asyncio.sleep
+    rows, turn_count, sleep = 300, 0, asyncio.sleep
 
     async def sleep_counted(delay: float) -> None:
-        nonlocal turns
-        turns += delay == 0
+        nonlocal turn_count
+        turn_count += delay == 0
         await sleep(delay)
 
     monkeypatch.setattr(asyncio, "sleep", sleep_counted)
@@ -120,17 +120,17 @@ async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps
     # The rows are checked, compared with an earlier proposal and stored. Then they are read for the differences, the
     # effects and, twice, the steps.
     plan = await office.proposed(agent, "lead.import", csv=csv)
-    assert turns >= 7 * (rows // CooperativeIterator.EACH)
+    assert turn_count >= 7 * (rows // CooperativeIterator.EACH)
     for command, body in (("plan.get", {"id": plan}), ("plan.list", {}), ("plan.watch", {})):
-        turns = 0
+        turn_count = 0
         assert (await office.call("alice", command, body)).status_code == 200
         # The response contains the withheld fields, the values, the input and the difference.
-        assert turns >= 5 * (rows // CooperativeIterator.EACH)
-    turns = 0
+        assert turn_count >= 5 * (rows // CooperativeIterator.EACH)
+    turn_count = 0
     assert (await office.approve("alice", plan)).status_code == 200
     # An approval checks the rights of the proposer and the approver, reads what the approver sees, locks the records,
     # runs the commands and releases the values.
-    assert turns >= 6 * (rows // CooperativeIterator.EACH)
+    assert turn_count >= 6 * (rows // CooperativeIterator.EACH)
 
 
 @pytest.mark.parametrize("lines", ["\n", "x\n"])

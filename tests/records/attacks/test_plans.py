@@ -188,16 +188,16 @@ async def test_an_agent_that_may_no_longer_write_gets_nothing_carried_out(office
 
 async def test_a_deletion_takes_no_more_than_was_shown(office: Office) -> None:
     agent = await office.agent("alice", "*")
-    doomed = await lead(office)
-    await office.value("alice", "activity.create", lead=doomed, subject="one")
-    plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+    doomed_lead = await lead(office)
+    await office.value("alice", "activity.create", lead=doomed_lead, subject="one")
+    plan = await office.proposed(agent, "lead.delete", id=doomed_lead, cascade=True)
     digest = (await office.value("alice", "plan.get", id=plan))["digest"]
 
-    await office.value(agent, "activity.create", lead=doomed, subject="another")
+    await office.value(agent, "activity.create", lead=doomed_lead, subject="another")
     answer = await office.approve("alice", plan, digest=digest)
 
     assert (answer.status_code, answer.json()["state"]) == (400, "stale")
-    second_plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+    second_plan = await office.proposed(agent, "lead.delete", id=doomed_lead, cascade=True)
     assert (await office.value("alice", "plan.get", id=second_plan))["effects"] == ["2 activities deleted"]
     assert (await office.approve("alice", second_plan)).status_code == 200
 
@@ -242,7 +242,7 @@ async def test_the_approval_of_a_person_who_lost_the_right_does_not_count(office
 async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(office: Office) -> None:
     first_token = await office.agent("alice", "plan.*", label="watching")
     second_token = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
-    doomed = await lead(office)
+    doomed_lead = await lead(office)
     cursor = (await office.value(first_token, "plan.watch"))["cursor"]
     watch_task = asyncio.create_task(office.call(first_token, "plan.watch", {"since": cursor, "wait_s": 20}))
     finished, _ = await asyncio.wait([watch_task], timeout=0.1)
@@ -251,7 +251,7 @@ async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(offi
     watching = next(token["id"] for token in tokens if token["label"] == "watching" and "plan" in token["scopes"])
 
     await office.value("alice", "agent_token.revoke", id=watching)
-    await office.proposed(second_token, "lead.delete", id=doomed)
+    await office.proposed(second_token, "lead.delete", id=doomed_lead)
     answer = await watch_task
 
     assert answer.status_code == 401 or answer.json()["value"]["plans"] == []

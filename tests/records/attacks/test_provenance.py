@@ -14,17 +14,17 @@ async def leads_of(office: Office) -> tuple[dict[str, Any], str]:
     own_lead = await office.value(
         "alice", "lead.create", title="x", contact_name="Ada One", contact_email="a@one.example"
     )
-    hers = await office.value("root", "lead.create", title="of ann", owner=ann)
-    return await office.value("agent", "lead.get", id=own_lead["id"]), hers["id"]
+    anns_lead = await office.value("root", "lead.create", title="of ann", owner=ann)
+    return await office.value("agent", "lead.get", id=own_lead["id"]), anns_lead["id"]
 
 
 async def test_a_copy_to_a_record_that_other_people_see_is_proposed(office: Office) -> None:
-    own_lead, hers = await leads_of(office)
+    own_lead, anns_lead = await leads_of(office)
 
-    await office.proposed("agent", "lead.update", id=hers, contact_email=own_lead["contact_email"])
-    await office.proposed("agent", "lead.update", id=hers, notes=f"as {own_lead['contact_name']}")
+    await office.proposed("agent", "lead.update", id=anns_lead, contact_email=own_lead["contact_email"])
+    await office.proposed("agent", "lead.update", id=anns_lead, notes=f"as {own_lead['contact_name']}")
 
-    assert (await office.value("ann", "lead.get", id=hers))["contact_email"] is None
+    assert (await office.value("ann", "lead.get", id=anns_lead))["contact_email"] is None
 
 
 async def test_a_copy_within_one_record_is_made_at_once(office: Office) -> None:

@@ -210,13 +210,13 @@ def test_columns_cannot_be_shifted_into_each_other():
 def test_a_head_is_sound_only_with_its_own_mac():
     signer = HeadSigner(SECRET)
     head = Head(3, 7, b"h" * 32)
-    mac = signer.mac(head)
+    head_mac = signer.mac(head)
 
-    assert signer.checked(3, 7, b"h" * 32, mac).is_sound
-    assert not signer.checked(4, 7, b"h" * 32, mac).is_sound
-    assert not signer.checked(3, 6, b"h" * 32, mac).is_sound
-    assert not signer.checked(3, 7, b"i" * 32, mac).is_sound
-    assert not signer.checked(3, 7, b"h" * 33, mac).is_sound
+    assert signer.checked(3, 7, b"h" * 32, head_mac).is_sound
+    assert not signer.checked(4, 7, b"h" * 32, head_mac).is_sound
+    assert not signer.checked(3, 6, b"h" * 32, head_mac).is_sound
+    assert not signer.checked(3, 7, b"i" * 32, head_mac).is_sound
+    assert not signer.checked(3, 7, b"h" * 33, head_mac).is_sound
     assert not signer.checked(3, 7, b"h" * 32, b"").is_sound
-    assert not HeadSigner(b"t" * 32).checked(3, 7, b"h" * 32, mac).is_sound
+    assert not HeadSigner(b"t" * 32).checked(3, 7, b"h" * 32, head_mac).is_sound
     assert signer.mac(signer.checked(3, 7, b"h" * 32, b"")) == b""

@@ -143,10 +143,10 @@ async def forge(database: Database, lane: int, number: int) -> None:
     """Add an entry whose hash follows from the previous entry, which needs no key."""
     row = await database.fetch_one("SELECT hash FROM audit_entry WHERE lane = $1 AND number = $2", lane, number - 1)
     columns = ("forged", 1, 0, 5, lane, number, "u", None, None, "c", "m", None, "", "{}", None, "r")
-    places = ", ".join(f"${number}" for number in range(2, len(columns) + 2))
+    placeholders = ", ".join(f"${number}" for number in range(2, len(columns) + 2))
     await change(
         database,
-        f"INSERT INTO audit_entry (hash, {', '.join(COLUMNS)}) VALUES ($1, {places})",
+        f"INSERT INTO audit_entry (hash, {', '.join(COLUMNS)}) VALUES ($1, {placeholders})",
         entry_hash(NO_HASH if row is None else row[0], columns),
         *columns,
     )
@@ -237,13 +237,15 @@ async def test_a_chain_rewritten_from_one_entry_on_is_detected(database: Databas
 async def rewrite(database: Database, lane: int, number: int, statement: str) -> None:
     """Change an entry, compute all later hashes and the head again, and sign the head with another key."""
     await change(database, statement, await id_at(database, lane, number))
-    last, count = NO_HASH, 0
+    last_hash, count = NO_HASH, 0
     names = ", ".join(COLUMNS)
     for row in await database.fetch(f"SELECT {names} FROM audit_entry WHERE lane = $1 ORDER BY number", lane):
-        last, count = entry_hash(last, row), count + 1
-        await change(database, "UPDATE audit_entry SET hash = $2 WHERE id = $1", row[0], last)
-    mac = HeadSigner(b"m" * 32).mac(HeadSigner(b"m" * 32).checked(lane, count, last, b"")._replace(is_sound=True))
-    await change(database, "UPDATE audit_lane SET hash = $2, mac = $3 WHERE lane = $1", lane, last, mac)
+        last_hash, count = entry_hash(last_hash, row), count + 1
+        await change(database, "UPDATE audit_entry SET hash = $2 WHERE id = $1", row[0], last_hash)
+    head_mac = HeadSigner(b"m" * 32).mac(
+        HeadSigner(b"m" * 32).checked(lane, count, last_hash, b"")._replace(is_sound=True)
+    )
+    await change(database, "UPDATE audit_lane SET hash = $2, mac = $3 WHERE lane = $1", lane, last_hash, head_mac)
 
 
 async def test_unknown_lanes_are_found_and_only_so_many_named(database: Database, chain: Chain):
@@ -344,9 +346,11 @@ async def snapshot(database: Database) -> list[tuple[str, list[tuple[None | int 
     """Return the rows of both tables as statements that insert them."""
     statements: list[tuple[str, list[tuple[None | int | str | bytes, ...]]]] = []
     for table, names in (("audit_lane", ("lane", "count", "hash", "mac")), ("audit_entry", ("hash", *COLUMNS))):
-        places = ", ".join(f"${number}" for number, _ in enumerate(names, 1))
+        placeholders = ", ".join(f"${number}" for number, _ in enumerate(names, 1))
         rows = await database.fetch(f"SELECT {', '.join(names)} FROM {table}")
-        statements.append((f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", [tuple(row) for row in rows]))
+        statements.append(
+            (f"INSERT INTO {table} ({', '.join(names)}) VALUES ({placeholders})", [tuple(row) for row in rows])
+        )
     return statements
 
 

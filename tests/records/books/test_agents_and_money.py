@@ -67,15 +67,15 @@ async def test_agents_only_propose_changes_to_the_value_and_the_state_of_a_won_l
 async def test_an_agent_can_only_propose_the_address_of_invoices(office: Office) -> None:
     agent = await office.agent("root", "*")
     party = (await office.value("root", "party.create", name="Ada"))["id"]
-    place = {"street": "Low 1", "city": "Yr", "country": "FR"}
-    address = (await office.value("root", "address.create", party=party, **place))["id"]
+    address_values = {"street": "Low 1", "city": "Yr", "country": "FR"}
+    address = (await office.value("root", "address.create", party=party, **address_values))["id"]
 
     invoice = (await office.value(agent, "invoice.create", party=party))["id"]
-    alike = (await office.value(agent, "party.create", name="Ada", email="eve@x.example"))["id"]
-    await office.proposed(agent, "invoice.update", id=invoice, party=alike)
+    same_named_party = (await office.value(agent, "party.create", name="Ada", email="eve@x.example"))["id"]
+    await office.proposed(agent, "invoice.update", id=invoice, party=same_named_party)
     await office.value(agent, "invoice.update", id=invoice, party=party, notes="Thank you")
     await office.proposed(agent, "address.update", id=address, city="Riga")
-    await office.proposed(agent, "address.create", party=party, label="invoice", **place | {"city": "Riga"})
+    await office.proposed(agent, "address.create", party=party, label="invoice", **address_values | {"city": "Riga"})
     assert (await office.value("root", "address.get", id=address))["city"] == "Yr"
 
 
@@ -83,8 +83,8 @@ async def test_an_agent_can_only_propose_the_address_of_invoices(office: Office)
 async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(office: Office, change: str) -> None:
     agent = await office.agent("root", "*")
     party = (await office.value("root", "party.create", name="Ada"))["id"]
-    place = {"street": "Low 1", "city": "Yr", "country": "FR"}
-    address = (await office.value("root", "address.create", party=party, **place))["id"]
+    address_values = {"street": "Low 1", "city": "Yr", "country": "FR"}
+    address = (await office.value("root", "address.create", party=party, **address_values))["id"]
     invoice = (await office.value("root", "invoice.create", party=party))["id"]
     await office.value("root", "invoice_line.create", invoice=invoice, description="Oak", unit_price_minor=5)
     plan = await office.proposed(agent, "invoice.post", id=invoice)
@@ -94,7 +94,7 @@ async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(off
     elif change == "address":
         await office.value("root", "address.update", id=address, city="Zed")
     elif change == "new address":
-        await office.value("root", "address.create", party=party, label="invoice", **place | {"city": "Zed"})
+        await office.value("root", "address.create", party=party, label="invoice", **address_values | {"city": "Zed"})
     else:
         await office.value("root", "address.delete", id=address)
 
@@ -163,8 +163,8 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
     )
     assert all(commands_by_id[command]["needs_approval"] for command in proposed_commands)
     assert not commands_by_id["party.update"]["needs_approval"]
-    words = "An agent can only propose changes of name, email, phone, tax_id, website and is_active"
-    assert words in commands_by_id["party.update"]["description"]
+    approval_text = "An agent can only propose changes of name, email, phone, tax_id, website and is_active"
+    assert approval_text in commands_by_id["party.update"]["description"]
     meta = (await office.http.get("/api/meta", headers=headers)).json()
     party = next(model for model in meta["models"] if model["name"] == "party")
     marked = [field["name"] for field in party["fields"] if field["needs_approval"]]
@@ -172,7 +172,7 @@ async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     tools = (await office.http.post("/mcp", json=body, headers=headers)).json()["result"]["tools"]
     descriptions = {tool["name"]: tool["description"] for tool in tools}
-    assert words in descriptions["party__update"]
+    assert approval_text in descriptions["party__update"]
     assert "An agent can only propose it" in descriptions["invoice__settle"]
 
 

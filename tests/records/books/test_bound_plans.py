@@ -161,18 +161,18 @@ async def test_a_plan_about_a_line_is_bound_to_its_invoice(office: Office, comma
 async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_party(office: Office, change: str) -> None:
     agent = await office.agent("root", "*")
     invoice = await create_draft(office)
-    alike = (await office.value(agent, "party.create", name="Ada"))["id"]
-    place = {"party": alike, "street": "Low 1", "city": "Yr", "country": "FR"}
+    same_named_party = (await office.value(agent, "party.create", name="Ada"))["id"]
+    address_values = {"party": same_named_party, "street": "Low 1", "city": "Yr", "country": "FR"}
     steps = [
-        {"command": "invoice.update", "input": {"id": invoice, "party": alike}},
+        {"command": "invoice.update", "input": {"id": invoice, "party": same_named_party}},
         {"command": "invoice.post", "input": {"id": invoice}},
     ]
     plan = await office.proposed(agent, "plan.propose", steps=steps)
 
     if change == "name":
-        await office.value("root", "party.update", id=alike, name="Eve")
+        await office.value("root", "party.update", id=same_named_party, name="Eve")
     elif change == "address":
-        await office.value("root", "address.create", **place)
+        await office.value("root", "address.create", **address_values)
 
     assert await approve_and_get_state(office, plan) == ("executed" if change == "nothing" else "stale")
 

@@ -91,8 +91,8 @@ async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
         (await create_posted_invoice(office, party=first_invoice["party"]))["id"],
     )
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF18 Straße")
-    alike = ("\u200brf18 stra\u00adße", "\uff32\uff2618 strasse", "RF18\u00a0Straße", "RF18\u2028Straße")
-    for same_reference in (" RF18  Straße", "rf18 STRASSE", "Rf18\tstrasse ", *alike):
+    equal_references = ("\u200brf18 stra\u00adße", "\uff32\uff2618 strasse", "RF18\u00a0Straße", "RF18\u2028Straße")
+    for same_reference in (" RF18  Straße", "rf18 STRASSE", "Rf18\tstrasse ", *equal_references):
         reason = await office.refusal_of(
             "carol", "payment.create", invoice=invoice, amount_minor=5, reference=same_reference
         )

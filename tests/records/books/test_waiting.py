@@ -64,8 +64,10 @@ async def test_an_effect_locks_the_record_that_it_reads_only_on_request(
             assert await is_lockable(shop, ware) is not locks
 
 
-async def test_an_invoice_is_posted_while_the_previous_invoice_is_locked(office: Office, rooms: OfficeSettings) -> None:
-    if not rooms.settings.database_url:
+async def test_an_invoice_is_posted_while_the_previous_invoice_is_locked(
+    office: Office, office_settings: OfficeSettings
+) -> None:
+    if not office_settings.settings.database_url:
         pytest.skip("SQLite has one writer at a time")
     posted_invoice, draft_invoice = await create_draft(office), await create_draft(office)
     await office.value("carol", "invoice.post", id=posted_invoice)

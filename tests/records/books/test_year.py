@@ -205,10 +205,10 @@ class RandomYear:
         if name == "delete":
             return True
         amount, reference = book.payments[body["id"]]
-        to = next((target for target in self.books if target.id == body.get("invoice", book.id)), book)
-        if to is book:
+        target_book = next((target for target in self.books if target.id == body.get("invoice", book.id)), book)
+        if target_book is book:
             return body.get("amount_minor", amount) != 0 and book.issued <= body.get("paid_on", self.today)
-        return to.takes(body.get("amount_minor", amount), body["paid_on"], self.today, reference)
+        return target_book.takes(body.get("amount_minor", amount), body["paid_on"], self.today, reference)
 
     def note(self, book: InvoiceState, command: str, body: dict[str, Any], record_id: str) -> None:
         """Record the command in the expected state."""
@@ -222,9 +222,9 @@ class RandomYear:
             paid_before = book.paid_minor
             amount, reference = book.payments.pop(body["id"])
             if name == "update":
-                to = next((target for target in self.books if target.id == body.get("invoice", book.id)), book)
-                to.payments[body["id"]] = (body.get("amount_minor", amount), reference)
-                to.changes += to is not book
+                target_book = next((target for target in self.books if target.id == body.get("invoice", book.id)), book)
+                target_book.payments[body["id"]] = (body.get("amount_minor", amount), reference)
+                target_book.changes += target_book is not book
             book.changes += book.paid_minor != paid_before
 
     async def check(self, book: InvoiceState) -> None:

@@ -73,8 +73,8 @@ def both_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[li
 async def open_installation(settings: Settings) -> AsyncGenerator[ProcessInstallation]:
     """Open an installation without records other than its administrator."""
     async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
-        inside = InProcessService(service)
-        yield ProcessInstallation(inside, await inside.member())
+        in_process = InProcessService(service)
+        yield ProcessInstallation(in_process, await in_process.member())
 
 
 async def create_records(installation: ProcessInstallation) -> None:
@@ -123,7 +123,7 @@ async def invoices(installation: ProcessInstallation, party: str, product: str) 
             await installation.run("invoice.cancel", id=invoice)
 
 
-async def carry(source: ProcessInstallation, two: ProcessInstallation) -> None:
+async def carry(source: ProcessInstallation, target: ProcessInstallation) -> None:
     """Restore the exported records of the first installation in the second."""
     for model in MODELS:
         # The built-in roles and the people of the two installations have different ids, so records that refer to them
@@ -133,47 +133,48 @@ async def carry(source: ProcessInstallation, two: ProcessInstallation) -> None:
         is_not_administrator = [{"field": "username", "op": "ne", "value": "ada"}]
         without_administrator = {"filter": is_not_administrator} if model == "user" else {}
         text = await source.exported(model, **without_administrator, **({"form": "shown"} if refers_to_roles else {}))
-        report = await two.run(f"{model}.import", csv=text, restore=True)
+        report = await target.run(f"{model}.import", csv=text, restore=True)
         assert not report["errors"], (model, report["errors"][:3], text[:500])
         assert report["created"] + report["unchanged"] == report["rows"]
 
 
 async def test_every_model_is_exported_and_imported_with_equal_values(both_settings: list[Settings]) -> None:
-    async with open_installation(both_settings[0]) as source, open_installation(both_settings[1]) as two:
+    async with open_installation(both_settings[0]) as source, open_installation(both_settings[1]) as target:
         await create_records(source)
         importable = {name for name, model in source.inside.models.items() if "import" in model.commands}
         assert importable == set(MODELS)
 
-        await carry(source, two)
+        await carry(source, target)
 
         for model in MODELS[5:]:
-            assert await two.values(model) == await source.values(model), model
+            assert await target.values(model) == await source.values(model), model
             assert (await source.values(model)) != [], model
-            assert csv_values(await two.exported(model)) == csv_values(await source.exported(model))
+            assert csv_values(await target.exported(model)) == csv_values(await source.exported(model))
         for model in ("user", "role", "user_role", "grant", "setting"):
             shown_exports = [
-                sorted(without_id(await installation.exported(model, form="shown"))) for installation in (source, two)
+                sorted(without_id(await installation.exported(model, form="shown")))
+                for installation in (source, target)
             ]
             assert shown_exports[0] == shown_exports[1], model
-        await require_usable_after_restore(source, two)
+        await require_usable_after_restore(source, target)
 
 
-async def require_usable_after_restore(source: ProcessInstallation, two: ProcessInstallation) -> None:
+async def require_usable_after_restore(source: ProcessInstallation, target: ProcessInstallation) -> None:
     """Require that the restored records can be used as in the first installation, and that a second restore changes
     nothing."""
     text = await source.exported("invoice")
-    repeated_import = await two.run("invoice.import", csv=text, restore=True)
+    repeated_import = await target.run("invoice.import", csv=text, restore=True)
     assert (repeated_import["created"], repeated_import["unchanged"]) == (0, 4)
     changed_csv = text.replace("2026-12-31", "2026-12-30", 1)
-    refused_report = await two.run("invoice.import", csv=changed_csv, restore=True)
+    refused_report = await target.run("invoice.import", csv=changed_csv, restore=True)
     assert [error["error"] for error in refused_report["errors"]] == [
         "the invoice record with this id has other values"
     ]
-    draft = next(invoice for invoice in await two.values("invoice") if invoice["state"] == "draft")
-    numbers = {invoice["number"] for invoice in await two.values("invoice")}
-    posted = await two.run("invoice.post", id=draft["id"])
-    assert posted["number"] not in numbers
-    assert posted["number"].endswith("-000004")
+    draft = next(invoice for invoice in await target.values("invoice") if invoice["state"] == "draft")
+    numbers = {invoice["number"] for invoice in await target.values("invoice")}
+    posted_invoice = await target.run("invoice.post", id=draft["id"])
+    assert posted_invoice["number"] not in numbers
+    assert posted_invoice["number"].endswith("-000004")
 
 
 def csv_values(text: str) -> list[dict[str, str]]:
@@ -191,19 +192,19 @@ def without_id(text: str) -> list[str]:
 
 async def test_an_export_for_people_can_be_imported_with_equal_values(both_settings: list[Settings]) -> None:
     notation: dict[str, object] = {"separator": ";", "decimal": ",", "date_order": "dmy"}
-    async with open_installation(both_settings[0]) as source, open_installation(both_settings[1]) as two:
+    async with open_installation(both_settings[0]) as source, open_installation(both_settings[1]) as target:
         await create_records(source)
-        await two.run("user.import", csv="username;Name\neve;=Eve\n")
+        await target.run("user.import", csv="username;Name\neve;=Eve\n")
         for model in MODELS[5:]:
             text = await source.exported(model, form="shown", **notation)
             saved_by_spreadsheet = "\ufeff" + text.replace("\r\n", "\r")
-            report = await two.run(f"{model}.import", csv=saved_by_spreadsheet, restore=True, **notation)
+            report = await target.run(f"{model}.import", csv=saved_by_spreadsheet, restore=True, **notation)
             assert not report["errors"], (model, report["errors"][:3], text[:500])
         for model in MODELS[5:]:
-            exported_rows, imported_rows = await source.values(model), await two.values(model)
+            exported_rows, imported_rows = await source.values(model), await target.values(model)
             if model == "ticket":
                 # The second installation has its own record of eve, so the ids of the assignees differ.
-                assert imported_rows[0]["assignee"] == (await two.run("user.list", filter=EVE))[0]["id"]
+                assert imported_rows[0]["assignee"] == (await target.run("user.list", filter=EVE))[0]["id"]
                 exported_rows, imported_rows = (
                     [{**row, "assignee": None} for row in exported_rows],
                     [{**row, "assignee": None} for row in imported_rows],

@@ -55,9 +55,9 @@ async def titles(graph: InProcessService) -> list[str]:
 
 
 async def test_a_chain_of_any_length_is_deleted_as_a_whole(graph: InProcessService) -> None:
-    first_node = last = await node(graph, "0")
+    first_node = last_node = await node(graph, "0")
     for number in range(1, 40):
-        last = await node(graph, f"{number}", parent=last)
+        last_node = await node(graph, f"{number}", parent=last_node)
 
     await delete(graph, first_node, cascade=True)
 

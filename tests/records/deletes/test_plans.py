@@ -19,19 +19,21 @@ async def activity(office: Office, lead_id: str) -> str:
 
 
 async def test_a_reference_that_the_agent_sees_is_refused_at_once(office: Office) -> None:
-    agent, doomed = await office.agent("alice", "*"), await lead(office)
-    await activity(office, doomed)
+    agent, doomed_lead = await office.agent("alice", "*"), await lead(office)
+    await activity(office, doomed_lead)
 
-    assert await office.refusal_of(agent, "lead.delete", id=doomed) == REFUSAL
-    reason = await office.refusal_of(agent, "plan.propose", steps=[{"command": "lead.delete", "input": {"id": doomed}}])
+    assert await office.refusal_of(agent, "lead.delete", id=doomed_lead) == REFUSAL
+    reason = await office.refusal_of(
+        agent, "plan.propose", steps=[{"command": "lead.delete", "input": {"id": doomed_lead}}]
+    )
     assert reason == f"step 0: {REFUSAL}"
 
 
 async def test_a_reference_that_the_agent_does_not_see_is_found_by_the_approver(office: Office) -> None:
-    agent, doomed = await office.agent("alice", "lead.*"), await lead(office)
-    await activity(office, doomed)
+    agent, doomed_lead = await office.agent("alice", "lead.*"), await lead(office)
+    await activity(office, doomed_lead)
 
-    plan = await office.proposed(agent, "lead.delete", id=doomed)
+    plan = await office.proposed(agent, "lead.delete", id=doomed_lead)
 
     answer = await office.approve("alice", plan)
     assert (answer.status_code, answer.json()["state"]) == (400, "failed")
@@ -42,19 +44,19 @@ async def test_a_reference_that_the_agent_does_not_see_is_found_by_the_approver(
 async def test_a_record_that_refers_to_it_since_the_proposal_makes_the_plan_stale(
     office: Office, cascade: bool
 ) -> None:
-    agent, doomed = await office.agent("alice", "*"), await lead(office)
-    plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=cascade)
-    await activity(office, doomed)
+    agent, doomed_lead = await office.agent("alice", "*"), await lead(office)
+    plan = await office.proposed(agent, "lead.delete", id=doomed_lead, cascade=cascade)
+    await activity(office, doomed_lead)
 
     answer = await office.approve("alice", plan)
 
     assert (answer.status_code, answer.json()["state"]) == (400, "stale")
-    assert (await office.value("alice", "lead.get", id=doomed))["id"] == doomed
+    assert (await office.value("alice", "lead.get", id=doomed_lead))["id"] == doomed_lead
 
 
 async def test_a_plan_lists_the_deleted_records_to_callers_who_see_them(office: Office) -> None:
     party = str((await office.value("root", "party.create", name="Gone Ltd"))["id"])
-    doomed = str((await office.value("root", "lead.create", title="x", party=party))["id"])
+    doomed_lead = str((await office.value("root", "lead.create", title="x", party=party))["id"])
     await office.value("root", "address.create", party=party, street="1 Road", city="Graz", country="AT")
     for _ in range(2):
         await office.value("root", "ticket.create", subject="x", party=party)
@@ -68,24 +70,24 @@ async def test_a_plan_lists_the_deleted_records_to_callers_who_see_them(office: 
         assert sorted(shown_plan["effects"]) == effects, who
         assert shown_plan["input"] == {"id": party, "cascade": True}
     assert (await office.approve("alice", plan)).status_code == 200
-    assert (await office.value("alice", "lead.get", id=doomed))["party"] is None
+    assert (await office.value("alice", "lead.get", id=doomed_lead))["party"] is None
 
 
 async def test_a_plan_says_nothing_of_what_its_proposer_does_not_see(office: Office) -> None:
-    agent, doomed = await office.agent("alice", "lead.*"), await lead(office)
-    await activity(office, doomed)
+    agent, doomed_lead = await office.agent("alice", "lead.*"), await lead(office)
+    await activity(office, doomed_lead)
 
-    plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+    plan = await office.proposed(agent, "lead.delete", id=doomed_lead, cascade=True)
 
     assert (await office.value(agent, "plan.get", id=plan))["effects"] == []
     assert (await office.value("alice", "plan.get", id=plan))["effects"] == ["1 activity deleted"]
 
 
 async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(office: Office) -> None:
-    agent, doomed = await office.agent("alice", "*"), await lead(office)
-    activity_id = await activity(office, doomed)
+    agent, doomed_lead = await office.agent("alice", "*"), await lead(office)
+    activity_id = await activity(office, doomed_lead)
     steps = [{"command": f"{model}.delete", "input": {"id": each}} for model, each in
-             (("activity", activity_id), ("lead", doomed))]  # fmt: skip
+             (("activity", activity_id), ("lead", doomed_lead))]  # fmt: skip
     assert await office.refusal_of(agent, "plan.propose", steps=steps[::-1]) == f"step 0: {REFUSAL}"
 
     plan = await office.proposed(agent, "plan.propose", steps=steps)
@@ -95,11 +97,11 @@ async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(offic
 
 async def test_a_person_without_rights_to_the_cascade_cannot_decide_the_plan(office: Office) -> None:
     await office.person("eve", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
-    doomed = await lead(office)
-    await activity(office, doomed)
+    doomed_lead = await lead(office)
+    await activity(office, doomed_lead)
     agent = await office.agent("alice", "*")
 
-    plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+    plan = await office.proposed(agent, "lead.delete", id=doomed_lead, cascade=True)
 
     assert (await office.approve("eve", plan)).status_code == 404
     assert await office.refusal_of("eve", "plan.get", id=plan) == "no such record"
@@ -108,13 +110,13 @@ async def test_a_person_without_rights_to_the_cascade_cannot_decide_the_plan(off
 
 async def test_a_person_takes_back_what_it_could_only_propose(office: Office) -> None:
     await office.person("eve", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
-    doomed = await lead(office)
-    await activity(office, doomed)
-    plan = await office.proposed("eve", "lead.delete", id=doomed, cascade=True)
-    assert await office.proposed("eve", "lead.delete", id=doomed, cascade=True) == plan
+    doomed_lead = await lead(office)
+    await activity(office, doomed_lead)
+    plan = await office.proposed("eve", "lead.delete", id=doomed_lead, cascade=True)
+    assert await office.proposed("eve", "lead.delete", id=doomed_lead, cascade=True) == plan
     assert (await office.value("alice", "plan.get", id=plan))["proposed_by"] == {"agent": None, "person": "eve"}
 
     withdrawn_plan = await office.value("eve", "plan.withdraw", id=plan)
 
     assert withdrawn_plan["state"] == "withdrawn"
-    assert (await office.value("alice", "lead.get", id=doomed))["id"] == doomed
+    assert (await office.value("alice", "lead.get", id=doomed_lead))["id"] == doomed_lead

@@ -54,9 +54,9 @@ def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
 @channel(28, _sharing_one_domain)
 async def l28(office: Office) -> None:
     """A token is invalid for every other caller."""
-    first_agent, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
+    first_agent, second_agent = await office.agent("alice", label="one"), await office.agent("alice", label="two")
     lead = (await office.value(first_agent, "lead.list", limit=1))[0]
-    reason = await office.refusal_of(two, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
+    reason = await office.refusal_of(second_agent, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
     assert reason == f"unknown token {lead['contact_email']}"
 
 

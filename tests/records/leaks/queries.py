@@ -105,7 +105,7 @@ async def l08(office: Office) -> None:
 
 
 def _taking_unknown_keys(patch: pytest.MonkeyPatch) -> None:
-    replace_defence(patch, queries, "_members", lambda value, place, known_members: value)
+    replace_defence(patch, queries, "_members", lambda value, value_place, known_members: value)
     original_read = queries.read
     names = ("filter", "order", "limit", "offset")
     replace_defence(

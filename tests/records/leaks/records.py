@@ -43,7 +43,7 @@ def _echo_values(patch: pytest.MonkeyPatch) -> None:
     _append_to_refusal(patch, lambda meanings: ", ".join(meanings.values()))
 
 
-def _append_to_refusal(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str]) -> None:
+def _append_to_refusal(patch: pytest.MonkeyPatch, added_text: Callable[[Mapping[str, str]], str]) -> None:
     """Make the refusal of a text that is too long end with words about the values of its tokens."""
     original = unmask_input.require_fitting
 
@@ -53,7 +53,7 @@ def _append_to_refusal(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, 
         try:
             original(field, text, known_values, meanings, long_labels)
         except BadValue as error:
-            raise BadValue(f"{error}: {words(meanings)}") from error
+            raise BadValue(f"{error}: {added_text(meanings)}") from error
 
     replace_defence(patch, unmask_input, "require_fitting", require_fitting)
 

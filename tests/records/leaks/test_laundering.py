@@ -47,8 +47,8 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
 def _require_hidden(text: str, canaries: list[str]) -> None:
     # Search for one value after another: one pattern of all values takes thirty times as long.
     for canary in canaries:
-        place = text.find(canary)
-        assert place < 0, f"{canary} in …{text[max(0, place - 200) : place + 300]}…"
+        canary_index = text.find(canary)
+        assert canary_index < 0, f"{canary} in …{text[max(0, canary_index - 200) : canary_index + 300]}…"
 
 
 async def _personal_values(office: Office) -> list[str]:

@@ -15,7 +15,7 @@ async def test_the_channel_is_closed(office: Office, channel: Channel) -> None:
     await channel.check(office)
 
 
-@pytest.mark.parametrize("rooms", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("office_settings", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("channel", ALL, ids=lambda channel: channel.name)
 async def test_the_check_fails_without_the_defence(
     office: Office, channel: Channel, monkeypatch: pytest.MonkeyPatch

@@ -112,8 +112,8 @@ async def test_only_unused_domains_are_closed(book: InProcessService) -> None:
     await book.domain(person.user_id, "")
 
     async with book.service.records.database.transaction() as transaction:
-        closed = await close_unused_domains(transaction, None)
+        closed_domains = await close_unused_domains(transaction, None)
 
     open_ones = await book.rows("SELECT label FROM token_domain WHERE closed_at IS NULL ORDER BY label")
     assert [row[0] for row in open_ones] == ["", "scout"]
-    assert len(closed) == 1
+    assert len(closed_domains) == 1

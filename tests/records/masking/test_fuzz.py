@@ -33,26 +33,30 @@ class MemoryVault:
 
 def change_digit(rng: random.Random, token: str) -> str:
     """Return the token with another digit."""
-    place = rng.randrange(token.index("_") + 1, len(token))
-    return token[:place] + rng.choice([digit for digit in "0123456789" if digit != token[place]]) + token[place + 1 :]
+    position = rng.randrange(token.index("_") + 1, len(token))
+    return (
+        token[:position]
+        + rng.choice([digit for digit in "0123456789" if digit != token[position]])
+        + token[position + 1 :]
+    )
 
 
 def swap_digits(rng: random.Random, token: str) -> str:
     """Return the token with two neighbouring digits swapped."""
-    place = rng.randrange(token.index("_") + 1, len(token) - 1)
-    return token[:place] + token[place + 1] + token[place] + token[place + 2 :]
+    position = rng.randrange(token.index("_") + 1, len(token) - 1)
+    return token[:position] + token[position + 1] + token[position] + token[position + 2 :]
 
 
 def drop_digit(rng: random.Random, token: str) -> str:
     """Return the token without one digit."""
-    place = rng.randrange(token.index("_") + 1, len(token))
-    return token[:place] + token[place + 1 :]
+    position = rng.randrange(token.index("_") + 1, len(token))
+    return token[:position] + token[position + 1 :]
 
 
 def add_digit(rng: random.Random, token: str) -> str:
     """Return the token with an additional digit."""
-    place = rng.randrange(token.index("_") + 1, len(token) + 1)
-    return token[:place] + rng.choice("0123456789") + token[place:]
+    position = rng.randrange(token.index("_") + 1, len(token) + 1)
+    return token[:position] + rng.choice("0123456789") + token[position:]
 
 
 def neighbour(rng: random.Random, token: str) -> str:
@@ -93,16 +97,16 @@ def attempts(
         live_values, erased_values = rng.choices(live, k=BATCH), rng.choices(erased, k=BATCH)
         own_numbers = own_permutation.encode([each for each, _ in live_values])
         foreign_numbers = foreign.encode([each for each, _ in live_values])
-        stale = own_permutation.encode([each for each, _ in erased_values])
+        stale_numbers = own_permutation.encode([each for each, _ in erased_values])
         batch: list[str] = []
-        for place, (_, label) in enumerate(live_values):
+        for position, (_, label) in enumerate(live_values):
             kind = rng.randrange(8)
             if kind == 0:
-                batch.append(f"{label}_{foreign_numbers[place]}")
+                batch.append(f"{label}_{foreign_numbers[position]}")
             elif kind == 1:
-                batch.append(f"{erased_values[place][1]}_{stale[place]}")
+                batch.append(f"{erased_values[position][1]}_{stale_numbers[position]}")
             else:
-                token = f"{label}_{own_numbers[place]}"
+                token = f"{label}_{own_numbers[position]}"
                 mutated = rng.choice(MUTATIONS)(rng, token)
                 batch.append(mutated if mutated != token else random_token(rng, token))
         yield batch
@@ -191,10 +195,10 @@ async def test_the_commands_refuse_every_unknown_token(
     # This test is not about the limit on unknown tokens, but about what the limit protects.
     engine = dataclasses.replace(book.service.engine, token_guesses=UnlimitedGuesses())
     run = dataclasses.replace(book.run(agent), engine=engine)
-    alive, stale = tokens_of(own_contacts, existing_ids), tokens_of(own_contacts, deleted_ids)
+    alive, stale_tokens = tokens_of(own_contacts, existing_ids), tokens_of(own_contacts, deleted_ids)
     mutated = {rng.choice(MUTATIONS)(rng, rng.choice(alive)) for _ in range(200)} - set(alive)
 
-    for token in engine.grammar.tokens(" ".join([*stale, *foreign, *sorted(mutated)])):
+    for token in engine.grammar.tokens(" ".join([*stale_tokens, *foreign, *sorted(mutated)])):
         with pytest.raises(BadInput, match="unknown token"):
             await unmask_input.resolve(run, token)
 

@@ -148,9 +148,9 @@ async def test_the_history_and_the_plans_of_a_record_show_its_token(book: InProc
     assert token not in str(history) + str(plan)
     # Other callers see that the values are equal.
     clerk = await book.agent("clerk")
-    joined = (await get(book, clerk, existing_contact))["email"]
+    clerks_token = (await get(book, clerk, existing_contact))["email"]
     entries = await book.value(clerk, "contact", "history", id=first_contact["id"])
-    assert [entry["changes"]["email"][1] == joined for entry in reversed(entries)] == [True, True, False, True]
+    assert [entry["changes"]["email"][1] == clerks_token for entry in reversed(entries)] == [True, True, False, True]
 
 
 async def test_deleting_its_own_record_does_not_reveal_whether_other_records_have_the_value(

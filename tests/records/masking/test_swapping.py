@@ -197,9 +197,16 @@ async def test_equal_values_have_equal_tokens_only_where_the_label_is_linked(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     values = {"email": "a@example.com", "other_email": "a@example.com", "phone": "+44", "postcode": "1", "notes": "n"}
-    first_contact, two = [await seen_contact(book, agent, await make(book, root, **values)) for _ in range(2)]
+    first_contact, second_contact = [
+        await seen_contact(book, agent, await make(book, root, **values)) for _ in range(2)
+    ]
 
-    assert first_contact["email"] == first_contact["other_email"] == two["email"] == two["other_email"]
-    assert first_contact["phone"] == two["phone"]
-    assert first_contact["postcode"] != two["postcode"]
-    assert first_contact["notes"] != two["notes"]
+    assert (
+        first_contact["email"]
+        == first_contact["other_email"]
+        == second_contact["email"]
+        == second_contact["other_email"]
+    )
+    assert first_contact["phone"] == second_contact["phone"]
+    assert first_contact["postcode"] != second_contact["postcode"]
+    assert first_contact["notes"] != second_contact["notes"]

@@ -18,7 +18,7 @@ MATRIX = "matrix"
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])
-def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OfficeSettings:
+def office_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OfficeSettings:
     """A copy of the seeded office on SQLite, and with --full also on PostgreSQL."""
     data = tmp_path_factory.mktemp(MATRIX) / "data"
     seeded_office: SeededOffice = request.getfixturevalue(f"{request.param}_office")
@@ -30,9 +30,9 @@ def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(rooms: OfficeSettings) -> AsyncIterator[MatrixScene]:
+async def scene(office_settings: OfficeSettings) -> AsyncIterator[MatrixScene]:
     """The company, with a client of its real application."""
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            yield await build_scene(Office(client, rooms.tokens, service))
+            yield await build_scene(Office(client, office_settings.tokens, service))

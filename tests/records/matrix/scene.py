@@ -58,37 +58,41 @@ class MatrixScene:
 async def build_scene(office: Office) -> MatrixScene:
     """Build the scene with the commands of the service."""
     scene = MatrixScene(office)
-    for row_kind, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
-        await _records(scene, row_kind, word)
+    for row_kind, email_word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
+        await _records(scene, row_kind, email_word)
     await _people(scene)
     await _outsiders(scene)
     return scene
 
 
-async def _records(scene: MatrixScene, row_kind: str, word: str) -> None:
+async def _records(scene: MatrixScene, row_kind: str, email_word: str) -> None:
     record_ids: dict[str, str] = {}
 
     async def create(model: str, /, **values: object) -> None:
         record_ids[model] = (await scene.office.value("root", f"{model}.create", **values))["id"]
 
-    website, email = f"{HIDDEN_FIELD}.example", f"{PERSONAL}@{word}.example"
-    await create("party", name=f"{PERSONAL} {word}", email=email, notes=PERSONAL, website=website)
-    await create("address", party=record_ids["party"], street=f"{PERSONAL} {word}", city=HIDDEN_FIELD, country="FR")
+    website, email = f"{HIDDEN_FIELD}.example", f"{PERSONAL}@{email_word}.example"
+    await create("party", name=f"{PERSONAL} {email_word}", email=email, notes=PERSONAL, website=website)
+    await create(
+        "address", party=record_ids["party"], street=f"{PERSONAL} {email_word}", city=HIDDEN_FIELD, country="FR"
+    )
     contact = {"contact_name": PERSONAL, "contact_email": f"{PERSONAL}@lead.example", "contact_phone": "+49301234567"}
-    await create("lead", title=word, lost_reason=HIDDEN_FIELD, notes=PERSONAL, **contact)
-    await create("activity", lead=record_ids["lead"], kind="task", subject=word, due="2031-07-09", notes=PERSONAL)
-    await create("ticket", subject=word, requester_name=PERSONAL, description=PERSONAL, resolution=HIDDEN_FIELD)
-    await create("product", sku=f"{word}-1", name=word, unit_price_minor=5, tax_bp=1234)
+    await create("lead", title=email_word, lost_reason=HIDDEN_FIELD, notes=PERSONAL, **contact)
+    await create("activity", lead=record_ids["lead"], kind="task", subject=email_word, due="2031-07-09", notes=PERSONAL)
+    await create("ticket", subject=email_word, requester_name=PERSONAL, description=PERSONAL, resolution=HIDDEN_FIELD)
+    await create("product", sku=f"{email_word}-1", name=email_word, unit_price_minor=5, tax_bp=1234)
     await create("invoice", party=record_ids["party"], notes=HIDDEN_FIELD)
     line = {"invoice": record_ids["invoice"], "product": record_ids["product"]}
-    await create("invoice_line", **line, description=word, unit_price_minor=5)
+    await create("invoice_line", **line, description=email_word, unit_price_minor=5)
     paid_invoice = (await scene.office.value("root", "invoice.create", party=record_ids["party"], notes=HIDDEN_FIELD))[
         "id"
     ]
-    await scene.office.value("root", "invoice_line.create", invoice=paid_invoice, description=word, unit_price_minor=5)
+    await scene.office.value(
+        "root", "invoice_line.create", invoice=paid_invoice, description=email_word, unit_price_minor=5
+    )
     await scene.office.value("root", "invoice.post", id=paid_invoice)
-    await create("payment", invoice=paid_invoice, amount_minor=1, reference=f"{PERSONAL} {word}")
-    await create("role", title=f"{word} role", description=HIDDEN_FIELD)
+    await create("payment", invoice=paid_invoice, amount_minor=1, reference=f"{PERSONAL} {email_word}")
+    await create("role", title=f"{email_word} role", description=HIDDEN_FIELD)
     await create(
         "user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=record_ids["role"]
     )
@@ -101,12 +105,12 @@ async def _records(scene: MatrixScene, row_kind: str, word: str) -> None:
 def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
     """Create the grants of the keeper: one record of each model, with one hidden field and masked personal fields."""
     grants: list[dict[str, object]] = []
-    for model, words in table.ROLES["keeper"].items():
+    for model, command_names in table.ROLES["keeper"].items():
         hidden_field, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
         clear_fields = [field for field in registry[model].fields if field != hidden_field and field not in masked]
         grant_fields: dict[str, object] = {
             "model": model,
-            "commands": words.replace(" ", ","),
+            "commands": command_names.replace(" ", ","),
             "clear": ",".join(clear_fields),
         }
         if masked:

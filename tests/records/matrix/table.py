@@ -164,7 +164,7 @@ def as_tools(held_commands: frozenset[str] | set[str]) -> set[str]:
 
 PROPOSED_ONLY = frozenset(
     {
-        *(f"{model}.delete" for model, words in COMMANDS.items() if "delete" in words.split()),
+        *(f"{model}.delete" for model, command_names in COMMANDS.items() if "delete" in command_names.split()),
         *(f"{model}.create" for model in ("user", "role", "user_role", "grant", "setting")),
         *(f"{model}.update" for model in ("user", "role", "user_role", "grant", "setting")),
         "lead.convert",
@@ -266,4 +266,6 @@ def _is_covered(scope: str, command: str) -> bool:
 
 
 def _named(commands: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(f"{model}.{word}" for model, words in commands.items() for word in words.split())
+    return frozenset(
+        f"{model}.{command}" for model, command_names in commands.items() for command in command_names.split()
+    )

@@ -58,8 +58,8 @@ def without_request_id(answer: httpx.Response) -> tuple[object, ...]:
 
 def commands() -> Iterator[tuple[str, str]]:
     """Yield every model with each of its commands."""
-    for model, words in table.COMMANDS.items():
-        for name in words.split():
+    for model, command_names in table.COMMANDS.items():
+        for name in command_names.split():
             yield model, name
 
 
@@ -127,16 +127,16 @@ def unlike(answer: httpx.Response, unknown_answer: tuple[object, ...]) -> str | 
 def told_too_much(caller: str, answer: httpx.Response) -> str | None:
     """Return the secret in the response that this caller may not know, or None."""
     is_keeper = table.role_of(caller) == "keeper"
-    words = [scenes.HIDDEN_ROW, scenes.HIDDEN_FIELD] if is_keeper else []
+    secret_words = [scenes.HIDDEN_ROW, scenes.HIDDEN_FIELD] if is_keeper else []
     if is_keeper or caller in table.AGENTS or table.role_of(caller) in ("clerk", "none"):
-        words.append(scenes.PERSONAL)
-    return next((f"it holds {word}" for word in words if word in answer.text), None)
+        secret_words.append(scenes.PERSONAL)
+    return next((f"it holds {word}" for word in secret_words if word in answer.text), None)
 
 
 async def test_every_command_has_its_place_in_the_table(scene: MatrixScene) -> None:
     known_commands = scene.office.service.engine.commands
 
-    tabled_commands = {model: sorted(words.split()) for model, words in table.COMMANDS.items()}
+    tabled_commands = {model: sorted(command_names.split()) for model, command_names in table.COMMANDS.items()}
     assert tabled_commands == {model: sorted(names) for model, names in known_commands.items()}
 
 
@@ -161,9 +161,9 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
     scene: MatrixScene, is_full: bool, figures: Figures
 ) -> None:
     cells, complaints = Counter[str](), list[str]()
-    nobody = without_request_id(await scene.send("anonymous", "GET", "/api/meta"))
+    anonymous_answer = without_request_id(await scene.send("anonymous", "GET", "/api/meta"))
     unknown_answers = {caller: without_request_id(await scene.run(caller, "nothing.get", {})) for caller in CALLERS}
-    unknown_answers |= dict.fromkeys(table.OUTSIDERS, nobody)
+    unknown_answers |= dict.fromkeys(table.OUTSIDERS, anonymous_answer)
     held_by_caller = {caller: table.holds(caller) for caller in CALLERS}
 
     for model, name, caller, row_kind in matrix_cells(held_by_caller, is_full=is_full):
@@ -180,14 +180,14 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
                 f"{caller}, {model}.{name}, {row_kind}: {complaint}: {answer.status_code} {answer.text[:120]}"
             )
 
-    assert nobody[:2] == (401, NOBODY)
+    assert anonymous_answer[:2] == (401, NOBODY)
     assert all(unknown_answers[caller][:2] == (404, NOT_FOUND) for caller in CALLERS)
     assert not complaints, "\n".join(complaints)
     figures |= {"cells": cells.total(), "callers": len(cells), "commands": sum(1 for _ in commands())}
 
 
 async def test_every_address_admits_the_callers_of_the_table(scene: MatrixScene, figures: Figures) -> None:
-    nobody = without_request_id(await scene.send("anonymous", "GET", "/api/meta"))
+    anonymous_answer = without_request_id(await scene.send("anonymous", "GET", "/api/meta"))
     cells = 0
     for address, kind in table.ROUTES.items():
         method, path = address.split(" ")
@@ -195,21 +195,21 @@ async def test_every_address_admits_the_callers_of_the_table(scene: MatrixScene,
         for caller in (*table.OUTSIDERS, *CALLERS):
             cells += 1
             answer = await scene.send(caller, method, path)
-            place = (address, caller, answer.status_code, answer.text)
+            cell = (address, caller, answer.status_code, answer.text)
             if kind in ("password", "link"):
                 # The body is invalid JSON, so the rest of the request makes no difference.
-                assert without_request_id(answer)[0] in (400, 404, 415), place
+                assert without_request_id(answer)[0] in (400, 404, 415), cell
                 assert without_request_id(answer) == without_request_id(await scene.send("anonymous", method, path)), (
-                    place
+                    cell
                 )
             elif kind == "anybody":
-                assert (answer.status_code, answer.json()) == (200, {"status": "ok"}), place
+                assert (answer.status_code, answer.json()) == (200, {"status": "ok"}), cell
             elif caller in table.OUTSIDERS:
-                assert without_request_id(answer) == nobody, place
+                assert without_request_id(answer) == anonymous_answer, cell
             elif "approve" in path or (kind == "person" and caller in table.AGENTS):
-                assert (answer.status_code, answer.content) == (404, NOT_FOUND), place
+                assert (answer.status_code, answer.content) == (404, NOT_FOUND), cell
             else:
-                assert answer.status_code in ((200,) if method == "GET" else (200, 400)), place
+                assert answer.status_code in ((200,) if method == "GET" else (200, 400)), cell
     figures["cells"] = cells
 
 
@@ -308,24 +308,24 @@ async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Matri
             sees = caller == maker or caller in deciders.split()
             is_own = caller in (maker, owner)
             plan_id = await _propose_plan(scene, maker, name, row_kind)
-            place = (maker, name, row_kind, caller)
+            cell = (maker, name, row_kind, caller)
             read_plan = await scene.run(caller, "plan.get", {"id": plan_id})
-            assert (read_plan.status_code == 200) == sees, place
+            assert (read_plan.status_code == 200) == sees, cell
             assert sees or without_request_id(read_plan) == without_request_id(
                 await scene.run(caller, "plan.get", {"id": scenes.MISSING})
-            ), place
+            ), cell
             listed_plans = await scene.run(caller, "plan.list", harmless_input("plan", "list", plan_id))
             if "plan.list" in table.holds(caller):
-                assert len(listed_plans.json()["value"]) == sees, place
+                assert len(listed_plans.json()["value"]) == sees, cell
             approved = await scene.send(caller, "POST", f"/api/approve/{plan_id}", {"digest": "another"})
             if sees and caller in table.PEOPLE:
-                assert approved.status_code == 400, place
-                assert "digest does not match" in approved.text, place
+                assert approved.status_code == 400, cell
+                assert "digest does not match" in approved.text, cell
             else:
-                assert (approved.status_code, approved.content) == (404, NOT_FOUND), place
-            withdrawn = await scene.run(caller, "plan.withdraw", {"id": plan_id})
-            assert (withdrawn.status_code == 200) == (is_own and sees), place
-            assert is_own or withdrawn.content == NO_SUCH_RECORD, place
+                assert (approved.status_code, approved.content) == (404, NOT_FOUND), cell
+            withdrawal = await scene.run(caller, "plan.withdraw", {"id": plan_id})
+            assert (withdrawal.status_code == 200) == (is_own and sees), cell
+            assert is_own or withdrawal.content == NO_SUCH_RECORD, cell
             await _reject(scene, caller, await _propose_plan(scene, maker, name, row_kind), sees=sees)
             cells += 5
     figures["cells"] = cells

@@ -178,9 +178,9 @@ async def test_h14_an_expired_or_revoked_token_is_refused_and_none_is_read_from_
     await desk.office.value("alice", "agent_token.revoke", id=record["id"])
 
     assert (await desk.send(PING, agent)).status_code == 401
-    inside = await desk.office.http.post(f"/mcp?access_token={desk.office.tokens['alice']}", json=PING)
-    assert inside.status_code == 401
-    assert token not in inside.text
+    address_answer = await desk.office.http.post(f"/mcp?access_token={desk.office.tokens['alice']}", json=PING)
+    assert address_answer.status_code == 401
+    assert token not in address_answer.text
 
 
 async def test_h15_a_body_over_the_limit_is_refused(desk: McpDesk) -> None:

@@ -10,8 +10,8 @@ from countersign.declare.condition import OPERATORS, Operator
 Record: TypeAlias = Mapping[str, Any]
 Query: TypeAlias = Mapping[str, Any]
 
-TEXTS = ("text", "longtext")
-RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
+TEXT_KINDS = ("text", "longtext")
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": lambda value, operand: value > operand,
     "gte": lambda value, operand: value >= operand,
     "lt": lambda value, operand: value < operand,
@@ -22,8 +22,8 @@ RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
 def operators(model: Declared, name: str) -> tuple[Operator, ...]:
     """Return the operators of a field (API document, Filter 2)."""
     kind = "text" if name == "id" else model.fields[name].kind
-    unfit_operators = {"contains"} if kind not in TEXTS else set[str]()
-    unfit_operators |= set(RANGES) if kind in ("bool", "ref") else set()
+    unfit_operators = {"contains"} if kind not in TEXT_KINDS else set[str]()
+    unfit_operators |= set(COMPARISONS) if kind in ("bool", "ref") else set()
     return tuple(operator for operator in OPERATORS if operator not in unfit_operators)
 
 
@@ -49,7 +49,7 @@ def matches(field: Field | None, value: Any, operator: str, operand: Any) -> boo
         return value in operand
     if operator in ("eq", "ne"):
         return (value == operand) == (operator == "eq")
-    return RANGES[operator](rank(field, value), rank(field, operand))
+    return COMPARISONS[operator](rank(field, value), rank(field, operand))
 
 
 def filter_records(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
@@ -72,11 +72,11 @@ def sort_records(model: Declared, records: Sequence[Record], query: Query) -> li
     ordered_records = sorted(records, key=lambda record: record["id"])
     for key in reversed(query.get("order", ())):
         name, is_descending = key["field"], key.get("dir", "asc") == "desc"
-        full = [record for record in ordered_records if record[name] is not None]
-        keys = {record["id"]: rank(model.fields.get(name), record[name]) for record in full}
+        records_with_value = [record for record in ordered_records if record[name] is not None]
+        keys = {record["id"]: rank(model.fields.get(name), record[name]) for record in records_with_value}
         # A stable sort in reverse keeps equal records in their order.
-        full.sort(key=lambda record, keys=keys: keys[record["id"]], reverse=is_descending)
-        ordered_records = full + [record for record in ordered_records if record[name] is None]
+        records_with_value.sort(key=lambda record, keys=keys: keys[record["id"]], reverse=is_descending)
+        ordered_records = records_with_value + [record for record in ordered_records if record[name] is None]
     return ordered_records
 
 
@@ -87,7 +87,8 @@ def page(model: Declared, records: Sequence[Record], query: Query) -> list[Recor
 
 
 def groups(model: Declared, records: Sequence[Record], name: str, query: Query) -> list[dict[str, Any]]:
-    """Return how many of the records have each value, in the order of the field, with the empty value last."""
+    """Count the records of each value of a field. The values of a select field are in the order of its options, other
+    values are sorted, and the empty value is last."""
     values = [record[name] for record in filter_records(model, records, query)]
     distinct = sorted(
         {value for value in values if value is not None}, key=lambda value: rank(model.fields[name], value)

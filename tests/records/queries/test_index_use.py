@@ -58,7 +58,7 @@ class Thing(Model):
     plain = Text()
 
 
-def value(rng: random.Random, name: str, places: list[str]) -> Any:
+def value(rng: random.Random, name: str, place_ids: list[str]) -> Any:
     """Return a stored value, which is empty in one of ten cases. The values of `done` and `stage` are skewed."""
     if rng.random() < 0.1:
         return None
@@ -69,7 +69,7 @@ def value(rng: random.Random, name: str, places: list[str]) -> Any:
         "day": f"20{rng.randrange(10, 30)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}",
         "done": int(rng.random() < 0.01),
         "stage": rng.choices(["zulu", "mike", "alpha", "new", "won", "lost"], [60, 20, 10, 6, 3, 1])[0],
-        "place": rng.choice(places),
+        "place": rng.choice(place_ids),
         "email": f"person{rng.randrange(8_000)}@example.com",
         "plain": "x",
     }[name]
@@ -92,11 +92,11 @@ async def insert_rows(service: InProcessService) -> None:
     """Insert rows like the rows of records, without their audit entries."""
     rng = random.Random(1)
     root = service.administrator()
-    places = [(await service.value(root, "place", "create"))["id"] for _ in range(300)]
+    place_ids = [(await service.value(root, "place", "create"))["id"] for _ in range(300)]
     model = service.models["thing"]
     rows: list[tuple[Any, ...]] = []
     for _ in range(ROWS):
-        values = {name: value(rng, name, places) for name in model.fields}
+        values = {name: value(rng, name, place_ids) for name in model.fields}
         rows.append(tuple(insert_values(model, ids.new_record_id(), values, {})))
     database = service.service.records.database
     async with database.transaction() as transaction:
@@ -208,12 +208,12 @@ async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_
 
 
 async def test_a_filter_on_one_indexed_field_is_answered_by_its_index(things: InProcessService) -> None:
-    place = (await things.value(things.administrator(), "place", "list", limit=1))[0]["id"]
+    place_id = (await things.value(things.administrator(), "place", "list", limit=1))[0]["id"]
     await check(
         things,
         [
             {**query, "limit": 50}
-            for name, operand in {**VALUES, "place": place, "id": place}.items()
+            for name, operand in {**VALUES, "place": place_id, "id": place_id}.items()
             for query in (
                 one_condition(name, "eq", operand),
                 one_condition(name, "in", [operand]),
@@ -250,8 +250,8 @@ async def test_a_filter_and_the_order_of_one_indexed_field_share_its_index(thing
 
 async def test_a_page_of_a_caller_who_sees_a_part_is_read_from_an_index_too(things: InProcessService) -> None:
     grant = Grant(model="thing", commands="*", clear=FIELDS[:-1], masked=("email",), rows=(where("plain", eq="x"),))
-    places = Grant(model="place", commands="*", clear="*", rows=(where("title", is_null=True),))
-    statements = RecordedStatements(things, await things.person(grant, places))
+    place_grant = Grant(model="place", commands="*", clear="*", rows=(where("title", is_null=True),))
+    statements = RecordedStatements(things, await things.person(grant, place_grant))
     for name in FIELDS[:-2]:
         for direction in ("asc", "desc"):
             statement = statements.statement(order=[{"field": name, "dir": direction}], limit=50)

@@ -80,12 +80,12 @@ async def test_contains_compares_without_case_and_composition(items: InProcessSe
 
 
 async def test_equality_of_texts_is_exact(items: InProcessService) -> None:
-    words = ["a", "A", "a ", "é", "e\u0301", ""]
-    await put(items, "word", *words)
+    texts = ["a", "A", "a ", "é", "e\u0301", ""]
+    await put(items, "word", *texts)
 
-    for word in words:
-        assert await matching_values(items, "word", "eq", word) == [word]
-        assert word not in await matching_values(items, "word", "ne", word)
+    for text_value in texts:
+        assert await matching_values(items, "word", "eq", text_value) == [text_value]
+        assert text_value not in await matching_values(items, "word", "ne", text_value)
 
 
 @pytest.mark.parametrize("name", ["word", "indexed"])

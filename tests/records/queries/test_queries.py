@@ -58,8 +58,8 @@ class QueryWorld:
         names = sorted(rng.sample(list(self.model.fields), rng.randint(1, len(self.model.fields))))
         alternatives = [[worlds.rule(rng, self.model, records) for _ in range(rng.randint(1, 2))] for _ in range(2)]
         grants = [
-            Grant(model="thing", commands="*", clear=tuple(names[place::2]), rows=tuple(rules))
-            for place, rules in enumerate(alternatives)
+            Grant(model="thing", commands="*", clear=tuple(names[offset::2]), rows=tuple(rules))
+            for offset, rules in enumerate(alternatives)
         ]
         caller = await self.opened.person(*grants, Grant(model="target", commands="*", clear="*"))
         queries = [{"filter": [vars_of(rule) for rule in rules]} for rules in alternatives]
@@ -113,10 +113,10 @@ async def create_world(
     url: str, folder: Path, number: int, model: type[Model], seed: int
 ) -> AsyncGenerator[QueryWorld]:
     """Create a world in its own file on SQLite, or in its own schema on PostgreSQL."""
-    place = folder / str(number)
-    place.mkdir()
-    own_url = f"sqlite:///{place}/test.db" if url.startswith("sqlite") else url
-    async with inside.open_service(own_url, place, worlds.Target, model, schema=f"world_{number}") as service:
+    world_folder = folder / str(number)
+    world_folder.mkdir()
+    own_url = f"sqlite:///{world_folder}/test.db" if url.startswith("sqlite") else url
+    async with inside.open_service(own_url, world_folder, worlds.Target, model, schema=f"world_{number}") as service:
         world = QueryWorld(service)
         await world.create_records(random.Random(seed))
         yield world

@@ -199,13 +199,13 @@ async def test_a_hidden_record_is_not_found_by_its_id_nor_through_a_ref(trade: I
     hidden_deal = (await trade.value(root, "deal", "list", filter=[{"field": "region", "op": "eq", "value": "south"}]))[
         0
     ]
-    closed = (await trade.value(root, "shop", "list", filter=[{"field": "is_open", "op": "eq", "value": "no"}]))[0]
+    closed_shop = (await trade.value(root, "shop", "list", filter=[{"field": "is_open", "op": "eq", "value": "no"}]))[0]
 
     by_id = [{"field": "id", "op": "eq", "value": hidden_deal["id"]}]
-    by_shop = [{"field": "shop", "op": "eq", "value": closed["id"]}]
+    by_shop = [{"field": "shop", "op": "eq", "value": closed_shop["id"]}]
 
     assert await trade.value(caller, "deal", "search", filter=by_id) == {"rows": [], "total": 0}
     assert await trade.value(caller, "deal", "search", filter=by_shop) == {"rows": [], "total": 0}
     # The condition "not this shop" is true for every visible deal, as if the shop did not exist.
-    other_shops = [{"field": "shop", "op": "ne", "value": closed["id"]}]
+    other_shops = [{"field": "shop", "op": "ne", "value": closed_shop["id"]}]
     assert (await trade.value(caller, "deal", "search", filter=other_shops))["total"] == 48

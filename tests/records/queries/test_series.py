@@ -87,9 +87,9 @@ def expected_value(fn: str, rows: list[dict[str, Any]]) -> float | None:
     return round(mean(amounts), 2) if amounts else None
 
 
-def sold_between(first_day: str, last: str) -> list[dict[str, Any]]:
+def sold_between(first_day: str, last_day: str) -> list[dict[str, Any]]:
     """Return the sales from the first to the last day."""
-    return [row for row in sale_rows() if first_day <= row["day"] <= last]
+    return [row for row in sale_rows() if first_day <= row["day"] <= last_day]
 
 
 def sold_in(rows: list[dict[str, Any]], step: str, start: str) -> list[dict[str, Any]]:
@@ -123,9 +123,9 @@ async def test_the_previous_period_has_the_same_length(sales: InProcessService) 
     assert previous["total"] == len(sold_between("2026-01-22", "2026-01-31"))
 
 
-def period(first_day: str, last: str) -> dict[str, str]:
+def period(first_day: str, last_day: str) -> dict[str, str]:
     """Return the members `from` and `to` of an input."""
-    return {"from": first_day, "to": last}
+    return {"from": first_day, "to": last_day}
 
 
 async def test_groups_add_up_to_the_whole(sales: InProcessService) -> None:

@@ -60,7 +60,7 @@ def models(draw: st.DrawFn) -> type[Model]:
 
 def value_of(rng: random.Random, field: Field, refs: Mapping[str, Sequence[str]]) -> Any:
     """Return a value of the kind of the field. Other records often have the same value."""
-    if field.kind in oracle.TEXTS:
+    if field.kind in oracle.TEXT_KINDS:
         return "".join(rng.choices(WORDS, k=rng.choice([1, 1, 1, 2, 3])))[:1_000]
     if field.kind in ("number", "money"):
         return rng.choice(NUMBERS) if rng.random() < 0.7 else rng.randint(-20, 20)
@@ -102,8 +102,8 @@ def conditions(draw: st.DrawFn, model: Declared, names: Sequence[str], records: 
         return {"field": name, "op": operator, "value": draw(st.lists(operand, min_size=1, max_size=5))}
     value = draw(operand)
     if operator == "contains":
-        start, last = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
-        excerpt = draw(st.sampled_from([value, value[start:last]]))
+        start, stop = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
+        excerpt = draw(st.sampled_from([value, value[start:stop]]))
         value = draw(
             st.sampled_from([excerpt, excerpt.upper(), excerpt.lower(), excerpt.casefold(), normalize("NFD", excerpt)])
         )

@@ -63,9 +63,9 @@ async def put_many(database: Database, table: str, rows: list[Mapping[str, Value
     """Insert rows with the same columns."""
     columns = ["revision", "changed", *rows[0]]
     names = ", ".join(f'"{name}"' for name in columns)
-    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    placeholders = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
     async with database.transaction() as transaction:
-        statement = f'INSERT INTO "{table}" ({names}) VALUES ({places})'
+        statement = f'INSERT INTO "{table}" ({names}) VALUES ({placeholders})'
         await transaction.run_many(statement, [(1, 0, *row.values()) for row in rows])
 
 

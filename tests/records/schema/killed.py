@@ -59,8 +59,8 @@ AFTER: tuple[type[Model], ...] = (
 class StatementCountdown:
     """Counts statements, and kills this process before the statement with the given number."""
 
-    def __init__(self, last: int) -> None:
-        self._left = last
+    def __init__(self, last_statement: int) -> None:
+        self._left = last_statement
 
     def count(self) -> None:
         """Count a statement before it is run."""
@@ -135,9 +135,9 @@ class DyingDatabase:
             yield DyingTransaction(inner, self._dying)
 
 
-async def upgrade(url: str, last: int) -> None:
+async def upgrade(url: str, last_statement: int) -> None:
     """Upgrade the database to AFTER, or kill this process before the statement with the number `last`."""
-    database = DyingDatabase(await open_schema(url), StatementCountdown(last))
+    database = DyingDatabase(await open_schema(url), StatementCountdown(last_statement))
     await install.upgrade(database, registry(*AFTER), MASTER, destroy=True)
     await database.close()
 
@@ -145,10 +145,10 @@ async def upgrade(url: str, last: int) -> None:
 def main() -> None:
     """Fork a process for each line, one after the other."""
     for line in sys.stdin:
-        last, url = line.split()
+        last_statement, url = line.split()
         child = os.fork()
         if child == 0:
-            asyncio.run(upgrade(url, int(last)))
+            asyncio.run(upgrade(url, int(last_statement)))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL

@@ -92,10 +92,10 @@ async def test_dropped_bits_are_never_given_to_another_field(database: Database)
 
 
 async def test_more_fields_than_bits_are_refused_with_the_remedy(database: Database) -> None:
-    many = model("lead", **{f"field_{number}": Bool() for number in range(63)})
+    many_fields = model("lead", **{f"field_{number}": Bool() for number in range(63)})
 
     with pytest.raises(DeclarationError, match="make a second model"):
-        await upgrade(database, many)
+        await upgrade(database, many_fields)
 
 
 async def test_a_change_of_version_alone_is_noted(database: Database) -> None:

@@ -130,11 +130,11 @@ class KilledUpgrades:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def upgrade(self, url: str, last: int) -> str:
+    def upgrade(self, url: str, last_statement: int) -> str:
         """Upgrade until the statement with this number, and return how the process ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{last} {url}\n")
+        self._process.stdin.write(f"{last_statement} {url}\n")
         self._process.stdin.flush()
         return self._process.stdout.readline().strip()
 
@@ -159,14 +159,14 @@ def test_a_kill_before_any_statement_changes_nothing_of_the_end(
     expected = asyncio.run(state(finished_copy))
 
     kills = 0
-    for last in range(1, 2000, 1 if is_full else EVERY):
+    for last_statement in range(1, 2000, 1 if is_full else EVERY):
         url = copies.create_copy()
-        outcome = killer.upgrade(url, last)
+        outcome = killer.upgrade(url, last_statement)
         if outcome == "done":
             break
         assert outcome == "killed"
-        assert killer.upgrade(url, 0) == "done", last
-        assert asyncio.run(state(url)) == expected, last
+        assert killer.upgrade(url, 0) == "done", last_statement
+        assert asyncio.run(state(url)) == expected, last_statement
         kills += 1
 
     figures |= {"kills": kills, "different": 0}

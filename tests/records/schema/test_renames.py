@@ -48,11 +48,11 @@ async def test_a_renamed_database_has_the_shape_of_a_new_one(database: Database)
 
 
 @asynccontextmanager
-async def _opened(rooms: OfficeSettings) -> AsyncGenerator[Office]:
-    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+async def _opened(office_settings: OfficeSettings) -> AsyncGenerator[Office]:
+    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            yield Office(client, rooms.tokens, service)
+            yield Office(client, office_settings.tokens, service)
 
 
 async def _turn_back(office: Office, token_id: str) -> None:
@@ -84,8 +84,8 @@ async def _turn_back(office: Office, token_id: str) -> None:
         await install.record_snapshot(transaction, install.ALL, install.Snapshot(tables, snapshot_before.versions))
 
 
-async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms: OfficeSettings) -> None:
-    async with _opened(rooms) as office:
+async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(office_settings: OfficeSettings) -> None:
+    async with _opened(office_settings) as office:
         grant = {"model": "agent_token", "commands": "get,list", "clear": "label,expires_at"}
         await office.person("dora", grant)
         agent = await office.agent("alice", label="bot")
@@ -95,7 +95,7 @@ async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms
         snapshot_before = await install.installed(office.service.records.database)
         await _turn_back(office, token_id)
 
-    async with _opened(rooms) as office:
+    async with _opened(office_settings) as office:
         assert (await install.installed(office.service.records.database)) == snapshot_before
         assert await office.value(agent, "lead.search", limit=1)
         assert await office.value(hidden_agent, "lead.search", limit=1)

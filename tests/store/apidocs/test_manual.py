@@ -110,9 +110,9 @@ async def test_the_overview_is_short_and_names_every_document_and_every_section(
     assert answer.text.startswith("# Countersign\n\n> ")
     for name, path in documents.DOCUMENTS.items():
         assert name == "llms" or f"]({ROOT}{path})" in answer.text
-    place, names = re.search(r"- (\S+)/SECTION: one section of openapi: (.*)", answer.text).groups()  # pyright: ignore
+    section_url, names = re.search(r"- (\S+)/SECTION: one section of openapi: (.*)", answer.text).groups()  # pyright: ignore
     tags = [tag["name"] for tag in (await http.get("/openapi.json")).json()["tags"]]
-    assert names.split(", ") == [tag for tag in tags if (await http.get(f"{place}/{tag}")).status_code == 200]
+    assert names.split(", ") == [tag for tag in tags if (await http.get(f"{section_url}/{tag}")).status_code == 200]
 
 
 @pytest.mark.parametrize("root_url", [ROOT, "https://downloads.a-rather-long-name.example-company.com"])
@@ -130,14 +130,14 @@ def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
             for recipe in recipes
         ]
 
-    listed_json, batch, download, published, registered_json = (result.stdout for result in results)
+    listed_json, batch, download, published_json, registered_json = (result.stdout for result in results)
     assert all("linux" in item["platforms"] for item in json.loads(listed_json)["items"])
     assert json.loads(listed_json)["items"]
     assert [result["status"] for result in json.loads(batch)["results"]] == [200, 200]
     announced_digest, digest_line = download.split("\n")[:2]
     assert re.fullmatch("[0-9a-f]{64}", announced_digest)
     assert digest_line == f"{announced_digest}  -"
-    product, draft, artifact, job, release = _objects(published)
+    product, draft, artifact, job, release = _objects(published_json)
     assert (product["slug"], draft["version"], artifact["status"]) == ("my-tool", "1.0", "ready")
     assert job["status"] == "completed", job
     assert (release["version"], release["channel"]) == ("1.0", "beta")
@@ -191,8 +191,8 @@ async def test_security_txt_names_contact_expiry_and_its_address(http: httpx.Asy
 
 
 async def test_without_a_contact_there_is_no_security_txt(store: Store) -> None:
-    nobody = replace(store, settings=replace(store.settings, security_contact=""))
-    transport = httpx.ASGITransport(distribution.create(nobody))
+    contactless = replace(store, settings=replace(store.settings, security_contact=""))
+    transport = httpx.ASGITransport(distribution.create(contactless))
     async with httpx.AsyncClient(transport=transport, base_url=ROOT) as http:
         answer = await http.get(SECURITY)
 

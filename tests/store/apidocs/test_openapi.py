@@ -64,11 +64,11 @@ def test_every_reference_leads_somewhere() -> None:
 def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any]) -> None:
     for parameter in operation["parameters"]:
         validate(parameter["example"], parameter["schema"])
-    for place, kind, content in contents(operation):
+    for content_place, kind, content in contents(operation):
         shown_examples = [resolve_reference(example)["value"] for example in content.get("examples", {}).values()]
         shown_examples += [content["example"]] if "example" in content else []
         is_json = kind.endswith(("/json", "+json")) and content["schema"]
-        assert shown_examples or not is_json, f"{place} {kind} has no example"
+        assert shown_examples or not is_json, f"{content_place} {kind} has no example"
         for value in shown_examples:
             validate(value, content["schema"])
 
@@ -90,21 +90,21 @@ def examples_of(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield every example of the operation with its position, except the examples of refusals."""
     for parameter in operation["parameters"]:
         yield parameter["name"], parameter["example"]
-    for place, kind, content in contents(operation):
-        if place == "body" or int(place) < 400:
+    for content_place, kind, content in contents(operation):
+        if content_place == "body" or int(content_place) < 400:
             yield from (
-                (f"{place} {kind}", resolve_reference(example)["value"])
+                (f"{content_place} {kind}", resolve_reference(example)["value"])
                 for example in content.get("examples", {}).values()
             )
-            yield from ((f"{place} {kind}", content[name]) for name in ("example",) if name in content)
+            yield from ((f"{content_place} {kind}", content[name]) for name in ("example",) if name in content)
 
 
 @each_operation
 def test_every_example_has_real_values(method: str, path: str, operation: dict[str, Any]) -> None:
-    for place, example in examples_of(operation):
-        assert not NO_VALUES & set(values(example)), place
-        assert example != {} or path == "/auth/revoke", place
-        assert example != [], place
+    for example_place, example in examples_of(operation):
+        assert not NO_VALUES & set(values(example)), example_place
+        assert example != {} or path == "/auth/revoke", example_place
+        assert example != [], example_place
 
 
 # Examples of texts in these positions, whose schema is only a string.
@@ -171,8 +171,8 @@ def test_each_section_is_a_small_description_by_itself(name: str) -> None:
     assert len(openapi.encode(section)) < len(openapi.encode(DESCRIPTION)) / 8
     operations_of = {(method, path) for path, item in section["paths"].items() for method in item}
     assert operations_of == {operation.values[:2] for operation in OPERATIONS if name in operation.values[2]["tags"]}
-    place = next(tag["externalDocs"]["url"] for tag in DESCRIPTION["tags"] if tag["name"] == name)
-    assert place == f"http://store.example/openapi/{name}"
+    section_url = next(tag["externalDocs"]["url"] for tag in DESCRIPTION["tags"] if tag["name"] == name)
+    assert section_url == f"http://store.example/openapi/{name}"
     assert bool(section.get("webhooks")) == (name == "webhooks")
 
 

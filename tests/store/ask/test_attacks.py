@@ -45,10 +45,10 @@ async def test_versions_are_compared_with_every_combinator(shelf: Store, which: 
 
 
 async def test_fields_are_those_of_the_products_that_the_filter_finds(shelf: Store) -> None:
-    none = await answers.of_filter(shelf, Filter(answer="fields", fields=("license",), since="2030-01-01"))
-    two = await answers.of_filter(shelf, Filter(answer="fields", fields=("license",), limit=2))
+    no_products = await answers.of_filter(shelf, Filter(answer="fields", fields=("license",), since="2030-01-01"))
+    two_products = await answers.of_filter(shelf, Filter(answer="fields", fields=("license",), limit=2))
 
-    assert (none.total, two.total) == (0, 2)
+    assert (no_products.total, two_products.total) == (0, 2)
 
 
 def test_a_filter_searches_a_bounded_number_of_words() -> None:

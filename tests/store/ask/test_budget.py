@@ -20,9 +20,9 @@ def test_no_more_than_300_runs_of_words_are_looked_up() -> None:
 
 
 async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:
-    words = [f"zorb{number}" for number in range(100)]
+    unknown_words = [f"zorb{number}" for number in range(100)]
 
-    answer = await ask_shelf(shelf, " ".join(words))
+    answer = await ask_shelf(shelf, " ".join(unknown_words))
 
     assert answer.status == "refused"
     assert len(answer.unused) <= 100

@@ -39,10 +39,10 @@ async def test_get_answers_the_same(shop: World) -> None:
 
 @pytest.mark.parametrize("text", ["", " \n ", "a" * 2_001])
 async def test_an_empty_or_endless_question_is_refused_by_name(shop: World, text: str) -> None:
-    posted = await shop.call("POST", "/ask", json={"query": text})
+    post_answer = await shop.call("POST", "/ask", json={"query": text})
     get_answer = await shop.call("GET", "/ask", params={"q": text})
 
-    assert (posted.status_code, posted.json()["errors"][0]["pointer"]) == (400, "/query")
+    assert (post_answer.status_code, post_answer.json()["errors"][0]["pointer"]) == (400, "/query")
     assert (get_answer.status_code, get_answer.json()["errors"][0]["parameter"]) == (400, "q")
 
 
@@ -117,9 +117,9 @@ async def test_which_of_two_products_comes_first_is_answered_where_neither_fits(
 
 async def test_a_follow_up_changes_the_question_before_it(shop: World) -> None:
     earlier_question = "Which games run on Windows?"
-    posted = await shop.call("POST", "/ask", json={"query": "And on macOS?", "prev": [earlier_question]})
+    post_answer = await shop.call("POST", "/ask", json={"query": "And on macOS?", "prev": [earlier_question]})
     get_answer = await shop.call("GET", "/ask", params={"q": "And on macOS?", "prev": earlier_question})
-    for answer in (posted, get_answer):
+    for answer in (post_answer, get_answer):
         assert answer.json()["query"] == {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["macos"]}}}
 
     standalone = {

@@ -107,8 +107,8 @@ def random_filter(chance: random.Random) -> Filter:
         texts = tuple(dict.fromkeys(values[name]))
         slots[name] = Values(**{"any" if combinator == "all" and len(texts) == 1 else combinator: texts})
     filled_filter = with_slots(Filter(), **slots)
-    first_day, last = sorted(chance.sample(range(len(DAYS)), 2))
-    ends = {"since": f"{DAYS[first_day]}T00:00:00Z", "until": f"{DAYS[last]}T00:00:00Z"}
+    first_day, last_day = sorted(chance.sample(range(len(DAYS)), 2))
+    ends = {"since": f"{DAYS[first_day]}T00:00:00Z", "until": f"{DAYS[last_day]}T00:00:00Z"}
     bounds = {name: ends[name] for name in chance.choice(((), (), ("since",), ("until",), ("since", "until")))}
     when = chance.choice(("any", "any", "first", "last", "none")) if bounds else "any"
     return replace(filled_filter, **bounds, when=when)  # pyright: ignore

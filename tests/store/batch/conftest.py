@@ -36,15 +36,29 @@ class Batches:
         return await all_rows(self.world.store)
 
 
+def operation_of(method: str, path: str, body: dict[str, Any] | None = None, **headers: str) -> dict[str, Any]:
+    """Return an operation of a batch."""
+    operation: dict[str, Any] = {"method": method, "path": path}
+    if headers:
+        operation["headers"] = {name.replace("_", "-"): value for name, value in headers.items()}
+    if body is not None:
+        operation["body"] = body
+    return operation
+
+
 def get(path: str, **headers: str) -> dict[str, Any]:
-    """Return an operation that reads."""
-    sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    return {"method": "GET", "path": path, **({"headers": sent_headers} if sent_headers else {})}
+    """Return a GET operation."""
+    return operation_of("GET", path, None, **headers)
 
 
-def post(path: str, body: dict[str, Any] | None = None, method: str = "POST", **headers: str) -> dict[str, Any]:
-    """Return an operation that writes."""
-    return {**get(path, **headers), "method": method, **({} if body is None else {"body": body})}
+def post(path: str, body: dict[str, Any] | None = None, **headers: str) -> dict[str, Any]:
+    """Return a POST operation."""
+    return operation_of("POST", path, body, **headers)
+
+
+def put(path: str, body: dict[str, Any], **headers: str) -> dict[str, Any]:
+    """Return a PUT operation."""
+    return operation_of("PUT", path, body, **headers)
 
 
 def product(slug: str, **members: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from countersign.store import batch
 from countersign.store.batch import NestedTransaction
 from tests.figures import Figures
 from tests.servers.transaction_waits import TransactionWaits
-from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.batch.conftest import Batches, codes, get, post, product, put, statuses
 from tests.store.files import open_shop
 
 SAMPLE, FULL = 60, 1_000
@@ -170,9 +170,9 @@ async def test_a_batch_that_takes_too_long_is_undone(
     await batches.world.product("north", "one")
     rows_before = await batches.all_rows()
     monkeypatch.setattr(batch, "MAX_ATOMIC_S", 0.25)
-    many = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
+    slow_operation = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
 
-    results = await batches.results([post("/products", product("two")), *[many] * 49], mode="atomic")
+    results = await batches.results([post("/products", product("two")), *[slow_operation] * 49], mode="atomic")
 
     failed = next(result for result in results if result["status"] != 424)
     assert (failed["status"], failed["body"]["code"]) == (503, "unavailable")
@@ -222,7 +222,7 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
         await world.product("north", slug)
 
     async def batch(number: int, *order: str) -> list[dict[str, Any]]:
-        operations = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
+        operations = [put(f"/products/{slug}", product(slug, title=f"Batch {number}")) for slug in order]
         return await batches.results([*operations, get("/products/one"), get("/catalog")], mode="atomic")
 
     async def write_alone(number: int, slug: str) -> httpx.Response:
@@ -280,16 +280,16 @@ class RandomBatch:
             [
                 post("/products", product(slug)),
                 post("/products", product(slug, status="public", tags=["new"])),
-                post("/products/river", product("river", title=slug), "PUT"),
+                put("/products/river", product("river", title=slug)),
                 post("/products/river/releases", {"version": f"2.{len(self.made)}", "channel": "beta"}),
-                post("/products/river/releases/1.0.0", {"notes": slug}, "PUT"),
+                put("/products/river/releases/1.0.0", {"notes": slug}),
                 post("/products/river/releases/1.0.0/promote", {"channel": "beta"}),
                 post("/products/river/media", media),
                 post("/products/river/releases/0.9.0/artifacts", {"filename": f"{slug}.zip", "size": 10}),
                 post("/codes", {"kind": "promo", "products": ["river"], "count": 2, "max_uses": 5}),
                 post("/redeem", {"code": self.code}),
                 post("/jobs", verify),
-                post("/org", {"name": slug}, "PUT"),
+                put("/org", {"name": slug}),
                 post("/org/members", {"email": f"{slug}@north.example", "role": "viewer"}),
                 post("/org/clients", {"name": slug, "scopes": ["read:products"]}),
                 post("/org/signing-keys"),
@@ -318,10 +318,10 @@ class RandomBatch:
                 get("/nowhere"),
                 get("/products?limit=0"),
                 post("/products", product("river")),
-                post("/products/river", product("hill"), "PUT"),
-                post("/products/river", product("river"), "PUT", If_Match='"other"'),
+                put("/products/river", product("hill")),
+                put("/products/river", product("river"), If_Match='"other"'),
                 post("/products/river/releases", {"version": "1.0.0", "channel": "beta"}),
-                post("/products/south-game", product("south-game"), "PUT"),
+                put("/products/south-game", product("south-game")),
                 post("/products/river/releases/0.9.0/yank", {"reason": "x"}),
                 post("/codes", {"kind": "license", "products": ["nothing"], "count": 1}),
                 post("/jobs", {"type": "no.such", "payload": {}}),
@@ -343,20 +343,20 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
 
     for seed in range(seed_count):
         mix = RandomBatch(seed, artifact_id, code)
-        place = mix.rng.randrange(8)
-        operations = [mix.good() for _ in range(place)]
+        failing_index = mix.rng.randrange(8)
+        operations = [mix.good() for _ in range(failing_index)]
         operations += [mix.bad(), *(mix.good() for _ in range(mix.rng.randrange(4)))]
         results = await batches.results(operations, mode="atomic")
 
         expected_codes = ["batch_rolled_back"] * len(operations)
-        assert [each for index, each in enumerate(codes(results)) if index != place] == expected_codes[1:], (
+        assert [each for index, each in enumerate(codes(results)) if index != failing_index] == expected_codes[1:], (
             seed,
             results,
         )
-        assert 400 <= statuses(results)[place] < 500
-        assert results[place]["body"]["code"] != "batch_rolled_back"
+        assert 400 <= statuses(results)[failing_index] < 500
+        assert results[failing_index]["body"]["code"] != "batch_rolled_back"
         assert await batches.all_rows() == rows_before, (seed, operations)
-        ran += place
+        ran += failing_index
     figures |= {"batches": seed_count, "operations_undone": ran, "differences": 0}
 
 

@@ -10,23 +10,23 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.settings import Settings
-from countersign.store import app as distribution
+from countersign.store import app as store_app
 from countersign.store.batch import MAX_OPERATIONS
 from tests.servers.transaction_waits import TransactionWaits
-from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.batch.conftest import Batches, codes, get, post, product, put, statuses
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
 modes = pytest.mark.parametrize("mode", ["parallel", "atomic"])
 
 
-def key() -> dict[str, str]:
-    """Return a new Idempotency-Key."""
+def idempotency_headers() -> dict[str, str]:
+    """Return headers with a new Idempotency-Key."""
     return {"Idempotency-Key": str(uuid.uuid4())}
 
 
 @modes
-async def test_each_result_is_what_the_operation_is_answered_alone(batches: Batches, mode: str) -> None:
+async def test_each_result_equals_the_response_to_the_operation_alone(batches: Batches, mode: str) -> None:
     for slug in ("one", "two"):
         await batches.world.product("north", slug)
     paths = ("/products/two", "/products", "/products/one/releases", "/library", "/info", "/products?limit=1")
@@ -44,7 +44,7 @@ async def test_each_result_is_what_the_operation_is_answered_alone(batches: Batc
 @modes
 async def test_a_path_may_be_the_whole_address(batches: Batches, mode: str) -> None:
     await batches.world.product("north", "one", title="Käse")
-    ways = (
+    paths = (
         "/products/one",
         "/api/v1/products/one",
         f"{ROOT_URL}/api/v1/products/one",
@@ -52,7 +52,7 @@ async def test_a_path_may_be_the_whole_address(batches: Batches, mode: str) -> N
         "/products?q=k%C3%A4se",
     )
 
-    results = await batches.results([get(path) for path in ways], mode=mode)
+    results = await batches.results([get(path) for path in paths], mode=mode)
 
     assert statuses(results) == [200] * 5
     assert results[0]["body"] == results[1]["body"] == results[2]["body"]
@@ -85,7 +85,7 @@ async def test_operations_of_a_parallel_batch_do_not_hinder_each_other(batches: 
 
 
 @modes
-async def test_a_result_without_a_body_is_an_empty_object(batches: Batches, mode: str) -> None:
+async def test_the_body_of_a_result_without_content_is_an_empty_object(batches: Batches, mode: str) -> None:
     await batches.world.product("north", "one")
     etag = (await batches.world.call("GET", "/products/one", batches.owner)).headers["etag"]
 
@@ -100,7 +100,7 @@ async def test_an_operation_may_have_a_precondition(batches: Batches, mode: str)
     etag = (await batches.world.call("GET", "/products/one", batches.owner)).headers["etag"]
 
     for etag_given, status in ((etag, 200), ('"another"', 412)):
-        conditional_put = post("/products/one", product("one", title="Again"), "PUT", If_Match=etag_given)
+        conditional_put = put("/products/one", product("one", title="Again"), If_Match=etag_given)
         assert statuses(await batches.results([conditional_put], mode=mode)) == [status]
 
 
@@ -116,7 +116,7 @@ async def test_scopes_are_checked_for_each_operation_as_if_it_came_alone(batches
     for name, token in everyone.items():
         for operation in (
             get("/products/one"), get("/library"), get("/codes"), get("/org/members"), get("/jobs"),
-            post("/products", product(f"{name}-made-{mode}")), post("/products/one", product("one"), "PUT"),
+            post("/products", product(f"{name}-made-{mode}")), put("/products/one", product("one")),
             post("/codes", {"kind": "license", "products": ["one"], "count": 1}),
             post("/redeem", {"code": "AAAA-BBBB-CCCC-DDDD"}),
         ):  # fmt: skip
@@ -141,7 +141,7 @@ async def test_a_bad_token_is_refused_for_the_whole_batch(batches: Batches) -> N
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
 
 
-BAD: list[tuple[Any, str]] = [
+MALFORMED_OPERATIONS: list[tuple[Any, str]] = [
     ({"method": "DELETE", "path": "/products/one"}, "/method"),
     ({"method": "PATCH", "path": "/products/one"}, "/method"),
     ({"method": "get", "path": "/products"}, "/method"),
@@ -175,9 +175,9 @@ BAD: list[tuple[Any, str]] = [
 
 
 @modes
-@pytest.mark.parametrize(("bad_operation", "place"), BAD)
-async def test_a_malformed_operation_is_refused_by_its_index_before_any_runs(
-    batches: Batches, mode: str, bad_operation: Any, place: str
+@pytest.mark.parametrize(("bad_operation", "pointer_prefix"), MALFORMED_OPERATIONS)
+async def test_a_malformed_operation_is_refused_with_its_index_before_any_operation_runs(
+    batches: Batches, mode: str, bad_operation: Any, pointer_prefix: str
 ) -> None:
     rows_before = await batches.all_rows()
 
@@ -185,7 +185,7 @@ async def test_a_malformed_operation_is_refused_by_its_index_before_any_runs(
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), answer.text
     pointer = answer.json()["errors"][0]["pointer"]
-    assert pointer.startswith(f"/operations/1{place}") or place == ""
+    assert pointer.startswith(f"/operations/1{pointer_prefix}") or pointer_prefix == ""
     assert await batches.all_rows() == rows_before
 
 
@@ -212,7 +212,7 @@ async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches
         post("/codes", {"kind": "license", "products": ["one"], "count": 2}),
         get("/products/one"),
     ]
-    headers = key()
+    headers = idempotency_headers()
     first_answer = await batches.send(operations, batches.owner, mode=mode, headers=headers)
     rows_after = await batches.all_rows()
 
@@ -226,7 +226,7 @@ async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches
     assert await batches.all_rows() == rows_after
 
 
-async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second_effect(batches: Batches) -> None:
+async def test_a_repeated_batch_has_no_second_effect_if_the_first_response_was_not_stored(batches: Batches) -> None:
     """As after a crash, the operations have taken effect, but the record of the batch is lost."""
     await batches.world.product("north", "one")
     operations = [
@@ -234,7 +234,7 @@ async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second
         post("/codes", {"kind": "license", "products": ["one"], "count": 2}),
         post("/products/one/releases", {"version": "1.0", "channel": "beta"}),
     ]
-    headers = key()
+    headers = idempotency_headers()
     first_results = await batches.results(operations, headers=headers)
     rows_after = await batches.all_rows()
     async with batches.world.store.database.transaction() as transaction:
@@ -254,9 +254,9 @@ async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second
 async def test_an_operation_may_have_a_key_of_its_own(batches: Batches, mode: str) -> None:
     own_key = str(uuid.uuid4())
     operation = post("/products", product("one"), Idempotency_Key=own_key)
-    (first_result,) = await batches.results([operation], mode=mode, headers=key())
+    (first_result,) = await batches.results([operation], mode=mode, headers=idempotency_headers())
 
-    (second_result,) = await batches.results([operation], mode=mode, headers=key())
+    (second_result,) = await batches.results([operation], mode=mode, headers=idempotency_headers())
     lone_answer = await batches.world.call(
         "POST", "/products", batches.owner, json=product("one"), headers={"Idempotency-Key": own_key}
     )
@@ -274,12 +274,12 @@ async def test_an_answer_too_long_to_be_stored_is_made_again(
     # Thousands of codes are derived in a thread, and read in parts.
     transaction_waits.allow("redeem/codes.py:prepare", "kernel/http/subrequest.py:_collected")
     if (mode, count) == ("atomic", 60_000):
-        pytest.skip("a busy machine may need more than an atomic batch's time for so many")
+        pytest.skip("on a busy machine, so many codes may take longer than the time limit of an atomic batch")
     for number in range(20):
         await batches.world.product("north", f"game-{number}", description="x" * 2_000)
-    issue = post("/codes", {"kind": "license", "products": ["game-1"], "count": count})
-    operations = [issue, *[get("/catalog")] * reads]
-    headers = key()
+    issue_codes = post("/codes", {"kind": "license", "products": ["game-1"], "count": count})
+    operations = [issue_codes, *[get("/catalog")] * reads]
+    headers = idempotency_headers()
     first_answer = await batches.send(operations, batches.owner, mode=mode, headers=headers)
     rows_after = await batches.all_rows()
 
@@ -302,14 +302,14 @@ async def test_no_cache_may_keep_what_a_batch_answers(batches: Batches, mode: st
 
 
 class TestLimits:
-    """A quota of ten requests per minute."""
+    """Batches that exceed the limit of requests per minute."""
 
     @pytest.fixture
     async def limited_batches(self, settings: Settings) -> AsyncIterator[Batches]:
-        """Settings with ten requests for anonymous callers, and twelve for people."""
+        """Batches in a store that allows ten requests per minute to an anonymous caller, and twelve to a person."""
         limited = replace(settings, rate_anonymous=10, rate_person=12)
-        async with distribution.open_store(limited, ROOT_URL, is_loopback=True) as store:
-            transport = httpx.ASGITransport(distribution.create(store))
+        async with store_app.open_store(limited, ROOT_URL, is_loopback=True) as store:
+            transport = httpx.ASGITransport(store_app.create(store))
             async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
                 world = World(store, http)
                 await world.org("north")
@@ -328,12 +328,12 @@ class TestLimits:
         assert (await limited_batches.world.call("GET", "/info")).status_code == 429
 
     @modes
-    async def test_a_response_caused_by_the_quota_is_not_stored_for_a_day(
+    async def test_a_response_caused_by_the_quota_is_not_stored_for_repeated_requests(
         self, limited_batches: Batches, mode: str
     ) -> None:
         operations = [post("/products", product(f"slug-{number}")) for number in range(11)]
-        headers = key()
-        await limited_batches.results([get("/info")], headers=key())
+        headers = idempotency_headers()
+        await limited_batches.results([get("/info")], headers=idempotency_headers())
         first_results = await limited_batches.results(operations, mode=mode, headers=headers)
         created_rows = await limited_batches.world.store.database.fetch("SELECT slug FROM product")
         with clock.fixed(clock.later(clock.now(), seconds=61)):

@@ -9,7 +9,7 @@ from countersign.kernel.http.response import JSON
 from countersign.store import app as distribution
 from countersign.store import batch
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key
-from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.batch.conftest import Batches, codes, get, operation_of, post, product, put, statuses
 from tests.store.conftest import ROOT_URL
 
 modes = pytest.mark.parametrize("mode", ["parallel", "atomic"])
@@ -63,7 +63,7 @@ async def test_sign_ins_batches_and_streams_cannot_be_in_a_batch(batches: Batche
     for method, path in REFUSED:
         body = BODIES.get((method, path)) or ({} if method == "POST" else None)
         address = path.replace("{", "").replace("}", "")
-        (result,) = await batches.results([post(address, body, method)], mode=mode)
+        (result,) = await batches.results([operation_of(method, address, body)], mode=mode)
         assert (result["status"], result["body"]["code"]) == (400, "not_batchable"), (method, path)
 
     assert await batches.all_rows() == rows_before
@@ -84,7 +84,7 @@ async def test_every_other_route_may_be_called_in_a_batch(batches: Batches, mode
         path = route.path.replace("{id}", "none").replace("{version}", "1.0.0").replace("{channel}", "stable")
         query = urlencode(QUERIES.get(name, {}))
         address = f"{path.replace('{', '').replace('}', '')}?{query}"
-        (result,) = await batches.results([post(address, BODIES.get(name), route.method)], mode=mode)
+        (result,) = await batches.results([operation_of(route.method, address, BODIES.get(name))], mode=mode)
         assert result["status"] != 500, (name, result)
         assert result["body"].get("code") != "not_batchable", name
 
@@ -106,12 +106,12 @@ async def test_answers_may_not_be_longer_than_their_share(
     for number in range(30):
         await world.product("north", f"game-{number}", description="x" * 300)
     monkeypatch.setattr(batch, "MAX_RESPONSES_BYTES", 100_000)
-    many = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
+    long_operation = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
     rows_before = await batches.all_rows()
 
     lone_results = await batches.results([get("/catalog")], mode=mode)
     catalogs = await batches.results([get("/catalog")] * 50, mode=mode)
-    issued_results = await batches.results([many] * 50, mode=mode)
+    issued_results = await batches.results([long_operation] * 50, mode=mode)
 
     assert statuses(lone_results) == [200]
     refusal_codes = {("not_batchable" if mode == "parallel" else "batch_rolled_back"), "not_batchable"}
@@ -129,9 +129,7 @@ async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches)
         "headers": {"If-None-Match": etag, "If-Match": '"x"', "Prefer": "respond-async", "Accept": "*/*"}
     }
 
-    results = await batches.results(
-        [get("/products/one"), post("/products/one", product("one"), "PUT")], **request_options
-    )
+    results = await batches.results([get("/products/one"), put("/products/one", product("one"))], **request_options)
 
     assert statuses(results) == [200, 200]
 

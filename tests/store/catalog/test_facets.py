@@ -91,13 +91,17 @@ async def test_counts_follow_every_change(world: World) -> None:
     assert (await count_facets(world))["total"] == 1
 
     await world.product("north", "two", kind="tool", access="free", tags=["a", "b"])
-    two = await count_facets(world)
+    counts_of_two = await count_facets(world)
     change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "access": "free", "tags": ["c"]}
     assert (await world.call("PUT", "/products/two", token, json=change)).is_success
     counts_after = await count_facets(world)
     assert (await world.call("PUT", "/products/two", token, json={**change, "status": "draft"})).is_success
 
-    assert (two["total"], two["kind"], two["tag"]) == (2, {"game": 1, "app": 0, "tool": 1}, {"a": 2, "b": 1})
+    assert (counts_of_two["total"], counts_of_two["kind"], counts_of_two["tag"]) == (
+        2,
+        {"game": 1, "app": 0, "tool": 1},
+        {"a": 2, "b": 1},
+    )
     assert (counts_after["kind"], counts_after["tag"]) == ({"game": 1, "app": 1, "tool": 0}, {"a": 1, "c": 1})
     assert counts_after["access"] == {"free": 1, "entitled": 1}
     assert counts_after["platform"]["web"] == 1

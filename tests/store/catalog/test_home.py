@@ -38,8 +38,8 @@ async def test_each_shelf_is_the_beginning_of_its_list(world: World) -> None:
             [downloads.get(item["id"], 0) for item in each["items"]] if "downloads" in each["query"] else None
         )
         assert each.get("downloads_7d") == expected_downloads, each["id"]
-    most = await world.call("GET", "/products?sort=-downloads_7d&limit=5")
-    assert home_page["hero"] == most.json()["items"]
+    most_downloaded = await world.call("GET", "/products?sort=-downloads_7d&limit=5")
+    assert home_page["hero"] == most_downloaded.json()["items"]
 
 
 async def test_the_front_page_of_an_empty_store_is_empty(world: World) -> None:

@@ -158,7 +158,7 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
     owner = await world.person("owner@north.example", north="owner")
     midnight = clock.from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
     numbers = count()
-    published: dict[str, list[tuple[str, int]]] = {
+    releases_by_slug: dict[str, list[tuple[str, int]]] = {
         "old-beta": [("beta", -5), ("stable", 5)],
         "old-stable": [("stable", -5), ("beta", 5)],
         "both": [("stable", 1), ("beta", 6)],
@@ -166,7 +166,7 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         "none": [],
     }
     move_release = "UPDATE release SET published_at = $2 WHERE version = $1"
-    for slug, releases in published.items():
+    for slug, releases in releases_by_slug.items():
         await world.product("north", slug)
         for channel, days in releases:
             version = f"1.0.{next(numbers)}"
@@ -178,7 +178,9 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         since = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
         for wanted_channel in ("stable", "beta", "nightly"):
             expected = [
-                slug for slug, each in published.items() if any(c == wanted_channel and at >= day for c, at in each)
+                slug
+                for slug, each in releases_by_slug.items()
+                if any(c == wanted_channel and at >= day for c, at in each)
             ]
             found_slugs = await walk_pages(world, channel=wanted_channel, published_since=since, sort=sort, limit="1")
             assert sorted(found_slugs) == sorted(expected), (day, wanted_channel)

@@ -40,23 +40,27 @@ ASCENDING = (
 )
 
 
-async def add(world: World, product: str, versions: list[str], status: str = "published", step_us: int = 0) -> None:
+async def add_releases(
+    world: World, product: str, versions: list[str], status: str = "published", step_us: int = 0
+) -> None:
     """Insert releases directly into the table, published at intervals of `step_us`."""
     now = clock.now()
-    published = [None if status == "draft" else now + step_us * number for number in range(len(versions))]
+    published_times = [None if status == "draft" else now + step_us * number for number in range(len(versions))]
     rows = [
         (ids.new_uuid(), product, version, sort_key(version), "stable", status, now, at)
-        for version, at in zip(versions, published, strict=True)
+        for version, at in zip(versions, published_times, strict=True)
     ]
     async with world.store.database.transaction() as transaction:
         await transaction.run_many(INSERT, rows)
     await world.refresh_entry(product)
 
 
-async def list_versions(world: World, token: str | None = None, kind: str = "releases", **parameters: str) -> list[str]:
-    """Return the versions of all pages, or of the whole array."""
+async def list_versions(
+    world: World, token: str | None = None, collection: str = "releases", **parameters: str
+) -> list[str]:
+    """Return the versions in the whole list. If the response is a page, follow the links to the next pages."""
     versions: list[str] = []
-    path = f"/products/one/{kind}"
+    path = f"/products/one/{collection}"
     page = await world.call("GET", path, token, params=parameters)
     while True:
         assert page.is_success, page.text
@@ -69,7 +73,7 @@ async def list_versions(world: World, token: str | None = None, kind: str = "rel
 async def test_releases_published_at_one_moment_are_ordered_by_version(world: World) -> None:
     product = await world.product("north", "one")
     shuffled = random.Random(3).sample(ASCENDING, len(ASCENDING))
-    await add(world, product, shuffled)
+    await add_releases(world, product, shuffled)
 
     whole_list = await list_versions(world)
 
@@ -80,33 +84,33 @@ async def test_releases_published_at_one_moment_are_ordered_by_version(world: Wo
     assert await list_versions(world, channel="beta") == []
 
 
-async def test_the_moment_goes_before_the_version(world: World) -> None:
+async def test_releases_are_sorted_by_publication_time_before_version(world: World) -> None:
     product = await world.product("north", "one")
-    await add(world, product, list(reversed(ASCENDING)), step_us=1)
+    await add_releases(world, product, list(reversed(ASCENDING)), step_us=1)
 
     assert await list_versions(world) == list(ASCENDING)
 
 
-async def test_a_long_array_is_whole_and_has_a_tag_like_any_other(world: World) -> None:
+async def test_a_long_list_without_a_limit_is_complete_and_has_an_etag(world: World) -> None:
     product = await world.product("north", "one")
     versions = [f"1.{number}.0" for number in range(1203)]
-    await add(world, product, versions)
+    await add_releases(world, product, versions)
 
     answer = await world.call("GET", "/products/one/releases")
 
     assert [release["version"] for release in answer.json()] == list(reversed(versions))
     tag = answer.headers["etag"]
     assert (await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})).status_code == 304
-    await add(world, product, ["9.9.9"])
+    await add_releases(world, product, ["9.9.9"])
     changed_response = await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})
     assert (changed_response.status_code, len(changed_response.json())) == (200, 1204)
     assert changed_response.headers["etag"] != tag
 
 
-async def test_a_walk_meets_every_release_once_while_others_are_published(world: World) -> None:
+async def test_paging_lists_every_release_once_while_others_are_published(world: World) -> None:
     product = await world.product("north", "one")
     versions = [f"1.{number}.0" for number in range(20)]
-    await add(world, product, versions, step_us=1)
+    await add_releases(world, product, versions, step_us=1)
     versions_found: list[str] = []
     path = "/products/one/releases?limit=3"
     for number in itertools.count():
@@ -115,38 +119,38 @@ async def test_a_walk_meets_every_release_once_while_others_are_published(world:
         if "next" not in page.links:
             break
         path = page.links["next"]["url"]
-        await add(world, product, [f"2.{number}.0"])
+        await add_releases(world, product, [f"2.{number}.0"])
 
     assert [version for version in versions_found if version in versions] == list(reversed(versions))
 
 
-async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_entitled(world: World) -> None:
+async def test_members_list_drafts_separately_and_only_members_and_customers_list_yanked_releases(world: World) -> None:
     product = await world.product("north", "one")
-    await add(world, product, ["1.0.0"])
-    await add(world, product, ["2.0.0", "2.1.0", "2.2.0"], "draft")
-    await add(world, product, ["3.0.0"], "yanked")
-    entitled, stranger = await world.person("a@example.com"), await world.person("b@example.com")
+    await add_releases(world, product, ["1.0.0"])
+    await add_releases(world, product, ["2.0.0", "2.1.0", "2.2.0"], "draft")
+    await add_releases(world, product, ["3.0.0"], "yanked")
+    entitled_token, stranger_token = await world.person("a@example.com"), await world.person("b@example.com")
     await world.grant("a@example.com", product)
-    viewer = await world.person("viewer@north.example", north="viewer")
+    viewer_token = await world.person("viewer@north.example", north="viewer")
     foreign_token = await world.person("owner@south.example", south="owner")
 
     assert (
         await list_versions(world)
-        == await list_versions(world, stranger)
+        == await list_versions(world, stranger_token)
         == await list_versions(world, foreign_token)
         == ["1.0.0"]
     )
-    assert await list_versions(world, entitled) == ["3.0.0", "1.0.0"]
-    assert await list_versions(world, viewer) == ["3.0.0", "1.0.0"]
+    assert await list_versions(world, entitled_token) == ["3.0.0", "1.0.0"]
+    assert await list_versions(world, viewer_token) == ["3.0.0", "1.0.0"]
     for limit in ({}, {"limit": "1"}, {"limit": "2", "channel": "stable"}):
-        assert await list_versions(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
-    assert await list_versions(world, viewer, "drafts", channel="beta") == []
-    for caller in (entitled, stranger, foreign_token):
+        assert await list_versions(world, viewer_token, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
+    assert await list_versions(world, viewer_token, "drafts", channel="beta") == []
+    for caller in (entitled_token, stranger_token, foreign_token):
         assert (await world.call("GET", "/products/one/drafts", caller)).json()["code"] == "insufficient_scope"
-    page = (await world.call("GET", "/products/one/drafts?limit=1", viewer)).links["next"]["url"]
-    foreign_response = await world.call("GET", page.replace("/drafts?", "/releases?"), viewer)
-    assert foreign_response.json()["code"] == "invalid_cursor"
-    shown_release = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
+    next_page_url = (await world.call("GET", "/products/one/drafts?limit=1", viewer_token)).links["next"]["url"]
+    wrong_cursor_response = await world.call("GET", next_page_url.replace("/drafts?", "/releases?"), viewer_token)
+    assert wrong_cursor_response.json()["code"] == "invalid_cursor"
+    shown_release = (await world.call("GET", "/products/one/releases", entitled_token)).json()[0]
     assert shown_release["status"] == "yanked"
     assert [channel["version"] for channel in (await world.call("GET", "/products/one")).json()["channels"]] == [
         "1.0.0"
@@ -156,73 +160,75 @@ async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_en
 @pytest.mark.parametrize("path", ["/products", "/products/one", "/products/one/releases", "/catalog"])
 async def test_a_cached_response_for_one_caller_is_not_fresh_for_another(world: World, path: str) -> None:
     product = await world.product("north", "one")
-    await add(world, product, ["1.0.0"])
-    await add(world, product, ["2.0.0"], "draft")
+    await add_releases(world, product, ["1.0.0"])
+    await add_releases(world, product, ["2.0.0"], "draft")
     await world.product("north", "two", status="draft")
-    viewer = await world.person("viewer@north.example", north="viewer")
+    viewer_token = await world.person("viewer@north.example", north="viewer")
 
-    inside_response = await world.call("GET", path, viewer)
-    outside = await world.call("GET", path, headers={"If-None-Match": inside_response.headers["etag"]})
+    member_response = await world.call("GET", path, viewer_token)
+    anonymous_response = await world.call("GET", path, headers={"If-None-Match": member_response.headers["etag"]})
 
-    assert inside_response.headers["cache-control"] == "private, no-cache"
-    assert "Authorization" in inside_response.headers["vary"]
-    if outside.status_code == 200:
-        assert outside.headers["cache-control"].startswith("public, max-age=")
-        assert "two" not in outside.text
-        assert "2.0.0" not in outside.text
+    assert member_response.headers["cache-control"] == "private, no-cache"
+    assert "Authorization" in member_response.headers["vary"]
+    if anonymous_response.status_code == 200:
+        assert anonymous_response.headers["cache-control"].startswith("public, max-age=")
+        assert "two" not in anonymous_response.text
+        assert "2.0.0" not in anonymous_response.text
     assert (
-        await world.call("GET", path, viewer, headers={"If-None-Match": inside_response.headers["etag"]})
+        await world.call("GET", path, viewer_token, headers={"If-None-Match": member_response.headers["etag"]})
     ).status_code == 304
 
 
 async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: World) -> None:
     product = await world.product("north", "one")
-    await add(world, product, ["1.0.0", "1.1.0"], step_us=1)
-    await add(world, product, ["2.0.0"], "yanked")
-    await add(world, product, ["3.0.0"], "draft")
+    await add_releases(world, product, ["1.0.0", "1.1.0"], step_us=1)
+    await add_releases(world, product, ["2.0.0"], "yanked")
+    await add_releases(world, product, ["3.0.0"], "draft")
     await world.product("north", "two", status="draft")
-    entitled = await world.person("a@example.com")
+    entitled_token = await world.person("a@example.com")
     await world.grant("a@example.com", product)
     owner = await world.person("owner@north.example", north="owner")
-    callers = (None, entitled, owner, await world.client_token("north"))
+    callers = (None, entitled_token, owner, await world.client_token("north"))
 
-    releases = "/products/one/releases"
-    for path in ("/products", "/products?q=one", "/catalog", releases, f"{releases}?limit=2"):
-        public: set[str] | None = None
+    releases_path = "/products/one/releases"
+    for path in ("/products", "/products?q=one", "/catalog", releases_path, f"{releases_path}?limit=2"):
+        anonymous_rows: set[str] | None = None
         for caller in callers:
             response = await world.call("GET", path, caller)
             body = response.json()
             items = body if isinstance(body, list) else body.get("items", body.get("products"))
             rows = {json.dumps(item) for item in items}
             public_rows = {row for row in rows if '"draft"' not in row and '"yanked"' not in row}
-            public = public or public_rows
+            anonymous_rows = anonymous_rows or public_rows
             assert rows
-            assert public_rows <= public, (path, caller)
+            assert public_rows <= anonymous_rows, (path, caller)
             is_shared = response.headers["cache-control"].startswith("public")
             assert is_shared == (caller is None), (path, caller)
             assert "Authorization" in response.headers["vary"]
 
 
-async def test_lines_and_document_of_the_catalog_are_two_representations(world: World) -> None:
-    await add(world, await world.product("north", "one"), ["1.0.0"])
-    lines = {"Accept": "application/x-ndjson"}
+async def test_the_catalog_as_ndjson_and_as_json_has_different_etags(world: World) -> None:
+    await add_releases(world, await world.product("north", "one"), ["1.0.0"])
+    ndjson_headers = {"Accept": "application/x-ndjson"}
 
-    document, stream = await world.call("GET", "/catalog"), await world.call("GET", "/catalog", headers=lines)
-    combined_answer = await world.call("GET", "/catalog", headers={**lines, "If-None-Match": document.headers["etag"]})
-    limited = [await world.call("GET", "/catalog?limit=1", headers=lines) for _ in range(2)]
+    document, stream = await world.call("GET", "/catalog"), await world.call("GET", "/catalog", headers=ndjson_headers)
+    other_etag_response = await world.call(
+        "GET", "/catalog", headers={**ndjson_headers, "If-None-Match": document.headers["etag"]}
+    )
+    limited = [await world.call("GET", "/catalog?limit=1", headers=ndjson_headers) for _ in range(2)]
 
     assert document.headers["etag"] != stream.headers["etag"]
-    assert combined_answer.status_code == 200
+    assert other_etag_response.status_code == 200
     assert "Accept" in stream.headers["vary"]
     assert len(limited[0].text.splitlines()) == 1
     assert document.headers["content-type"] == "application/json"
 
 
-async def test_the_catalog_document_has_its_members_and_the_newest_of_each_channel(world: World) -> None:
+async def test_the_catalog_document_has_all_keys_and_the_newest_release_of_each_channel(world: World) -> None:
     product = await world.product("north", "one")
     await world.product("north", "two", status="draft")
     await world.product("north", "three", status="archived")
-    await add(world, product, ["1.0.0", "2.0.0"], step_us=1)
+    await add_releases(world, product, ["1.0.0", "2.0.0"], step_us=1)
 
     catalog = (await world.call("GET", "/catalog")).json()
 

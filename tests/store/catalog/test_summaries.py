@@ -36,9 +36,9 @@ def test_the_summary_is_the_first_sentence_without_markup(description: str | Non
 
 
 def test_a_long_sentence_is_cut_between_words() -> None:
-    cut = first_sentence("word " * 60) or ""
+    cut_sentence = first_sentence("word " * 60) or ""
 
-    assert cut == " ".join(["word"] * 28) + "…"
+    assert cut_sentence == " ".join(["word"] * 28) + "…"
     assert len(first_sentence("a" * 300) or "") == MAX_SUMMARY
 
 

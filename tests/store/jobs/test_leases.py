@@ -42,7 +42,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
 
 async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
-    stale = await claim(world.store, lease_s=-1)
+    stale_job = await claim(world.store, lease_s=-1)
     fresh_job = await claim(world.store)
 
     async def assert_refused(change: Callable[[Transaction], Awaitable[None]]) -> None:
@@ -50,23 +50,23 @@ async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World,
             with pytest.raises(LeaseLost):
                 await change(transaction)
 
-    assert (stale.id, fresh_job.id, fresh_job.attempts, fresh_job.losses) == (job_id, job_id, 2, 1)
-    await assert_refused(lambda transaction: leases.complete(transaction, stale, "{}"))
-    await assert_refused(lambda transaction: leases.fail(transaction, stale, "{}"))
-    await assert_refused(lambda transaction: leases.try_again(transaction, stale, clock.now()))
-    await assert_refused(lambda transaction: leases.give_back(transaction, stale))
+    assert (stale_job.id, fresh_job.id, fresh_job.attempts, fresh_job.losses) == (job_id, job_id, 2, 1)
+    await assert_refused(lambda transaction: leases.complete(transaction, stale_job, "{}"))
+    await assert_refused(lambda transaction: leases.fail(transaction, stale_job, "{}"))
+    await assert_refused(lambda transaction: leases.try_again(transaction, stale_job, clock.now()))
+    await assert_refused(lambda transaction: leases.give_back(transaction, stale_job))
     with pytest.raises(LeaseLost):
-        await leases.beat(world.store.database, stale, 0.9, 60)
+        await leases.beat(world.store.database, stale_job, 0.9, 60)
     shown_body = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
     assert (shown_body["status"], shown_body["progress"], shown_body["error"]) == ("running", 0, None)
 
 
 async def test_the_effect_of_a_stale_attempt_is_not_kept(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
-    stale = await claim(world.store, lease_s=-1)
+    stale_job = await claim(world.store, lease_s=-1)
     fresh_job = await claim(world.store)
 
-    for claimed_job in (stale, fresh_job, stale):
+    for claimed_job in (stale_job, fresh_job, stale_job):
         await runner.perform(world.store, KNOWN, claimed_job, asyncio.Event())
 
     assert await effects(world.store.database) == [job_id]
@@ -188,7 +188,7 @@ async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> 
 async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World, owner: str) -> None:
     if world.store.database.dialect == "sqlite":
         pytest.skip("SQLite has one writer, so commits are short")
-    slow = await ask(world, owner)
+    slow_job = await ask(world, owner)
     late_job = await claim(world.store, lease_s=-1)
     other_job = await ask(world, owner)
 
@@ -197,8 +197,8 @@ async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World
         async with asyncio.timeout(60):
             claimed_job = await claim(world.store)
 
-    assert (late_job.id, claimed_job.id) == (slow, other_job)
-    assert (await world.call("GET", f"/jobs/{slow}", owner)).json()["status"] == "completed"
+    assert (late_job.id, claimed_job.id) == (slow_job, other_job)
+    assert (await world.call("GET", f"/jobs/{slow_job}", owner)).json()["status"] == "completed"
 
 
 async def test_many_jobs_of_one_organisation_do_not_delay_another(world: World, owner: str) -> None:
@@ -208,9 +208,9 @@ async def test_many_jobs_of_one_organisation_do_not_delay_another(world: World, 
         of_north = [await ask(world, owner) for _ in range(3)]
     of_south = await ask(world, south, org="south")
 
-    turns = [(await claim(world.store)).id for _ in range(4)]
+    claimed_ids = [(await claim(world.store)).id for _ in range(4)]
 
-    assert turns == [of_north[0], of_south, of_north[1], of_north[2]]
+    assert claimed_ids == [of_north[0], of_south, of_north[1], of_north[2]]
 
 
 async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:

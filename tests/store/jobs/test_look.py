@@ -24,8 +24,8 @@ async def test_a_job_of_another_organisation_cannot_be_distinguished_from_a_miss
     for token in (south, reader):
         hidden_response = await world.call("GET", f"/jobs/{job_id}", token)
         assert hidden_response.status_code == 404
-        streamed = await world.call("GET", f"/jobs/{job_id}/events", token)
-        assert hidden_response.status_code == streamed.status_code == never.status_code == 404
+        events_answer = await world.call("GET", f"/jobs/{job_id}/events", token)
+        assert hidden_response.status_code == events_answer.status_code == never.status_code == 404
         assert hidden_response.content.replace(job_id.encode(), b"") == never.content.replace(
             f"{job_id[:-4]}0000".encode(), b""
         )

@@ -92,8 +92,8 @@ WAYS = {"rest": lambda code: ("/redeem", {"code": code}), "batch": over_batch, "
 async def test_a_correct_code_is_redeemed_while_guesses_are_limited(world: World, code: str, redeem_way: str) -> None:
     token = await world.person("a@example.com")
     for number in range(11):
-        last = await redeem(world, token, f"WRONG-{number}")
-    assert last.status_code == 429
+        last_answer = await redeem(world, token, f"WRONG-{number}")
+    assert last_answer.status_code == 429
 
     path, body = WAYS[redeem_way](f" {code.lower().replace('-', ' ')} ")
     answers = await asyncio.gather(*(world.call("POST", path, token, json=body) for _ in range(3)))

@@ -252,7 +252,7 @@ async def test_a_release_is_published_once_each_platform_has_a_build(world: Worl
     await world.call("POST", "/products/made/releases", owner, json=drafted)
     path = "/products/made/releases/1.0.0"
 
-    async def published() -> tuple[int, str]:
+    async def publish_release() -> tuple[int, str]:
         answer = await world.call("POST", f"{path}/publish", owner)
         return answer.status_code, answer.json().get("code", "") and answer.json()["detail"]
 
@@ -263,17 +263,17 @@ async def test_a_release_is_published_once_each_platform_has_a_build(world: Worl
         assert sent_response.status_code == 201, sent_response.text
         return announced_response.json()["artifact_id"]
 
-    assert await published() == (409, "the release 1.0.0 has no file")
+    assert await publish_release() == (409, "the release 1.0.0 has no file")
     linux, windows = await uploaded("a.zip", "linux"), await uploaded("b.zip", "windows")
     await uploaded("sums.txt", None)
-    none = "no build exists of a.zip, b.zip, sums.txt: not processed yet, or rejected"
-    assert await published() == (409, none)
+    no_build_text = "no build exists of a.zip, b.zip, sums.txt: not processed yet, or rejected"
+    assert await publish_release() == (409, no_build_text)
     await file_row(world, linux)
-    assert await published() == (409, "no build exists of b.zip: not processed yet, or rejected")
+    assert await publish_release() == (409, "no build exists of b.zip: not processed yet, or rejected")
     assert await versions(world, owner) == []
     await file_row(world, windows)
-    assert await published() == (200, "")
-    assert await published() == (200, ""), "publishing twice is fine"
+    assert await publish_release() == (200, "")
+    assert await publish_release() == (200, ""), "publishing twice is fine"
 
 
 async def test_a_release_of_notes_alone_needs_no_build_and_has_no_file(world: World, owner: str) -> None:

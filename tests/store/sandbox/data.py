@@ -59,8 +59,8 @@ class SandboxCaller:
 def files(folder: Path, *, but: str = "") -> list[str]:
     """Return every file in the folder, without those in its subfolder `but`."""
     paths: list[str] = []
-    for place, inner, names in os.walk(folder):
-        relative_folder = os.path.relpath(place, folder)
+    for folder_path, inner, names in os.walk(folder):
+        relative_folder = os.path.relpath(folder_path, folder)
         if relative_folder == "." and but in inner:
             inner.remove(but)
         paths += [os.path.normpath(os.path.join(relative_folder, name)) for name in names]

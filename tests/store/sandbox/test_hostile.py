@@ -103,13 +103,15 @@ async def test_content_of_a_data_set_is_never_served_as_a_page(sandbox: SandboxC
 async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
 
-    inside = [await http.get(f"/sandbox{path}") for path in ("/api/v1/products", "/openapi.json", "/api/v1/catalog")]
+    sandbox_answers = [
+        await http.get(f"/sandbox{path}") for path in ("/api/v1/products", "/openapi.json", "/api/v1/catalog")
+    ]
     keyed = await sandbox.call("GET", "/products")
-    outside = await http.get("/api/v1/products")
+    service_answer = await http.get("/api/v1/products")
 
-    for answer in (*inside, keyed):
+    for answer in (*sandbox_answers, keyed):
         assert "public" not in answer.headers["cache-control"]
-    assert "public" in outside.headers["cache-control"]
+    assert "public" in service_answer.headers["cache-control"]
 
 
 async def test_guesses_of_keys_find_nothing_and_count(world: World, front: SandboxRouter) -> None:
@@ -167,10 +169,10 @@ async def test_the_owners_pass_never_leaves_the_server(sandbox: SandboxCaller) -
         answer = await sandbox.call("GET", path)
         assert owner_token not in answer.text
         assert owner_token not in str(answer.headers)
-    outside = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": owner_token})
+    service_answer = await sandbox.world.http.get("/api/v1/products", headers={"X-API-Key": owner_token})
     other_caller = await SandboxCaller.create(sandbox.world, sandbox.front)
     foreign_answer = await other_caller.call("GET", "/products", headers={"Authorization": f"Bearer {owner_token}"})
-    assert [outside.status_code, foreign_answer.status_code] == [401, 401]
+    assert [service_answer.status_code, foreign_answer.status_code] == [401, 401]
 
 
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])

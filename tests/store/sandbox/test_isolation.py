@@ -179,17 +179,17 @@ async def run_every_write(acting: DataSide, watched: DataSide) -> dict[tuple[str
 
 
 async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, front: SandboxRouter) -> None:
-    inside, outside = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
+    sandbox_side, service_side = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
 
-    statuses_by_route = await run_every_write(inside, outside)
+    statuses_by_route = await run_every_write(sandbox_side, service_side)
 
     assert not {name: status for name, status in statuses_by_route.items() if status != WRITES[name]}
 
 
 async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, front: SandboxRouter) -> None:
-    inside, outside = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
+    sandbox_side, service_side = inside_of(await SandboxCaller.create(world, front)), await outside_of(world)
 
-    statuses_by_route = await run_every_write(outside, inside)
+    statuses_by_route = await run_every_write(service_side, sandbox_side)
 
     assert sum(status in (200, 201, 204) for status in statuses_by_route.values()) > 10
 

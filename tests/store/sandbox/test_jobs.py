@@ -64,15 +64,15 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
     artifact_id = await upload_artifact(sandbox)
 
     processed = await wait_for_job(sandbox, "build.process", artifact_id)
-    verified = await wait_for_job(sandbox, "artifact.verify", artifact_id)
-    published = await sandbox.call("POST", "/products/made/releases/1.0.0/publish")
+    verify_job = await wait_for_job(sandbox, "artifact.verify", artifact_id)
+    publish_answer = await sandbox.call("POST", "/products/made/releases/1.0.0/publish")
     manifest = await sandbox.call("GET", "/products/made/releases/1.0.0/manifest", params={"platform": "linux"})
     downloaded = await sandbox.call("GET", f"/artifacts/{artifact_id}")
     seeded = await sandbox.call("GET", "/products/aurora-freight")
 
     assert processed["status"] == "completed", processed
-    assert verified["result"]["ok"] is True
-    assert published.status_code == 200
+    assert verify_job["result"]["ok"] is True
+    assert publish_answer.status_code == 200
     assert manifest.status_code == 200
     assert hashlib.sha256(downloaded.content).digest() == hashlib.sha256(BUILD).digest()
     assert seeded.status_code == 200

@@ -118,8 +118,8 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
     token = await owner_outside(world)
     sandbox = await SandboxCaller.create(world, front)
     rng = random.Random(8)
-    outside = {"owner": {"X-API-Key": token}, "forged": {"Authorization": "Bearer eyJ.e30."}}
-    inside = {
+    service_headers = {"owner": {"X-API-Key": token}, "forged": {"Authorization": "Bearer eyJ.e30."}}
+    sandbox_headers = {
         "owner": {"X-API-Key": sandbox.key},
         "forged": {"X-API-Key": sandbox.key, "Authorization": "Bearer eyJ.e30."},
     }
@@ -131,10 +131,13 @@ async def test_random_calls_are_answered_alike_inside_and_outside(
         headers = call.options.pop("headers")
         with clock.fixed(clock.later(now, seconds=number)):
             real_response = await world.http.request(
-                call.method, f"/api/v1{call.path}", headers={**headers, **outside[call.caller]}, **call.options
+                call.method, f"/api/v1{call.path}", headers={**headers, **service_headers[call.caller]}, **call.options
             )
             tried_response = await world.http.request(
-                call.method, f"/sandbox/api/v1{call.path}", headers={**headers, **inside[call.caller]}, **call.options
+                call.method,
+                f"/sandbox/api/v1{call.path}",
+                headers={**headers, **sandbox_headers[call.caller]},
+                **call.options,
             )
         assert comparable_response(tried_response) == comparable_response(real_response), (
             number,

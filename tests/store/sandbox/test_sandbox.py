@@ -18,27 +18,27 @@ OWN = ("/sandbox", "/api/v1/sandbox")
 TOLD = {"sandbox": True, "status": "ok", "environment": "sandbox", "free_tier": True, "self_serve_keys": True}
 
 
-@pytest.mark.parametrize("place", OWN)
-async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, place: str) -> None:
-    answer = await world.http.get(place)
+@pytest.mark.parametrize("root", OWN)
+async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, root: str) -> None:
+    answer = await world.http.get(root)
 
     assert (answer.status_code, answer.json()) == (200, TOLD)
-    assert (await world.http.get(f"{place}?format=text")).headers["content-type"] == "text/plain; charset=utf-8"
-    assert (await world.http.get(f"{place}?format=yaml")).headers["content-type"] == "application/yaml"
-    assert "<dt>environment</dt>" in (await world.http.get(f"{place}?format=html")).text
-    assert "True" not in (await world.http.get(f"{place}?format=html")).text
-    assert (await world.http.get(f"{place}?format=other")).json() == TOLD
+    assert (await world.http.get(f"{root}?format=text")).headers["content-type"] == "text/plain; charset=utf-8"
+    assert (await world.http.get(f"{root}?format=yaml")).headers["content-type"] == "application/yaml"
+    assert "<dt>environment</dt>" in (await world.http.get(f"{root}?format=html")).text
+    assert "True" not in (await world.http.get(f"{root}?format=html")).text
+    assert (await world.http.get(f"{root}?format=other")).json() == TOLD
     for path, extra_members in (("/health", {"environment": "sandbox"}), ("/telemetry", {"active_agents": 0})):
-        assert (await world.http.get(f"{place}/api/v1{path}")).json() == {"status": "ok", **extra_members}
+        assert (await world.http.get(f"{root}/api/v1{path}")).json() == {"status": "ok", **extra_members}
 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
 async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: SandboxRouter, tier: str) -> None:
     caller = await SandboxCaller.create(world, front, tier)
 
-    for place in OWN:
+    for root in OWN:
         for path in ("", "/api/v1/health", "/api/v1/telemetry"):
-            answer = await world.http.get(f"{place}{path}", headers={"X-API-Key": caller.key})
+            answer = await world.http.get(f"{root}{path}", headers={"X-API-Key": caller.key})
             assert answer.status_code == 200, answer.text
 
 
@@ -178,11 +178,11 @@ async def test_a_token_issued_inside_works_inside_alone(sandbox: SandboxCaller) 
     created_response = await sandbox.call("POST", "/products", headers=bearer, json=PRODUCT)
     too_much = await sandbox.call("GET", "/library", headers=bearer)
     single_response = await http.get("/sandbox/api/v1/products", headers=bearer)
-    outside = await http.get("/api/v1/products", headers=bearer)
+    service_answer = await http.get("/api/v1/products", headers=bearer)
 
     assert created_response.status_code == 201
     assert too_much.status_code == 403
-    assert [single_response.status_code, outside.status_code] == [401, 401]
+    assert [single_response.status_code, service_answer.status_code] == [401, 401]
 
 
 async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World) -> None:

@@ -10,10 +10,10 @@ from tests.store.world import World
 PLACE = "/sandbox/mcp"
 
 
-async def call_mcp(sandbox: SandboxCaller, message: dict[str, Any], place: str = PLACE) -> dict[str, Any]:
+async def call_mcp(sandbox: SandboxCaller, message: dict[str, Any], mcp_path: str = PLACE) -> dict[str, Any]:
     """Send a message with the key and return the result."""
     headers = {"X-API-Key": sandbox.key, "MCP-Protocol-Version": "2025-11-25"}
-    answer = await sandbox.world.http.post(place, json=message, headers=headers)
+    answer = await sandbox.world.http.post(mcp_path, json=message, headers=headers)
     assert answer.status_code == 200, answer.text
     result: dict[str, Any] = answer.json()["result"]
     return result
@@ -35,11 +35,13 @@ async def test_tools_work_only_on_the_data_set_of_the_key(world: World, front: S
 
 
 async def test_the_owner_sees_every_tool_except_those_about_the_sandbox(sandbox: SandboxCaller) -> None:
-    outside = {listed_tool["name"] for listed_tool in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
+    service_tools = {
+        listed_tool["name"] for listed_tool in (await spoken_outside(sandbox, request("tools/list")))["tools"]
+    }
     inside_names = {listed_tool["name"] for listed_tool in (await call_mcp(sandbox, request("tools/list")))["tools"]}
 
     assert {"create_job", "redeem_code", "get_library"} <= inside_names
-    assert {name for name in outside | inside_names if "sandbox" in name} == outside - inside_names
+    assert {name for name in service_tools | inside_names if "sandbox" in name} == service_tools - inside_names
     unknown = await sandbox.world.http.post(PLACE, json=tool("get_sandbox"), headers={"X-API-Key": sandbox.key})
     assert unknown.json()["error"]["message"] == "Unknown tool: get_sandbox"
 
@@ -52,11 +54,11 @@ async def spoken_outside(sandbox: SandboxCaller, message: dict[str, Any]) -> dic
 
 async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(sandbox: SandboxCaller) -> None:
     inside_instructions = (await call_mcp(sandbox, initialize("2025-11-25")))["instructions"]
-    outside = (await spoken_outside(sandbox, initialize("2025-11-25")))["instructions"]
+    service_instructions = (await spoken_outside(sandbox, initialize("2025-11-25")))["instructions"]
 
     assert "separate test data set" in inside_instructions
     assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in inside_instructions
-    assert "sandbox" not in outside.lower()
+    assert "sandbox" not in service_instructions.lower()
 
 
 async def test_a_tool_call_without_its_required_key_is_answered_with_how_to_get_a_key(sandbox: SandboxCaller) -> None:

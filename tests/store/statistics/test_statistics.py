@@ -276,5 +276,5 @@ async def test_the_demonstration_has_a_month_of_statistics(demo_world: World, ht
         assert series["total"] > 50, metric
         assert len(series["groups"]) > 3
         assert sum(point["value"] > 0 for point in series["points"]) >= 28
-    most = (await http.get("/api/v1/products?sort=-downloads_7d&limit=1")).json()["items"]
-    assert most
+    most_downloaded = (await http.get("/api/v1/products?sort=-downloads_7d&limit=1")).json()["items"]
+    assert most_downloaded

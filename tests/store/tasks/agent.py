@@ -38,12 +38,12 @@ class DescribedOperation:
             parameter["name"] for parameter in self.described["parameters"] if parameter["schema"].get("format") == form
         )
 
-    def header(self, words: str) -> str:
+    def header(self, description_part: str) -> str:
         """Return the name of the request header whose description contains these words."""
         return next(
             parameter["name"]
             for parameter in self.described["parameters"]
-            if parameter["in"] == "header" and words in parameter["description"]
+            if parameter["in"] == "header" and description_part in parameter["description"]
         )
 
 
@@ -53,15 +53,15 @@ class DescriptionSection:
 
     document: dict[str, Any]
 
-    def operation(self, method: str, *words: str, below: str = "") -> DescribedOperation:
+    def operation(self, method: str, *searched_words: str, below: str = "") -> DescribedOperation:
         """Return the operation with this method whose texts contain all of these words. `below` is the address of the
         API, if it differs from the description."""
         base = below or self.document["servers"][0]["url"]
         for path, item in self.document["paths"].items():
             description = item.get(method.lower(), {"description": ""})["description"].lower()
-            if all(word.lower() in description for word in words):
+            if all(word.lower() in description for word in searched_words):
                 return DescribedOperation(method, base + path, item[method.lower()])
-        raise AssertionError(f"no {method} says {words}")
+        raise AssertionError(f"no {method} says {searched_words}")
 
     @property
     def token_address(self) -> str:
@@ -104,15 +104,17 @@ class OverviewAgent:
 
     async def section(self, name: str) -> DescriptionSection:
         """Return one section of the API description, at the address that the overview names."""
-        place = re.search(r"(\S+)SECTION: [^\n]*\b" + name + r"\b", self.overview)
-        assert place is not None, f"{name} is no section of the overview"
-        answer = await self.send("GET", place[1] + name)
+        section_address = re.search(r"(\S+)SECTION: [^\n]*\b" + name + r"\b", self.overview)
+        assert section_address is not None, f"{name} is no section of the overview"
+        answer = await self.send("GET", section_address[1] + name)
         return DescriptionSection(cast("dict[str, Any]", answer.json()))
 
-    def recipe(self, words: str) -> str:
+    def recipe(self, title_part: str) -> str:
         """Return the recipe of the overview whose title contains these words, and the addresses at its beginning."""
-        match = re.search(r"^\d\. [^\n]*" + words + r"[^\n]*\n```sh\n(.*?)```", self.overview, re.MULTILINE | re.DOTALL)
-        assert match is not None, words
+        match = re.search(
+            r"^\d\. [^\n]*" + title_part + r"[^\n]*\n```sh\n(.*?)```", self.overview, re.MULTILINE | re.DOTALL
+        )
+        assert match is not None, title_part
         names = dict(re.findall(r"\b([RB])=([^;\n]+)", self.overview))
         text = match[1].replace("$B", names["B"]).replace("$R", names["R"])
         return re.sub(r"\$\w/", names["R"] + "/", text)

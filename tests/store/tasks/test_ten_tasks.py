@@ -102,19 +102,21 @@ async def let_in(agent: OverviewAgent, pat: Visitor, refused_answer: httpx.Respo
     assert link is not None
     assert scope is not None
     skill = (await agent.send("GET", link[1])).text
-    place, body = re.findall(r"```http\nPOST (\S+)\n[^\n]*json\n\n(\{[^}]*service_auth[^}]*\})", skill)[0]
+    endpoint, body = re.findall(r"```http\nPOST (\S+)\n[^\n]*json\n\n(\{[^}]*service_auth[^}]*\})", skill)[0]
     body = body.replace("person@example.com", EMAIL)
     body = re.sub(r'"scope": "[^"]*"', f'"scope": "{scope[1]}"', body)
-    registration = (await agent.send("POST", place, content=body, headers={"Content-Type": "application/json"})).json()
+    registration = (
+        await agent.send("POST", endpoint, content=body, headers={"Content-Type": "application/json"})
+    ).json()
 
     claim = registration["claim"]
     decision_page = await pat.decide(claim["verification_uri"], user_code=claim["user_code"])
     assert decision_page.status_code == 200, decision_page.text
 
-    place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(\S+=<CLAIM_TOKEN>)", skill)[0]
+    endpoint, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(\S+=<CLAIM_TOKEN>)", skill)[0]
     form = form.replace("<CLAIM_TOKEN>", claim["token"])
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    token = await agent.send("POST", place, content=form, headers=headers)
+    token = await agent.send("POST", endpoint, content=form, headers=headers)
     assert token.status_code == 200, token.text
     agent.headers = {"Authorization": f"Bearer {token.json()['access_token']}"}
     return {**token.json(), "skill": skill}
@@ -182,7 +184,8 @@ def is_signed(message: ReceivedMessage, secret: str, now_s: float) -> bool:
     expected = "v1," + base64.b64encode(hmac.digest(key, signed_bytes, hashlib.sha256)).decode()
     is_fresh = abs(now_s - int(message.headers["webhook-timestamp"])) <= 300
     return is_fresh and any(
-        hmac.compare_digest(expected, word) for word in message.headers["webhook-signature"].split()
+        hmac.compare_digest(expected, given_signature)
+        for given_signature in message.headers["webhook-signature"].split()
     )
 
 
@@ -273,10 +276,10 @@ async def test_10_it_revokes_itself(agent: OverviewAgent, demo_world: World) -> 
     assert (await agent.run_operation(library_operation)).status_code == 200
     agent.requests.clear()
 
-    place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(token=\S+)", known_texts["skill"])[0]
+    endpoint, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(token=\S+)", known_texts["skill"])[0]
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     for token in (known_texts["access_token"], known_texts["identity_assertion"]):
-        revocation = await agent.send("POST", place, content=form.replace("<ACCESS_TOKEN>", token), headers=headers)
+        revocation = await agent.send("POST", endpoint, content=form.replace("<ACCESS_TOKEN>", token), headers=headers)
         assert (revocation.status_code, revocation.json()) == (200, {})
     refused_answer = await agent.run_operation(library_operation)
 

@@ -48,18 +48,18 @@ async def test_o1_to_o4_tools_are_what_every_client_takes(desk: McpDesk) -> None
         assert "anyOf" not in json.dumps(schema)
 
 
-def _members(schema: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _members(schema: dict[str, Any], member_place: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every member that the schema describes, with its position."""
     for name, member in schema.get("properties", {}).items():
-        yield f"{place}.{name}", member
-        yield from _members(member, f"{place}.{name}")
-        yield from _members(member.get("items", {}), f"{place}.{name}")
+        yield f"{member_place}.{name}", member
+        yield from _members(member, f"{member_place}.{name}")
+        yield from _members(member.get("items", {}), f"{member_place}.{name}")
 
 
 async def test_every_argument_is_described(desk: McpDesk) -> None:
     for described_tool in await desk.tools("alice"):
-        for place, member in _members(described_tool["inputSchema"], described_tool["name"]):
-            assert member.get("description"), place
+        for member_place, member in _members(described_tool["inputSchema"], described_tool["name"]):
+            assert member.get("description"), member_place
 
 
 async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: McpDesk) -> None:
@@ -245,8 +245,8 @@ async def test_o9_a_refusal_is_a_result_with_its_message_and_its_remedy(both: Mc
         problem = alone_response.json()
         result = await both.result(tool(name, **arguments), revision=revision)
         assert (result["isError"], "structuredContent" in result) == (True, False), name
-        words = [problem["detail"], *([problem["resolution"]] if "resolution" in problem else [])]
-        assert result["content"] == [{"type": "text", "text": "\n".join(words)}]
+        texts = [problem["detail"], *([problem["resolution"]] if "resolution" in problem else [])]
+        assert result["content"] == [{"type": "text", "text": "\n".join(texts)}]
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
@@ -374,8 +374,8 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: McpDesk, m
     monkeypatch.setattr(store.database, "fetch_one", fetch_unavailable)
     assert await desk.error(tool("get_product", id="saga"), "") == (-32603, "the database cannot be reached")
     monkeypatch.setattr(store.database, "fetch_one", broken)
-    code, words = await desk.error(tool("get_product", id="saga"), "")
-    assert (code, "secret" in words) == (-32603, False)
+    code, error_text = await desk.error(tool("get_product", id="saga"), "")
+    assert (code, "secret" in error_text) == (-32603, False)
 
 
 async def test_o19_every_call_counts_against_the_limit(limited_desk: McpDesk) -> None:

@@ -26,7 +26,7 @@ PATIENCE_S = 180.0
 """How long a push waits for a server that cannot be reached, for example because it restarts."""
 
 
-def require_not_lower(channels: Sequence[api_models.Channel], channel: str, version: str, failure: str) -> None:
+def require_not_lower(channels: Sequence[api_models.Channel], channel: str, version: str, failure_message: str) -> None:
     """Check that publishing the version does not move the channel back; `channels` are those of the product.
 
     Raises:
@@ -42,7 +42,7 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
         "channel back"
     )
     remedy = "Publish a higher version, or pass --older to move the channel back."
-    raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(failure_message, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @click.command()
@@ -54,16 +54,16 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
 def publish(product: ProductName, version: str, *, older: bool) -> None:
     """Make the draft release VERSION of ORG/PRODUCT public. The first release also makes the product public."""
     server = connection.selected_server()
-    failure = f"cannot publish {product} {version}"
-    catalog_product = require_owned_by(server, product, failure)
+    failure_message = f"cannot publish {product} {version}"
+    catalog_product = require_owned_by(server, product, failure_message)
     path = f"/products/{segment(catalog_product.slug)}"
     if not older:
-        drafts = server.get(f"{path}/drafts", list[api_models.Release], failure)
+        drafts = server.get(f"{path}/drafts", list[api_models.Release], failure_message)
         for channel in (draft.channel for draft in drafts if draft.version == version):
-            require_not_lower(catalog_product.channels, channel, version, failure)
+            require_not_lower(catalog_product.channels, channel, version, failure_message)
     with release_hints(product.slug):
-        reply = server.post(f"{path}/releases/{segment(version)}/publish", None, failure)
-    release = connection.decode(reply, api_models.Release, failure)
+        reply = server.post(f"{path}/releases/{segment(version)}/publish", None, failure_message)
+    release = connection.decode(reply, api_models.Release, failure_message)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
     summary = f"{product} {release.version} is public on the channel {release.channel}."
     output.answer({**value, "published_at": release.published_at}, summary)
@@ -82,17 +82,18 @@ class PushTarget:
     status: str = "draft"
     """The status of the release: draft, published or yanked."""
     refuses_older: bool = False
-    """Whether the version must not be lower than the current version of the channel, because the push publishes it."""
+    """Whether the push fails if the version is lower than the current version of the channel. This is so if the push
+    publishes the release, unless --older is passed."""
     channels: list[api_models.Channel] = field(default_factory=list[api_models.Channel])
     """The newest release of each channel of the product."""
 
     @property
-    def address(self) -> str:
+    def path(self) -> str:
         """The release's path below the API."""
         return f"/products/{segment(self.product.slug)}/releases/{segment(self.version)}"
 
     @property
-    def failure(self) -> str:
+    def failure_message(self) -> str:
         """The first words of a failure message."""
         return f"cannot push to {self.product} {self.version}"
 
@@ -105,7 +106,7 @@ class PushTarget:
 @click.option("--platform", type=click.Choice(PLATFORMS), help="What the file runs on.")
 @click.option("--notes", help="Release notes, when the release is new.")
 @click.option("--filename", metavar="NAME", help="The file's name in the store. Default: the name of PATH.")
-@click.option("--archive", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
+@click.option("--archive", "archive_format", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
 @click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
 @click.option("--older", is_flag=True, help=OLDER_HELP)
 @click.option(
@@ -125,7 +126,7 @@ def push(
     platform: str | None,
     notes: str | None,
     filename: str | None,
-    archive: Format | None,
+    archive_format: Format | None,
     publishes: bool,
     older: bool,
     builds: bool,
@@ -145,7 +146,7 @@ def push(
     )
     target.server.patience_s = PATIENCE_S
     try:
-        with _open_content(path, target, archive) as (file, name):
+        with _open_content(path, target, archive_format) as (file, name):
             content = read_content(file, filename or name)
             artifact = _deliver(target, content)
         build_result = _build(target, artifact, content) if builds else None
@@ -155,7 +156,7 @@ def push(
         remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
     if publishes:
-        target.server.post(f"{target.address}/publish", None, f"cannot publish {product} {version}")
+        target.server.post(f"{target.path}/publish", None, f"cannot publish {product} {version}")
         target.status = "published"
     _show_result(target, artifact, content, build_result, target.status)
 
@@ -190,20 +191,20 @@ def _show_result(
 
 def _build(target: PushTarget, artifact: api_models.Artifact, content: Content) -> BuildResult:
     """Have the store make the build of the file. If it fails, the file stays in the draft and nothing is published."""
-    failure = f"{artifact.filename} is in {target.product} {target.version}, but no build could be made of it"
-    return upload.build(target.server, artifact.id, content.size, failure)
+    failure_message = f"{artifact.filename} is in {target.product} {target.version}, but no build could be made of it"
+    return upload.build(target.server, artifact.id, content.size, failure_message)
 
 
 def _file_failure(target: PushTarget, error: OSError) -> Failure:
     reason = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if is_disk_full(error):
         remedy = "Make space for the packed directory, or set TMPDIR to a volume with enough space."
-        return Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.STORAGE_FULL)
-    return Failure(target.failure, why=reason, remedy="Make the file readable, then push again.")
+        return Failure(target.failure_message, why=reason, remedy=remedy, exit_code=Exit.STORAGE_FULL)
+    return Failure(target.failure_message, why=reason, remedy="Make the file readable, then push again.")
 
 
 @contextmanager
-def _open_content(path: Path, target: PushTarget, archive: Format | None) -> Generator[tuple[BinaryIO, str]]:
+def _open_content(path: Path, target: PushTarget, archive_format: Format | None) -> Generator[tuple[BinaryIO, str]]:
     """Yield the open file to send and its name: the file at the path, or an archive of the directory.
 
     The archive is a temporary file without a name on the disk: nothing is left of it however the process ends."""
@@ -211,7 +212,7 @@ def _open_content(path: Path, target: PushTarget, archive: Format | None) -> Gen
         with path.open("rb") as file:
             yield file, path.name
         return
-    form: Format = archive or ("zip" if target.platform == "windows" else "tar.gz")
+    form: Format = archive_format or ("zip" if target.platform == "windows" else "tar.gz")
     name = "-".join(filter(None, (target.product.slug, target.version, target.platform))) + f".{form}"
     with tempfile.TemporaryFile(prefix="countersign-") as packed_file:
         pack(path, packed_file, form)
@@ -221,31 +222,31 @@ def _open_content(path: Path, target: PushTarget, archive: Format | None) -> Gen
 def _deliver(target: PushTarget, content: Content) -> api_models.Artifact:
     """Create the draft, announce the file and send it; skip the steps that an earlier push has completed."""
     _require_product(target)
-    existing_artifact = _existing_artifact(target, content)
+    existing_artifact = _prepare_release(target, content)
     if existing_artifact is not None:
         return existing_artifact
-    memory = UploadCache(target.server.root, f"{target.product}\0{target.version}", target.platform, content)
-    upload_session, gaps = _start_upload(target, content, memory)
-    missing = sum(stop - start for start, stop in gaps)
+    upload_cache = UploadCache(target.server.root, f"{target.product}\0{target.version}", target.platform, content)
+    upload_session, gaps = _start_upload(target, content, upload_cache)
+    missing_bytes = sum(stop - start for start, stop in gaps)
     try:
-        with progress.meter(content.filename, content.size, content.size - missing) as meter:
+        with progress.meter(content.filename, content.size, content.size - missing_bytes) as meter:
             artifact = upload_session.run(gaps, meter)
     except Failure as failure:
         if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT, Exit.CHECKSUM):
             raise
-        memory.forget()
+        upload_cache.forget()
         # The server has ended the upload. If it succeeded, only the response that reported the success was lost.
-        artifact = None if failure.exit_code == Exit.CHECKSUM else _existing_artifact(target, content)
+        artifact = None if failure.exit_code == Exit.CHECKSUM else _prepare_release(target, content)
         if artifact is None:
             raise
-    artifact = artifact or _existing_artifact(target, content)
-    memory.forget()
+    artifact = artifact or _prepare_release(target, content)
+    upload_cache.forget()
     if artifact is None:
         reason = "all bytes were sent, but the server does not have the file"
-        raise Failure(target.failure, why=reason, remedy="Push again.")
+        raise Failure(target.failure_message, why=reason, remedy="Push again.")
     if artifact.sha256 != content.sha256:
         reason = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
-        raise Failure(target.failure, why=reason, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
+        raise Failure(target.failure_message, why=reason, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
     return artifact
 
 
@@ -257,40 +258,44 @@ def _require_product(target: PushTarget) -> None:
             the product belongs to another organisation.
     """
     try:
-        target.channels = require_owned_by(target.server, target.product, target.failure).channels
+        target.channels = require_owned_by(target.server, target.product, target.failure_message).channels
     except Failure as failure:
         if failure.problem != NotFound.code:
             raise
         title = target.product.slug.replace("-", " ").title()
         platforms = json.dumps([target.platform or "linux"])
-        make = f"countersign api POST products -q org={target.product.org} -f slug={target.product.slug}"
-        make += f" -f title='{title}' -f kind=app -j platforms='{platforms}'"
-        remedy = f"Create the product, with a title and kind (app, game or tool) of your choice: {make}"
+        create_command = f"countersign api POST products -q org={target.product.org} -f slug={target.product.slug}"
+        create_command += f" -f title='{title}' -f kind=app -j platforms='{platforms}'"
+        remedy = f"Create the product, with a title and kind (app, game or tool) of your choice: {create_command}"
         reason = f"the organisation {target.product.org} has no product {target.product.slug}, or you may not see it"
-        code = failure.exit_code
-        raise Failure(target.failure, why=reason, remedy=remedy, exit_code=code, problem=failure.problem) from failure
+        code, problem = failure.exit_code, failure.problem
+        raise Failure(target.failure_message, why=reason, remedy=remedy, exit_code=code, problem=problem) from failure
 
 
-def _existing_artifact(target: PushTarget, content: Content) -> api_models.Artifact | None:
+def _prepare_release(target: PushTarget, content: Content) -> api_models.Artifact | None:
     """Return the file in the release, if its upload is complete; create a draft if the release does not exist.
 
     Raises:
-        Failure: the release is no longer a draft and does not have this file; it has a different file with the same
-            name, or the file for a different platform; it is on a different channel; or its version is lower than the
-            current version of the channel.
+        Failure: one of these is true:
+            - The release is on a different channel.
+            - The release is not published yet, `target.refuses_older` is true, and the version is lower than the
+              current version of the channel.
+            - The release is no longer a draft and does not have this file.
+            - The release has a different file with the same name.
+            - The release has this file for a different platform.
     """
     path = f"/products/{segment(target.product.slug)}/releases"
-    release = _release(target)
+    release = _find_release(target)
     is_published = release is not None and release.status != "draft"
     if target.refuses_older and not is_published:
-        require_not_lower(target.channels, target.channel, target.version, target.failure)
+        require_not_lower(target.channels, target.channel, target.version, target.failure_message)
     if release is None:
-        _draft(target, path)
+        _create_draft(target, path)
         return None
     if release.channel != target.channel:
         reason = f"the release exists on the channel {release.channel}"
         remedy = f"Pass --channel {release.channel}, or push another version."
-        raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(target.failure_message, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
     return _artifact_in_release(target, release, content)
 
 
@@ -310,20 +315,21 @@ def _artifact_in_release(
         return artifact
     if target.status != "draft":
         reason = f"{target.version} is {target.status} already: its files can no longer change"
-        remedy = "Push the files under a new version."
-        raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
+        remedy, code = "Push the files under a new version.", Exit.CONFLICT
+        raise Failure(target.failure_message, why=reason, remedy=remedy, exit_code=code, problem="release_published")
     if artifact is None:
         return None
     reason = f"the release has a different file named {artifact.filename}, with sha256 {artifact.sha256}"
     remedy = "Push under another version or with another --filename."
-    raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(target.failure_message, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def _require_platform(target: PushTarget, artifact: api_models.Artifact) -> None:
     """Check that the file in the release is for the platform of this push.
 
     Raises:
-        Failure: the file in the release is for a different platform, or only one of the two is for any platform.
+        Failure: the file in the release and the file of this push are not for the same platform. "Any platform" counts
+            as a platform of its own.
     """
     if artifact.platform == target.platform:
         return
@@ -331,20 +337,21 @@ def _require_platform(target: PushTarget, artifact: api_models.Artifact) -> None
         f"for {platform}" if platform else "for any platform" for platform in (artifact.platform, target.platform)
     )
     reason = f"the release has the file {artifact.filename} {artifact_platform}, and this push is {push_platform}"
-    say = f"Pass --platform {artifact.platform}" if artifact.platform else "Leave out --platform"
-    remedy = f"{say}; or push under another --filename, or another version."
-    raise Failure(target.failure, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
+    platform_advice = f"Pass --platform {artifact.platform}" if artifact.platform else "Leave out --platform"
+    remedy = f"{platform_advice}; or push under another --filename, or another version."
+    raise Failure(target.failure_message, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-def _release(target: PushTarget) -> api_models.Release | None:
+def _find_release(target: PushTarget) -> api_models.Release | None:
     """Return the draft of the version, else its published release, else None.
 
     If neither exists, print a note about a version that differs only by trailing zeros."""
     from countersign.store.catalog.versions import without_zeros
 
-    product, twin = f"/products/{segment(target.product.slug)}", ""
+    product_path, twin = f"/products/{segment(target.product.slug)}", ""
     for collection in ("drafts", "releases"):
-        for release in target.server.get(f"{product}/{collection}", list[api_models.Release], target.failure):
+        path = f"{product_path}/{collection}"
+        for release in target.server.get(path, list[api_models.Release], target.failure_message):
             if release.version == target.version:
                 return release
             if without_zeros(release.version) == without_zeros(target.version):
@@ -356,36 +363,36 @@ def _release(target: PushTarget) -> api_models.Release | None:
     return None
 
 
-def _draft(target: PushTarget, path: str) -> None:
+def _create_draft(target: PushTarget, path: str) -> None:
     """Create the draft of the release, unless somebody else has created it in the meantime."""
     body = {"version": target.version, "channel": target.channel}
     if target.notes is not None:
         body["notes"] = target.notes
     try:
-        target.server.post(path, body, target.failure)
+        target.server.post(path, body, target.failure_message)
     except Failure as failure:
         if failure.problem != "release_exists":
             raise
 
 
 def _start_upload(
-    target: PushTarget, content: Content, memory: UploadCache
+    target: PushTarget, content: Content, upload_cache: UploadCache
 ) -> tuple[UploadSession, list[tuple[int, int]]]:
     """Return the upload and its missing byte ranges. An upload that the server still has is continued."""
-    remembered = memory.recall()
+    remembered = upload_cache.recall()
     if remembered is not None:
-        upload_session = UploadSession(target.server, remembered.upload_url, content, target.failure)
+        upload_session = UploadSession(target.server, remembered.upload_url, content, target.failure_message)
         try:
             return upload_session, upload_session.missing()
         except Failure as failure:
             if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT):
                 raise
-            memory.forget()
+            upload_cache.forget()
     body: dict[str, object] = {"filename": content.filename, "size": content.size, "sha256": content.sha256}
     if target.platform is not None:
         body["platform"] = target.platform
-    reply = target.server.post(f"{target.address}/artifacts", body, target.failure)
-    upload = connection.decode(reply, api_models.Upload, target.failure)
-    url = target.server.reached(upload.upload_url)
-    memory.remember(SavedUpload(upload.artifact_id, url))
-    return UploadSession(target.server, url, content, target.failure), [(0, content.size)]
+    reply = target.server.post(f"{target.path}/artifacts", body, target.failure_message)
+    new_upload = connection.decode(reply, api_models.Upload, target.failure_message)
+    url = target.server.reached(new_upload.upload_url)
+    upload_cache.remember(SavedUpload(new_upload.artifact_id, url))
+    return UploadSession(target.server, url, content, target.failure_message), [(0, content.size)]

@@ -31,13 +31,13 @@ from countersign.kernel.webhooks import outbox
 from countersign.settings import BadSetting, Settings
 from countersign.store import lifespan
 
-Standing: TypeAlias = Literal["ok", "warn", "fail"]
+Status: TypeAlias = Literal["ok", "warn", "fail"]
 
 NAME_WIDTH = len("distribution database")
 """The length of the longest name of a check."""
 
 COUNTER_SLOTS = 8
-"""The number of slots of the local counters. The check must pass this number to the client, but does not use it."""
+"""The size of the local counters that `ValkeyCounters` requires as a fallback: the smallest number of slots."""
 
 
 @dataclass(slots=True)
@@ -45,25 +45,25 @@ class Finding:
     """The result of one check, with a remedy unless the check passed."""
 
     name: str
-    standing: Standing
+    status: Status
     detail: str
     remedy: str = ""
     is_disk_full: bool = False
 
     def say(self) -> None:
         """Print the finding as text."""
-        output.say(f"{self.standing:4}  {self.name:{NAME_WIDTH}}  {self.detail}")
+        output.say(f"{self.status:4}  {self.name:{NAME_WIDTH}}  {self.detail}")
         if self.remedy:
             output.say(f"      {'':{NAME_WIDTH}}  {self.remedy}")
 
-    def members(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, str]:
         """Return the finding as a JSON object."""
-        return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
+        return {"check": self.name, "standing": self.status, "detail": self.detail, "remedy": self.remedy}
 
 
 def failed_finding(name: str, refusal: Refused, remedy: str = "") -> Finding:
     """Return the failed finding for a refusal. If `remedy` is given, it replaces the remedy of the refusal."""
-    # The advice to wait is for API clients; it does not help an operator.
+    # `Unavailable.resolution` tells API clients to wait as long as Retry-After says. An operator sees no Retry-After.
     usual_remedy = (
         "Correct the problem, and check again." if refusal.remedy == Unavailable.resolution else refusal.remedy
     )
@@ -88,11 +88,11 @@ def check_master_key(settings: Settings) -> Finding:
 def _check_present_key(settings: Settings) -> Finding:
     name, is_given = "master key", _is_key_configured(settings)
     try:
-        key = _key(settings)
+        key = _load_key(settings)
     except Refused as refused:
         return failed_finding(name, refused)
     remedy = "" if is_given else "Keep a copy of the key off this machine: without the key, encrypted values are lost."
-    return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} encrypts", remedy)
+    return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} encrypts new values", remedy)
 
 
 def _is_key_configured(settings: Settings) -> bool:
@@ -103,7 +103,7 @@ def _has_key(settings: Settings) -> bool:
     return _is_key_configured(settings) or (Path(settings.data) / KEY_FILE).exists()
 
 
-def _key(settings: Settings) -> MasterKey:
+def _load_key(settings: Settings) -> MasterKey:
     file = Path(settings.master_key_file) if settings.master_key_file else None
     return load_master_key(settings.master_key or None, file, Path(settings.data))
 
@@ -135,21 +135,21 @@ async def _check_tables(settings: Settings, service: str, finding: Finding) -> F
     if settings.database_url:
         (rights,) = await privileges_at(settings.database_url, (service,))
         rights.require_write()
-    is_there = await service_databases.tables.exist(settings)
+    has_tables = await service_databases.tables.exist(settings)
     pending = await service_databases.pending(settings)
     if rights and pending:
         rights.require_upgrade()
-    if not is_there:
+    if not has_tables:
         finding.detail += " will be made at the first start"
         return finding
     if pending:
-        finding.standing = "warn"
+        finding.status = "warn"
         finding.detail += f": {len(pending)} pending migrations, the first is {pending[0].partition(': ')[2]}"
         finding.remedy = "The next start applies them; or run: countersign db upgrade"
         return finding
     await service_databases.tables.require_writable(settings)
     if _has_key(settings):
-        await service_databases.tables.require_keys(settings, _key(settings))
+        await service_databases.tables.require_keys(settings, _load_key(settings))
         finding.detail += ": readable, writable, up to date, decrypted with the master key"
     else:
         finding.detail += ": readable, writable, up to date"
@@ -162,7 +162,7 @@ async def _check_restorable(settings: Settings, tables: Tables, finding: Finding
         try:
             await tables.require_restorable(settings)
         except UnknownSchemaObjects as refused:
-            finding.standing, finding.remedy = "warn", refused.remedy
+            finding.status, finding.remedy = "warn", refused.remedy
             finding.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
     return finding
 
@@ -184,7 +184,7 @@ async def check_blobs(settings: Settings) -> Finding:
 async def check_installation(settings: Settings) -> Finding:
     """Check that the databases, the data directory and the blob store belong to one installation.
 
-    The finding also contains what the garbage collector reports.
+    The finding also contains the notes of the overview, such as those of the garbage collector.
     """
     name = "installation"
     try:
@@ -193,17 +193,17 @@ async def check_installation(settings: Settings) -> Finding:
         return Finding(name, "warn", "not checked", f"Repair the database first: {str(error) or 'it cannot be read'}")
     if installation_overview.conflict:
         return Finding(name, "fail", installation_overview.conflict, installation_overview.remedy)
-    own_id = next((place.id for place in installation_overview.places if place.id), None)
+    installation_id = next((place.id for place in installation_overview.places if place.id), None)
     if installation_overview.notes:
         remedy = "`countersign installation show` lists the places; docs/how-to/installation.md explains what to do."
         return Finding(name, "warn", "; ".join(installation_overview.notes), remedy)
-    return Finding(name, "ok", own_id or "its id will be made at the first start")
+    return Finding(name, "ok", installation_id or "its id will be made at the first start")
 
 
 async def check_counters(settings: Settings) -> Finding:
-    """Check that the server that counts requests for all nodes works.
+    """Check that the counter server works, which counts the requests to all nodes.
 
-    If no such server is configured, each node counts its own requests, and nothing needs to be checked.
+    If no counter server is configured, each node counts its own requests, and nothing needs to be checked.
     """
     name = "counters"
     if not settings.counters_url:

@@ -174,9 +174,9 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
         findings.append(Finding("settings", "fail", failure.why, failure.remedy))
     else:
         findings += [_check_settings(settings), *run_checks(settings, host, selected_ports)]
-    is_well = all(finding.standing != "fail" for finding in findings)
+    is_well = all(finding.status != "fail" for finding in findings)
     if output.wants_json():
-        output.answer({"ok": is_well, "checks": [finding.members() for finding in findings]})
+        output.answer({"ok": is_well, "checks": [finding.as_json() for finding in findings]})
     for finding in findings:
         finding.say()
     if not is_well:
@@ -202,7 +202,7 @@ def run_checks(settings: Settings, host: str, ports: Mapping[str, int]) -> Itera
     directory = check_directory(data)
     yield directory
     # If the directory cannot be used, every other check would fail for the same reason.
-    if directory.standing != "fail":
+    if directory.status != "fail":
         yield check_disk(data, settings.reserve_mib)
         yield from _check_dependencies(settings, ports)
     if lock.is_locked(data):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Number, Ref
 from countersign.declare.model import Declared
-from countersign.declare.rules.declarations import Declarations, of_field
+from countersign.declare.rules.declarations import Declarations, member_error
 
 FieldPath: TypeAlias = tuple[str, str]
 """The model name and the field name of a field."""
@@ -20,7 +20,7 @@ def sources_are_fields(declarations: Declarations) -> Iterator[str]:
     """Require that the parameters of a computed field's function are names of fields of the same model."""
     for model, field in declarations.fields():
         for text in _parameter_errors(model, field):
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def _parameter_errors(model: Declared, field: Field) -> Iterator[str]:
@@ -62,7 +62,7 @@ def total_sources_valid(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         text = None if field.sum_of is None else total_error(declarations.models, model, field)
         if text:
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def computed_fields_acyclic(declarations: Declarations) -> Iterator[str]:
@@ -70,7 +70,7 @@ def computed_fields_acyclic(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         if (model.name, field.name) in _all_sources(declarations, model, field):
             text = "it is made from itself, by way of what it is made from: break the circle"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def _all_sources(declarations: Declarations, model: Declared, field: Field) -> set[FieldPath]:
@@ -104,7 +104,7 @@ def totals_neither_personal_nor_unique(declarations: Declarations) -> Iterator[s
         sources = (_field(declarations, each) for each in _all_sources(declarations, model, field))
         if field.sum_of or any(each.sum_of for each in sources):
             text = "it changes whenever a total does, so that it cannot be personal or unique: take that out"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def _field(declarations: Declarations, path: FieldPath) -> Field:
@@ -116,7 +116,7 @@ def declassified_fields_derived(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         if field.declassify and field.computed is None and field.sum_of is None:
             text = "only a computed field or a total is declassified: grant it to those who may see it instead"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def derived_fields_as_secret_as_sources(declarations: Declarations) -> Iterator[str]:
@@ -127,11 +127,11 @@ def derived_fields_as_secret_as_sources(declarations: Declarations) -> Iterator[
             shown = ".".join(path)
             if source.personal and not field.personal:
                 text = f"it shows what {shown} hides, which is personal: make it personal too, or say declassify=True"
-                yield of_field(model, field.name, text)
+                yield member_error(model, field.name, text)
             if source.restricted and not (field.restricted and set(field.restricted) <= set(source.restricted)):
                 roles = ", ".join(source.restricted)
                 text = (
                     f"it shows what {shown} hides, which is restricted to {roles}: restrict it to these or fewer, "
                     "or say declassify=True"
                 )
-                yield of_field(model, field.name, text)
+                yield member_error(model, field.name, text)

@@ -10,7 +10,7 @@ from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Date, Ref
 from countersign.declare.fields.text import Text
 from countersign.declare.model import Declared
-from countersign.declare.rules.declarations import Declarations, of_field
+from countersign.declare.rules.declarations import Declarations, member_error
 
 MAX_VALUES = 1000
 
@@ -76,14 +76,14 @@ def _may_contain_user_id(field: Field | None) -> bool:
     return field is None or isinstance(field, Text) or (isinstance(field, Ref) and field.target == "user")
 
 
-def locks_fit(declarations: Declarations) -> Iterator[str]:
+def locks_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that `locked` contains valid conditions on the record, and that `locked_while` contains valid conditions
     on the record to which the ref `locked_with` refers."""
     for model in declarations.models.values():
         for text in _condition_errors(model, model.locked):
-            yield of_field(model, "locked", text)
+            yield member_error(model, "locked", text)
         for text in _locked_while_errors(declarations, model):
-            yield of_field(model, "locked_while", text)
+            yield member_error(model, "locked_while", text)
 
 
 def _locked_while_errors(declarations: Declarations, model: Declared) -> Iterator[str]:
@@ -101,15 +101,15 @@ def _condition_errors(model: Declared, conditions: Iterable[Where]) -> Iterator[
             yield text
 
 
-def approvals_fit(declarations: Declarations) -> Iterator[str]:
+def approvals_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that a condition in the option `needs_approval` of a field is a valid condition on the field's record."""
     for model, field in declarations.fields():
         if isinstance(field.needs_approval, Where):
             for text in _condition_errors(model, [field.needs_approval]):
-                yield of_field(model, field.name, text)
+                yield member_error(model, field.name, text)
 
 
-def rules_fit(declarations: Declarations) -> Iterator[str]:
+def rules_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that each rule of a model is valid.
 
     A rule compares a field of the model or of a referenced record with a value or with another such field.
@@ -118,7 +118,7 @@ def rules_fit(declarations: Declarations) -> Iterator[str]:
         for rule in model.rules:
             text = rule_error(declarations, model, rule)
             if text:
-                yield of_field(model, "rules", text)
+                yield member_error(model, "rules", text)
 
 
 def rule_error(declarations: Declarations, model: Declared, rule: Where) -> str | None:
@@ -160,10 +160,10 @@ def unique_with_names_a_ref(declarations: Declarations) -> Iterator[str]:
         ref = model.fields.get(field.unique_with)
         if field.unique_with and not isinstance(ref, Ref):
             text = f"unique_with names {field.unique_with!r}, which is not a ref of {model.name}: name a ref"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
         elif field.shared_by and not _is_ordinary_field(declarations, ref, field.shared_by):
             text = f"shared_by names {field.shared_by!r}: name a field of the record that unique_with leads to"
-            yield of_field(model, field.name, f"{text}, neither computed nor a total")
+            yield member_error(model, field.name, f"{text}, neither computed nor a total")
 
 
 def _is_ordinary_field(declarations: Declarations, ref: Field | None, name: str) -> bool:

@@ -49,17 +49,17 @@ Rule: TypeAlias = Callable[[Declarations], Iterator[str]]
 """A function that yields an error text for each violation of one rule."""
 
 
-def of_model(model: Declared, text: str) -> str:
+def model_error(model: Declared, text: str) -> str:
     """Return the error text with the file and the name of the model before it."""
     return f"{model.source}: {model.name}: {text}"
 
 
-def of_field(model: Declared, field: str, text: str) -> str:
+def member_error(model: Declared, field: str, text: str) -> str:
     """Return the error text with the file, the model and the field before it. `field` may also be the name of an option
     of the model's class statement, or of an action."""
     return f"{model.source}: {model.name}.{field}: {text}"
 
 
-def of_module(module: Module, text: str) -> str:
+def module_error(module: Module, text: str) -> str:
     """Return the error text with the file and the name of the module before it."""
     return f"{module.source}: module {module.name}: {text}"

@@ -11,7 +11,7 @@ from countersign.declare.fields.field import LITERAL, Field, FieldOptions
 from countersign.declare.fields.kinds import LARGEST, Date, Decimal, Moment, Money, Number, OnDelete, Ref, Select
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared
-from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_model
+from countersign.declare.rules.declarations import BASE, Declarations, member_error, model_error
 
 _OPTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]{1,2}[0-9]+", re.ASCII)
@@ -25,9 +25,9 @@ def fields_present(declarations: Declarations) -> Iterator[str]:
             if inherited:
                 names = ", ".join(sorted(inherited))
                 text = f"fields are not inherited ({names}): declare them in the class itself, and derive it from Model"
-                yield of_model(each.declared, text)
+                yield model_error(each.declared, text)
             elif not each.declared.fields:
-                yield of_model(each.declared, "it has no field: declare one")
+                yield model_error(each.declared, "it has no field: declare one")
 
 
 def _is_field(value: object) -> bool:
@@ -40,7 +40,7 @@ def options_are_known(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         for name in field.unknown_options:
             known = ", ".join(FieldOptions.__annotations__)
-            yield of_field(model, field.name, f"{name} means nothing: correct it to one of {known}")
+            yield member_error(model, field.name, f"{name} means nothing: correct it to one of {known}")
 
 
 def kinds_fit_module(declarations: Declarations) -> Iterator[str]:
@@ -48,7 +48,8 @@ def kinds_fit_module(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         is_read = model.table is not None and isinstance(field, Moment | Decimal)
         if field.is_internal and not is_read and declarations.module_of[model.name].name != BASE:
-            yield of_field(model, field.name, f"the kind {field.kind} is the engine's own: use Date, Text or LongText")
+            text = f"the kind {field.kind} is the engine's own: use Date, Text or LongText"
+            yield member_error(model, field.name, text)
 
 
 def unique_values_are_exact(declarations: Declarations) -> Iterator[str]:
@@ -59,7 +60,7 @@ def unique_values_are_exact(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         if isinstance(field, Text) and field.ignores_case and field.unique:
             text = f"unique compares case, but the format {field.format} ignores it: use unique_with"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def money_named(declarations: Declarations) -> Iterator[str]:
@@ -67,7 +68,7 @@ def money_named(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         if isinstance(field, Money) and not field.name.endswith("_minor"):
             text = f"an amount is in minor units, and its name says so: call it {field.name}_minor"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def ranges_not_empty(declarations: Declarations) -> Iterator[str]:
@@ -76,17 +77,17 @@ def ranges_not_empty(declarations: Declarations) -> Iterator[str]:
     for model, field in declarations.fields():
         if isinstance(field, Number) and not -LARGEST <= field.min_value <= field.max_value <= LARGEST:
             text = f"min_value and max_value must be in order and lie between {-LARGEST} and {LARGEST}: correct them"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
         if isinstance(field, Text) and not 1 <= field.max_length <= field.length_limit:
             text = f"max_length must lie between 1 and {field.length_limit} for a {field.kind}: correct it"
-            yield of_field(model, field.name, text + ("" if isinstance(field, LongText) else ", or use LongText"))
+            yield member_error(model, field.name, text + ("" if isinstance(field, LongText) else ", or use LongText"))
 
 
 def options_plain_words(declarations: Declarations) -> Iterator[str]:
     """Require that a select has distinct options, which are plain words and do not look like placeholder tokens."""
     for model, field in declarations.fields():
         if isinstance(field, Select):
-            yield from (of_field(model, field.name, text) for text in _option_errors(field, declarations.labels))
+            yield from (member_error(model, field.name, text) for text in _option_errors(field, declarations.labels))
 
 
 def _option_errors(field: Select, labels: frozenset[str]) -> Iterator[str]:
@@ -106,15 +107,15 @@ def long_text_not_indexed(declarations: Declarations) -> Iterator[str]:
     """Require that long text is neither unique nor indexed, because a value may be too long for an index entry."""
     for model, field in declarations.fields():
         if isinstance(field, LongText) and field.index:
-            yield of_field(model, field.name, "long text cannot be unique or indexed: use Text, or take it out")
+            yield member_error(model, field.name, "long text cannot be unique or indexed: use Text, or take it out")
 
 
-def defaults_fit(declarations: Declarations) -> Iterator[str]:
+def defaults_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that a default is a valid value of its field."""
     for model, field in declarations.fields():
         text = None if field.default is None else _default_error(field)
         if text:
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def _default_error(field: Field) -> str | None:
@@ -141,10 +142,10 @@ def required_can_be_met(declarations: Declarations) -> Iterator[str]:
             continue
         if field.computed is not None or field.sum_of is not None:
             text = "a computed field is empty where a source is, so that it cannot be required: take required out"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
         elif field.readonly and field.default is None and _callers_can_add(model) and not _is_state_field(model, field):
             text = "it is readonly, so it can never be set: give it a default, or take required or readonly out"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def _callers_can_add(model: Declared) -> bool:
@@ -162,7 +163,7 @@ def personal_labelled(declarations: Declarations) -> Iterator[str]:
     """Require that a personal field is text and that its label is valid in a token."""
     for model, field in declarations.fields():
         if field.personal is not None:
-            yield from (of_field(model, field.name, text) for text in _label_errors(field, field.personal))
+            yield from (member_error(model, field.name, text) for text in _label_errors(field, field.personal))
 
 
 def is_label(text: str) -> bool:
@@ -183,10 +184,11 @@ def linked_is_personal(declarations: Declarations) -> Iterator[str]:
     """Require that a linked field is personal and is not free text."""
     for model, field in declarations.fields():
         if field.linked and not field.personal:
-            yield of_field(model, field.name, "only personal fields are linked: give it a label, or take linked out")
+            text = "only personal fields are linked: give it a label, or take linked out"
+            yield member_error(model, field.name, text)
         if field.linked and isinstance(field, LongText):
             text = f"free text is never linked: take another label than {field.personal}, or say linked=False"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def restricted_to_roles(declarations: Declarations) -> Iterator[str]:
@@ -195,7 +197,7 @@ def restricted_to_roles(declarations: Declarations) -> Iterator[str]:
         for role in field.restricted:
             if role not in declarations.roles:
                 text = f"it is restricted to the role {role!r}, which no module declares: correct it, or declare it"
-                yield of_field(model, field.name, text)
+                yield member_error(model, field.name, text)
 
 
 def ref_targets_exist(declarations: Declarations) -> Iterator[str]:
@@ -206,11 +208,11 @@ def ref_targets_exist(declarations: Declarations) -> Iterator[str]:
         module = declarations.module_of[model.name]
         if field.target not in declarations.models:
             text = f"there is no model {field.target!r}: correct it, or switch on the module that has it"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
         elif not declarations.may_use_model(module, field.target):
             need = declarations.module_of[field.target].name
             text = f"{field.target} is of the module {need}, which {module.name} does not need: add {need!r} to needs"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
 def refs_fill_fields(declarations: Declarations) -> Iterator[str]:
@@ -220,7 +222,7 @@ def refs_fill_fields(declarations: Declarations) -> Iterator[str]:
             for name, source in field.fills.items():
                 text = _filling_error(model, declarations.models[field.target], name, source)
                 if text:
-                    yield of_field(model, field.name, f"it fills {name!r} from {source!r}: {text}")
+                    yield member_error(model, field.name, f"it fills {name!r} from {source!r}: {text}")
 
 
 def _filling_error(model: Declared, target: Declared, name: str, source: str) -> str | None:
@@ -241,7 +243,7 @@ def on_delete_possible(declarations: Declarations) -> Iterator[str]:
             continue
         if field.on_delete not in get_args(OnDelete):
             known = ", ".join(get_args(OnDelete))
-            yield of_field(model, field.name, f"on_delete must be one of {known}: correct it")
+            yield member_error(model, field.name, f"on_delete must be one of {known}: correct it")
         if field.on_delete == "clear" and field.required:
             text = "a required ref cannot become empty: say on_delete refuse or cascade, or take required out"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)

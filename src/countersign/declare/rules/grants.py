@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from countersign.declare.model import Declared
 from countersign.declare.module import Grant, Module, Names, Role
 from countersign.declare.rules.conditions import condition_error
-from countersign.declare.rules.declarations import Declarations, of_module
+from countersign.declare.rules.declarations import Declarations, module_error
 
 BUILTIN_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "plan": ("reject", "withdraw", "propose", "watch"),
@@ -56,7 +56,7 @@ def _model_error(declarations: Declarations, module: Module, grant: Grant) -> st
     return None
 
 
-def grants_fit(declarations: Declarations) -> Iterator[str]:
+def grants_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that the commands, fields and row conditions of a grant are valid for its model."""
     for module in declarations.modules:
         for role in module.roles:
@@ -98,4 +98,4 @@ def _named(names: Names) -> tuple[str, ...]:
 
 
 def _of_role(module: Module, role: Role, text: str) -> str:
-    return of_module(module, f"role {role.name}: {text}")
+    return module_error(module, f"role {role.name}: {text}")

@@ -8,7 +8,7 @@ from countersign.declare.fields.field import EQUALITY, RANGES, ColumnType, Field
 from countersign.declare.fields.kinds import BUILTIN_KINDS
 from countersign.declare.fields.text import Text
 from countersign.declare.module import Module
-from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_module
+from countersign.declare.rules.declarations import BASE, Declarations, member_error, module_error
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,29}", re.ASCII)
 _COLUMNS: tuple[ColumnType, ...] = ("TEXT", "BIGINT")
@@ -23,10 +23,10 @@ def kinds_are_fields(declarations: Declarations) -> Iterator[str]:
     """Require that a kind is a subclass of `Field` that defines how a value is read and described."""
     for module, kind in _registered(declarations):
         if not _is_field_class(kind):
-            yield of_module(module, f"the kind {kind!r} is not a class derived from Field: correct it")
+            yield module_error(module, f"the kind {kind!r} is not a class derived from Field: correct it")
         elif inspect.isabstract(kind):
             missing = ", ".join(sorted(kind.__abstractmethods__))
-            yield of_module(module, f"the kind {kind.__name__} lacks {missing}: define it in the class")
+            yield module_error(module, f"the kind {kind.__name__} lacks {missing}: define it in the class")
 
 
 def _is_field_class(kind: object) -> bool:
@@ -39,9 +39,9 @@ def kinds_named(declarations: Declarations) -> Iterator[str]:
     for module, kind in _registered(declarations):
         name = getattr(kind, "kind", "")
         if not _NAME.fullmatch(name):
-            yield of_module(module, f"the kind name {name!r} must be lower-case letters, digits and _: correct it")
+            yield module_error(module, f"the kind name {name!r} must be lower-case letters, digits and _: correct it")
         elif name in seen:
-            yield of_module(module, f"there is another kind called {name!r}: rename it")
+            yield module_error(module, f"there is another kind called {name!r}: rename it")
         seen.add(name)
 
 
@@ -49,12 +49,13 @@ def kinds_fit_columns(declarations: Declarations) -> Iterator[str]:
     """Require that a kind uses a portable column type and only operators that this column type supports."""
     for module, kind in _registered(declarations):
         if kind.column not in _COLUMNS:
-            yield of_module(module, f"the column of {kind.__name__} must be one of {', '.join(_COLUMNS)}: correct it")
+            text = f"the column of {kind.__name__} must be one of {', '.join(_COLUMNS)}: correct it"
+            yield module_error(module, text)
         if not kind.operators <= EQUALITY | RANGES | ({"contains"} if issubclass(kind, Text) else set()):
-            yield of_module(module, f"{kind.__name__} has operators that it cannot answer: take out contains")
+            yield module_error(module, f"{kind.__name__} has operators that it cannot answer: take out contains")
         if (kind.is_maskable or kind.is_folded) and not issubclass(kind, Text):
             text = "only text has placeholder tokens and folded copies: derive it from Text, or take these out"
-            yield of_module(module, f"{kind.__name__}: {text}")
+            yield module_error(module, f"{kind.__name__}: {text}")
 
 
 def kinds_are_registered(declarations: Declarations) -> Iterator[str]:
@@ -66,8 +67,8 @@ def kinds_are_registered(declarations: Declarations) -> Iterator[str]:
             continue
         if kind not in owners:
             text = f"the kind {kind.__name__} is not registered: add it to kinds of the module that declares it"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
         elif owners[kind] not in (module.name, BASE, *module.needs):
-            yield of_field(
+            yield member_error(
                 model, field.name, f"{field.kind} is a kind of the module {owners[kind]}: add {owners[kind]!r} to needs"
             )

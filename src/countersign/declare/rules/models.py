@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from countersign.declare.fields.kinds import Ref
 from countersign.declare.model import EXTRA, GENERATED, ModelOptions
-from countersign.declare.rules.declarations import Declarations, of_field
+from countersign.declare.rules.declarations import Declarations, member_error
 
 
 def options_are_known(declarations: Declarations) -> Iterator[str]:
@@ -13,7 +13,7 @@ def options_are_known(declarations: Declarations) -> Iterator[str]:
     for model in declarations.models.values():
         for name in model.unknown_options:
             known = ", ".join(ModelOptions.__annotations__)
-            yield of_field(model, name, f"the class statement's {name} means nothing: correct it to one of {known}")
+            yield member_error(model, name, f"the class statement's {name} means nothing: correct it to one of {known}")
 
 
 def commands_are_known(declarations: Declarations) -> Iterator[str]:
@@ -22,9 +22,9 @@ def commands_are_known(declarations: Declarations) -> Iterator[str]:
         for name, count in Counter(model.commands).items():
             if name not in GENERATED + EXTRA:
                 known = ", ".join(GENERATED + EXTRA)
-                yield of_field(model, "commands", f"no command {name!r} is generated: name some of {known}")
+                yield member_error(model, "commands", f"no command {name!r} is generated: name some of {known}")
             if count > 1:
-                yield of_field(model, "commands", f"{name} is there twice: take one out")
+                yield member_error(model, "commands", f"{name} is there twice: take one out")
 
 
 def shown_as_names_a_field(declarations: Declarations) -> Iterator[str]:
@@ -32,7 +32,7 @@ def shown_as_names_a_field(declarations: Declarations) -> Iterator[str]:
     for model in declarations.models.values():
         if model.shown_as not in (*model.fields, "id"):
             text = f"there is no field {model.shown_as!r} to show: name a field of {model.name}, or id"
-            yield of_field(model, "shown_as", text)
+            yield member_error(model, "shown_as", text)
 
 
 def locked_with_names_a_ref(declarations: Declarations) -> Iterator[str]:
@@ -40,7 +40,7 @@ def locked_with_names_a_ref(declarations: Declarations) -> Iterator[str]:
     for model in declarations.models.values():
         if model.locked_with is not None and not isinstance(model.fields.get(model.locked_with), Ref):
             text = f"{model.locked_with!r} is not a ref of {model.name}: name the ref to what locks it"
-            yield of_field(model, "locked_with", text)
+            yield member_error(model, "locked_with", text)
 
 
 def needs_approval_names_commands(declarations: Declarations) -> Iterator[str]:
@@ -49,4 +49,4 @@ def needs_approval_names_commands(declarations: Declarations) -> Iterator[str]:
         for name in model.needs_approval:
             if name not in ("create", "update"):
                 text = f"{name} is not a command that the model can have proposed: name create or update"
-                yield of_field(model, "needs_approval", text)
+                yield member_error(model, "needs_approval", text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from countersign.declare.fields.field import Field
 from countersign.declare.model import EXTRA, GENERATED, Declared
 from countersign.declare.module import Module
-from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_model, of_module
+from countersign.declare.rules.declarations import BASE, Declarations, member_error, model_error, module_error
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
@@ -17,11 +17,11 @@ def modules_named(declarations: Declarations) -> Iterator[str]:
     seen: set[str] = set()
     for module in declarations.modules:
         if not _NAME.fullmatch(module.name):
-            yield of_module(module, "the name must be lower-case letters, digits and single underscores: rename it")
+            yield module_error(module, "the name must be lower-case letters, digits and single underscores: rename it")
         if module.name in seen:
-            yield of_module(module, "there are two modules of this name: rename one")
+            yield module_error(module, "there are two modules of this name: rename one")
         if not module.version.strip():
-            yield of_module(module, 'it has no version: give it one, such as version="1.0.0"')
+            yield module_error(module, 'it has no version: give it one, such as version="1.0.0"')
         seen.add(module.name)
 
 
@@ -31,10 +31,10 @@ def settings_named(declarations: Declarations) -> Iterator[str]:
         for name in [each.name for each in module.settings]:
             prefix, _, rest = name.partition(".")
             if prefix != module.name or not _NAME.fullmatch(rest):
-                yield of_module(module, f"the setting {name!r} must be called {module.name}.<name>: rename it")
+                yield module_error(module, f"the setting {name!r} must be called {module.name}.<name>: rename it")
         for each in module.settings:
             if not each.options or len(set(each.options)) != len(each.options):
-                yield of_module(module, f"the setting {each.name!r} needs options, each named once: correct them")
+                yield module_error(module, f"the setting {each.name!r} needs options, each named once: correct them")
 
 
 def needs_enabled(declarations: Declarations) -> Iterator[str]:
@@ -43,7 +43,7 @@ def needs_enabled(declarations: Declarations) -> Iterator[str]:
     for module in declarations.modules:
         for need in module.needs:
             if need not in names:
-                yield of_module(
+                yield module_error(
                     module,
                     f"it needs {need!r}, which is not switched on: add {need} to COUNTERSIGN_MODULES, or take it out "
                     "of needs",
@@ -55,7 +55,7 @@ def needs_acyclic(declarations: Declarations) -> Iterator[str]:
     needs: Mapping[str, tuple[str, ...]] = {module.name: module.needs for module in declarations.modules}
     for module in declarations.modules:
         if module.name in _all_needs(needs, module):
-            yield of_module(
+            yield module_error(
                 module, "it needs itself, by way of those it needs: move what both use into a module both need"
             )
 
@@ -107,18 +107,18 @@ def models_named(declarations: Declarations) -> Iterator[str]:
     """Require that a model name is in snake_case and is neither a reserved API path segment nor an engine table."""
     for model in declarations.models.values():
         if not is_name(model.name):
-            yield of_model(model, f'the name must be {_SHAPE}: rename the class, or say name="…" in its statement')
+            yield model_error(model, f'the name must be {_SHAPE}: rename the class, or say name="…" in its statement')
         if model.name in RESERVED_PATHS:
-            yield of_model(model, f"{model.name!r} is an address of the API: rename it")
+            yield model_error(model, f"{model.name!r} is an address of the API: rename it")
         if model.name in ENGINE_TABLES or model.name.startswith(("sqlite_", "pg_")):
-            yield of_model(model, f"{model.name!r} is a table of the engine: rename it")
+            yield model_error(model, f"{model.name!r} is a table of the engine: rename it")
 
 
 def fields_named(declarations: Declarations) -> Iterator[str]:
     """Require that a field name is in snake_case and is neither a reserved key nor a system column."""
     for model in declarations.models.values():
         for name, field in model.fields.items():
-            yield from (of_field(model, name, text) for text in _name_errors(name, field))
+            yield from (member_error(model, name, text) for text in _name_errors(name, field))
 
 
 def former_names_free(declarations: Declarations) -> Iterator[str]:
@@ -127,7 +127,7 @@ def former_names_free(declarations: Declarations) -> Iterator[str]:
         counts = Counter(field.former_name for field in model.fields.values() if field.former_name)
         for name, field in model.fields.items():
             if field.former_name in model.fields or counts[field.former_name] > 1:
-                yield of_field(model, name, f"former_name {field.former_name!r} is another field's: leave it out")
+                yield member_error(model, name, f"former_name {field.former_name!r} is another field's: leave it out")
 
 
 def is_name(text: str) -> bool:
@@ -150,7 +150,7 @@ def actions_named(declarations: Declarations) -> Iterator[str]:
     """Require that an action name is in snake_case, is not a generated command, and is short enough for a tool name."""
     for model in declarations.models.values():
         for name in () if model.workflow is None else model.workflow.moves:
-            yield from (of_field(model, name, text) for text in _action_errors(model, name))
+            yield from (member_error(model, name, text) for text in _action_errors(model, name))
 
 
 def _action_errors(model: Declared, name: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from countersign.declare.presentation import (
     Risk,
 )
 from countersign.declare.rules.conditions import condition_error
-from countersign.declare.rules.declarations import Declarations, of_field
+from countersign.declare.rules.declarations import Declarations, member_error
 
 MAX_SUBTITLE_FIELDS = 3
 MAX_ORDER_FIELDS = 5
@@ -33,26 +33,26 @@ def titles_are_fields(declarations: Declarations) -> Iterator[str]:
     the model are valid names."""
     for model in declarations.models.values():
         if model.title_field not in (*model.fields, "id"):
-            yield of_field(model, "title_field", f"there is no field {model.title_field!r}: name a field, or id")
+            yield member_error(model, "title_field", f"there is no field {model.title_field!r}: name a field, or id")
         for name in model.subtitle_fields:
             if name not in model.fields:
-                yield of_field(model, "subtitle_fields", f"there is no field {name!r}: name fields of {model.name}")
+                yield member_error(model, "subtitle_fields", f"there is no field {name!r}: name fields of {model.name}")
         if len(model.subtitle_fields) > MAX_SUBTITLE_FIELDS:
-            yield of_field(model, "subtitle_fields", f"name {MAX_SUBTITLE_FIELDS} fields at most")
+            yield member_error(model, "subtitle_fields", f"name {MAX_SUBTITLE_FIELDS} fields at most")
         if model.icon and not _ICON.fullmatch(model.icon):
-            yield of_field(model, "icon", f"{model.icon!r} is not the name of an icon: write it like credit-card")
+            yield member_error(model, "icon", f"{model.icon!r} is not the name of an icon: write it like credit-card")
         if model.group and not _NAME.fullmatch(model.group):
-            yield of_field(model, "group", f"{model.group!r} must be lower-case letters, digits and _: rename it")
+            yield member_error(model, "group", f"{model.group!r} must be lower-case letters, digits and _: rename it")
 
 
-def measures_fit(declarations: Declarations) -> Iterator[str]:
+def measures_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that a measure is a known function over a number of the model, that its date is a date, and that its
     conditions fit the model."""
     for model in declarations.models.values():
         for measure in model.measures:
             text = _measure_error(model, measure)
             if text:
-                yield of_field(model, "measures", text)
+                yield member_error(model, "measures", text)
 
 
 def _measure_error(model: Declared, measure: Measure) -> str | None:
@@ -87,14 +87,14 @@ def _error_of_condition(model: Declared, condition: Where) -> str | None:
     return condition_error(model, condition, is_row_rule=False)
 
 
-def views_fit(declarations: Declarations) -> Iterator[str]:
+def views_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that a view of a list has a key of its own, valid conditions, and an order by fields of its model."""
     for model in declarations.models.values():
         counts = Counter(view.name for view in model.views)
         for view in model.views:
             text = _error_of_view(model, view) if counts[view.name] == 1 else "it is declared twice: rename one"
             if text:
-                yield of_field(model, "views", f"the view {view.name!r}: {text}")
+                yield member_error(model, "views", f"the view {view.name!r}: {text}")
 
 
 def _error_of_view(model: Declared, view: ListView) -> str | None:
@@ -126,18 +126,19 @@ def tones_are_known(declarations: Declarations) -> Iterator[str]:
         for choice in field.choices if isinstance(field, Select) else ():
             if choice.tone is not None and choice.tone not in TONES:
                 text = f"the tone {choice.tone!r} of {choice.value} does not exist: use one of {', '.join(TONES)}"
-                yield of_field(model, field.name, text)
+                yield member_error(model, field.name, text)
 
 
-def risks_fit(declarations: Declarations) -> Iterator[str]:
+def risks_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that a rule for risk has a level and a reason, and names commands and fields of its model."""
     for model in declarations.models.values():
         for risk in model.risks:
-            yield from (of_field(model, "risks", text) for text in _risk_errors(model, risk))
+            yield from (member_error(model, "risks", text) for text in _risk_errors(model, risk))
         moves = () if model.workflow is None else model.workflow.moves.values()
         for move in moves:
             if move.risk not in RISK_LEVELS:
-                yield of_field(model, move.name, f"the risk {move.risk!r} does not exist: use {', '.join(RISK_LEVELS)}")
+                text = f"the risk {move.risk!r} does not exist: use {', '.join(RISK_LEVELS)}"
+                yield member_error(model, move.name, text)
 
 
 def _risk_errors(model: Declared, risk: Risk) -> Iterator[str]:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Moment, Money, Ref, Select
 from countersign.declare.model import TABLE_COMMANDS, Declared
-from countersign.declare.rules.declarations import Declarations, of_field, of_model
+from countersign.declare.rules.declarations import Declarations, member_error, model_error
 from countersign.declare.table import Table, relation_names
 
 MAX_SCALE = 4
@@ -16,7 +16,7 @@ def tables_are_named(declarations: Declarations) -> Iterator[str]:
     """Require that a table has a valid relation and a key of different columns."""
     for model in declarations.models.values():
         if model.table is not None:
-            yield from (of_field(model, "table", text) for text in _table_errors(model.table))
+            yield from (member_error(model, "table", text) for text in _table_errors(model.table))
 
 
 def _table_errors(table: Table) -> Iterator[str]:
@@ -50,12 +50,12 @@ def _writing_errors(model: Declared) -> Iterator[str]:
     for name in model.commands:
         if name not in TABLE_COMMANDS:
             text = f"a model with a table has no command {name}: name some of {', '.join(TABLE_COMMANDS)}"
-            yield of_field(model, "commands", text)
+            yield member_error(model, "commands", text)
     if any((model.workflow, model.locked, model.locked_with, model.rules, model.needs_approval)):
-        yield of_model(model, "a model with a table is only read: take workflow, locks, rules and approvals out")
+        yield model_error(model, "a model with a table is only read: take workflow, locks, rules and approvals out")
     for field in model.fields.values():
         if field.computed is not None or field.sum_of is not None:
-            yield of_field(model, field.name, "a model with a table has no computed fields: take it out")
+            yield member_error(model, field.name, "a model with a table has no computed fields: take it out")
 
 
 def columns_named_validly(declarations: Declarations) -> Iterator[str]:
@@ -64,19 +64,19 @@ def columns_named_validly(declarations: Declarations) -> Iterator[str]:
         values = map(str, field.values) if isinstance(field, Select) else ()
         if model.table is not None and not all(map(_is_sql_text, (*field.table_columns, field.label, *values))):
             text = "its column, label or values contain NUL or half of a surrogate pair: correct it"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
 
 
-def columns_fit(declarations: Declarations) -> Iterator[str]:
+def columns_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that only models with a table have options of columns, and that these options are valid."""
     for model, field in declarations.fields():
         if model.table is None and _is_about_column(field):
             text = "column, columns, values, unknown and sortable are for models with a table: take them out"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
         if isinstance(field, Money) and not 0 <= field.scale <= MAX_SCALE:
-            yield of_field(model, field.name, f"scale must lie between 0 and {MAX_SCALE}: correct it")
+            yield member_error(model, field.name, f"scale must lie between 0 and {MAX_SCALE}: correct it")
         if isinstance(field, Moment) and not _is_zone(field.zone):
-            yield of_field(model, field.name, f"there is no time zone {field.zone!r}: correct it")
+            yield member_error(model, field.name, f"there is no time zone {field.zone!r}: correct it")
 
 
 def _is_about_column(field: Field) -> bool:
@@ -100,7 +100,7 @@ def tables_refer_to_tables(declarations: Declarations) -> Iterator[str]:
         target: Declared = declarations.models[field.target]
         if (model.table is None) != (target.table is None):
             text = f"{model.name} and {target.name} are not in one database: take the ref out"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)
         elif target.table is not None and len(field.table_columns) != len(target.table.key_columns):
             text = f"the key of {target.name} has {len(target.table.key_columns)} columns: name as many in columns"
-            yield of_field(model, field.name, text)
+            yield member_error(model, field.name, text)

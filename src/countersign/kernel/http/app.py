@@ -235,7 +235,7 @@ class App(Generic[ContextT]):
             answer = self._encoded_pages.answer(Response(200, page.body, etag=page.etag), headers)
             body, tag, coded = _buffered_body(answer.body), answer.etag or tag, response.encode_headers(answer.headers)
         tagged = (b"etag", tag.encode())
-        if response.none_match(headers.get("if-none-match"), tag):
+        if response.if_none_match_matches(headers.get("if-none-match"), tag):
             await exchange.write(304, b"", b"", (*page.headers, tagged))
         else:
             await exchange.write(200, body, _JSON, (*page.headers, *coded, tagged))
@@ -411,7 +411,8 @@ class App(Generic[ContextT]):
     def _conditional(answer: Response, exchange: Exchange) -> Response:
         """Return the response, or 304 if If-None-Match names its tag. Each content coding of a response has its own
         tag."""
-        if answer.etag is None or not response.none_match(exchange.headers.get("if-none-match"), answer.etag):
+        header = exchange.headers.get("if-none-match")
+        if answer.etag is None or not response.if_none_match_matches(header, answer.etag):
             return answer
         headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
         return Response(304, b"", JSON, headers, answer.etag)

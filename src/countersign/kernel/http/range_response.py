@@ -136,7 +136,7 @@ async def range_response(
         RangeNotSatisfiable: the range is beyond the end.
     """
     common = (*stored.headers, ("Cache-Control", stored.caching), ("Accept-Ranges", "bytes"))
-    if response.none_match(request.get("if-none-match"), stored.etag):
+    if response.if_none_match_matches(request.get("if-none-match"), stored.etag):
         return Response(304, headers=common, etag=stored.etag)
     unchanged = request.get("if-range") in (None, stored.etag)
     wanted = requested_range(request.get("range"), stored.size) if unchanged else None

@@ -79,7 +79,7 @@ def coded_tag(etag: str, coding: Coding) -> str:
     return f'{etag[:-1]}-{coding}"'
 
 
-def none_match(header: str | None, etag: str) -> bool:
+def if_none_match_matches(header: str | None, etag: str) -> bool:
     """Return whether If-None-Match names the tag (weak comparison, RFC 9110 §13.1.2). If so, the response is 304."""
     if header is None:
         return False

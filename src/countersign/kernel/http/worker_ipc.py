@@ -1,8 +1,9 @@
 """Communication between a server, its workers and systemd: shared memory, mailboxes, and sd_notify(3).
 
 The scoreboard is memory that all processes share. It is allocated before the first fork. A worker writes only its own
-heartbeat, and the supervisor writes everything else, so no lock is needed. Readers only show values or check whether
-they have changed.
+heartbeat, and the supervisor writes everything else, so no lock is needed. A process that reads a value while another
+process writes it may get a wrong value. This does no harm, because readers only show values or check whether values
+have changed.
 
 A mailbox is a pair of datagram sockets, created before the workers are forked. A question is sent together with one
 socket of a new pair. The worker writes its answer to this socket from its event loop, so an answer proves that the loop
@@ -61,16 +62,16 @@ class Scoreboard:
 
     def beat(self, number: int) -> None:
         """Count one heartbeat of the worker's event loop."""
-        place = self._place(number)
-        (count,) = _BEAT.unpack_from(self._memory, place)
-        _BEAT.pack_into(self._memory, place, count + 1)
+        offset = self._slot_offset(number)
+        (count,) = _BEAT.unpack_from(self._memory, offset)
+        _BEAT.pack_into(self._memory, offset, count + 1)
 
     def beats(self, number: int) -> int:
         """Return the number of heartbeats of this worker, including those of its earlier processes."""
-        return int(_BEAT.unpack_from(self._memory, self._place(number))[0])
+        return int(_BEAT.unpack_from(self._memory, self._slot_offset(number))[0])
 
     def __getitem__(self, number: int) -> Slot:
-        pid, state, *more = _SLOT.unpack_from(self._memory, self._place(number) + _BEAT.size)
+        pid, state, *more = _SLOT.unpack_from(self._memory, self._slot_offset(number) + _BEAT.size)
         return Slot(pid, State(state), *more)
 
     def note_start(self, number: int, pid: int) -> None:
@@ -94,7 +95,7 @@ class Scoreboard:
         """Record that the process of the worker ended."""
         self._put(number, self[number]._replace(pid=0, state=State.WAITING))
 
-    def stop(self) -> None:
+    def note_stopping(self) -> None:
         """Record that the server stops."""
         self._memory[0] = _IS_STOPPING
 
@@ -104,31 +105,31 @@ class Scoreboard:
         return self._memory[0] == _IS_STOPPING
 
     def _put(self, number: int, slot: Slot) -> None:
-        _SLOT.pack_into(self._memory, self._place(number) + _BEAT.size, *slot)
+        _SLOT.pack_into(self._memory, self._slot_offset(number) + _BEAT.size, *slot)
 
-    def _place(self, number: int) -> int:
+    def _slot_offset(self, number: int) -> int:
         return _HEAD_BYTES + range(len(self.programs))[number] * _SLOT_BYTES
 
 
 class StallDetector:
     """Measures for how long the event loop of one process has not run although it could have run.
 
-    Each check counts the time since the last check, at most one tick: while the machine, the container or this process
-    was suspended, no check ran. Time in which the process itself was stopped (SIGSTOP, a debugger) is not counted where
-    the system exposes it (Linux).
+    Each call of `stalled_s` counts the time since the last call, but at most one tick. A longer time means that the
+    machine, the container or the process with this detector was suspended. On Linux, time in which the observed process
+    is stopped by a signal or a debugger is not counted. Other systems do not expose whether a process is stopped.
     """
 
     def __init__(self, pid: int, tick_s: float) -> None:
         self._pid = pid
         self._tick_s = tick_s
         self._beats = -1
-        self._looked_s = clock.monotonic_s()
+        self._checked_at_s = clock.monotonic_s()
         self._stalled_s = 0.0
 
-    def look(self, beats: int) -> float:
+    def stalled_s(self, beats: int) -> float:
         """Return the seconds since the last heartbeat. `beats` is the current number of heartbeats."""
         now_s = clock.monotonic_s()
-        elapsed_s, self._looked_s = min(now_s - self._looked_s, self._tick_s), now_s
+        elapsed_s, self._checked_at_s = min(now_s - self._checked_at_s, self._tick_s), now_s
         if beats != self._beats:
             self._beats, self._stalled_s = beats, 0.0
         elif not is_stopped(self._pid):
@@ -147,7 +148,7 @@ def is_stopped(pid: int) -> bool:
 
 
 MAX_QUESTION_BYTES = 64
-MAX_BYTES = 64 << 20
+MAX_ANSWER_BYTES = 64 << 20
 RETRY_S = 0.01
 
 
@@ -166,23 +167,23 @@ class WorkerMailboxes:
         return len(self._boxes)
 
     @asynccontextmanager
-    async def answering(self, index: int, tell: Callable[[str], Awaitable[bytes]]) -> AsyncGenerator[None]:
+    async def answering(self, index: int, answer: Callable[[str], Awaitable[bytes]]) -> AsyncGenerator[None]:
         """Answer questions to this worker while the block lasts."""
-        reading = self._boxes[index][0]
+        question_socket = self._boxes[index][0]
         loop = asyncio.get_running_loop()
         tasks: set[asyncio.Task[None]] = set()
 
-        def come() -> None:
+        def receive_question() -> None:
             with suppress(BlockingIOError):
-                question, handles, _, _ = socket.recv_fds(reading, MAX_QUESTION_BYTES, 1)
+                question, handles, _, _ = socket.recv_fds(question_socket, MAX_QUESTION_BYTES, 1)
                 for handle in handles:
-                    _keep(tasks, _write_answer(socket.socket(fileno=handle), tell, question.decode()))
+                    _start_task(tasks, _write_answer(socket.socket(fileno=handle), answer, question.decode()))
 
-        loop.add_reader(reading.fileno(), come)
+        loop.add_reader(question_socket.fileno(), receive_question)
         try:
             yield
         finally:
-            loop.remove_reader(reading.fileno())
+            loop.remove_reader(question_socket.fileno())
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -195,14 +196,14 @@ class WorkerMailboxes:
     async def ask_one(self, index: int, question: str, patience_s: float) -> bytes | None:
         """Return the answer of one worker, or None if it did not answer in time."""
         box = self._boxes[index][1]
-        mine, far_end = socket.socketpair()
+        answer_socket, far_end = socket.socketpair()
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(patience_s):
-                with far_end, ExitStack() as unless_put:
-                    unless_put.callback(mine.close)
+                with far_end, ExitStack() as close_unless_sent:
+                    close_unless_sent.callback(answer_socket.close)
                     await _send_question(box, question, far_end)
-                    unless_put.pop_all()
-                return await _read_answer(mine)
+                    close_unless_sent.pop_all()
+                return await _read_answer(answer_socket)
         return None
 
     def close(self) -> None:
@@ -212,38 +213,38 @@ class WorkerMailboxes:
                 end.close()
 
 
-async def _send_question(box: socket.socket, question: str, back: socket.socket) -> None:
-    """Send the question to the mailbox, with the socket for its answer. A mailbox holds some hundred questions. If it
-    is full, sending is retried until the worker has read from it."""
+async def _send_question(box: socket.socket, question: str, reply_socket: socket.socket) -> None:
+    """Send the question to the mailbox, with the socket for its answer. If the mailbox is full, send it again and
+    again until the worker has read a question."""
     while True:
         try:
-            socket.send_fds(box, [question.encode()], [back.fileno()])
+            socket.send_fds(box, [question.encode()], [reply_socket.fileno()])
         except OSError:
             await asyncio.sleep(RETRY_S)
         else:
             return
 
 
-async def _read_answer(mine: socket.socket) -> bytes | None:
-    reader, writer = await asyncio.open_unix_connection(sock=mine, limit=MAX_BYTES)
+async def _read_answer(answer_socket: socket.socket) -> bytes | None:
+    reader, writer = await asyncio.open_unix_connection(sock=answer_socket, limit=MAX_ANSWER_BYTES)
     try:
         return await reader.read() or None
     finally:
         writer.close()
 
 
-def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:
+def _start_task(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:
     task = asyncio.create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
 
 
-async def _write_answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], question: str) -> None:
+async def _write_answer(reply_socket: socket.socket, answer: Callable[[str], Awaitable[bytes]], question: str) -> None:
     """Write the answer. The sender of the question may have closed its socket in the meantime."""
-    back.setblocking(False)
-    _, writer = await asyncio.open_unix_connection(sock=back)
+    reply_socket.setblocking(False)
+    _, writer = await asyncio.open_unix_connection(sock=reply_socket)
     with suppress(OSError):
-        writer.write(await tell(question))
+        writer.write(await answer(question))
         await writer.drain()
     writer.close()
     with suppress(OSError):
@@ -260,16 +261,16 @@ def sd_notify(state: str) -> None:
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return
-    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sending:
-        sending.setblocking(False)
-        sending.sendto(state.encode(), "\0" + address[1:] if address.startswith("@") else address)
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notify_socket:
+        notify_socket.setblocking(False)
+        notify_socket.sendto(state.encode(), "\0" + address[1:] if address.startswith("@") else address)
 
 
 def sd_watchdog_s() -> float | None:
     """Return the watchdog interval of systemd (sd_watchdog_enabled(3)), or None if there is no watchdog."""
-    wanted, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
-    if not wanted.isdecimal() or not int(wanted):
+    interval_us, watchdog_pid = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
+    if not interval_us.isdecimal() or not int(interval_us):
         return None
-    if process and process != str(os.getpid()):
+    if watchdog_pid and watchdog_pid != str(os.getpid()):
         return None
-    return int(wanted) / 1_000_000
+    return int(interval_us) / 1_000_000

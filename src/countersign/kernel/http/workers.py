@@ -346,7 +346,7 @@ class _Supervisor:
         for each in self._workers:
             if not each.pid or not each.is_ready or each.stall is None:
                 continue
-            stalled_s = each.stall.look(self._board.beats(each.number))
+            stalled_s = each.stall.stalled_s(self._board.beats(each.number))
             each.is_stalled = stalled_s > STILL_S
             if ends and self._wanted.watchdog_s and stalled_s >= self._wanted.watchdog_s:
                 self._board.note_stall(each.number)
@@ -357,7 +357,7 @@ class _Supervisor:
         """Stop the workers with SIGTERM, and kill those that take too long. Workers of programs that outlast the others
         are stopped last."""
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self._board.stop()
+        self._board.note_stopping()
         self._wanted.on_stop()
         self._tick_s = STOP_TICK_S
         for each in self._workers:

@@ -150,7 +150,7 @@ class AdoptedScope(Scope):
         text = columns.shown_text(self.dialect, inner.value_of(target.model.fields[target.model.shown_as]), Text())
         return f"(SELECT {text} FROM {inner.table.name} AS {inner.alias} WHERE {self._joins(inner, ref)} AND {visible})"
 
-    def ordered(self, field: Field) -> list[str]:
+    def order_expressions(self, field: Field) -> list[str]:
         """Return the expressions that order records by the field.
 
         Raises:

@@ -247,7 +247,7 @@ class Scope:
         """Return the SQL expressions that identify a record."""
         return [f"{self.alias}.id"]
 
-    def ordered(self, field: Field) -> list[str]:
+    def order_expressions(self, field: Field) -> list[str]:
         """Return the SQL expressions that order records by the field.
 
         Raises:

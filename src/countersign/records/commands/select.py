@@ -453,7 +453,7 @@ def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query)
         if is_by_id:
             terms += _id_terms(scope, key.is_descending)
         else:
-            terms += [Term(expression, key.is_descending) for expression in scope.ordered(field)]
+            terms += [Term(expression, key.is_descending) for expression in scope.order_expressions(field)]
     return terms if is_by_id else [*terms, *_id_terms(scope, False)]
 
 

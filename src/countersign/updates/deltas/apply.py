@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from countersign.kernel.errors import Refused
 from countersign.updates.deltas import patch
 from countersign.updates.deltas.byte_matches import Cover
-from countersign.updates.deltas.patch import Stream, add_bytes
+from countersign.updates.deltas.patch import StreamReader, add_bytes
 from countersign.updates.recompress import archives
 from countersign.updates.recompress.archives import (
     HEAD_BYTES,
@@ -200,7 +200,7 @@ def _check_size(delta_patch: patch.Patch, size: int) -> None:
     """
     if delta_patch.new_size > max_decompressed(size):
         raise Malformed("the delta makes more bytes than the files have")
-    if delta_patch.covers > delta_patch.new_size or delta_patch.runs > delta_patch.new_size:
+    if delta_patch.cover_count > delta_patch.new_size or delta_patch.run_count > delta_patch.new_size:
         raise Malformed("the delta has more pieces than bytes")
 
 
@@ -219,7 +219,7 @@ def _recipes(delta_patch: patch.Patch, files: int) -> dict[int, tuple[int, bytes
     """Return the decompressed length and the recipe of each file that is recompressed, by its position."""
     if delta_patch.recipes.size > MAX_FILE_BYTES:
         raise Malformed("recipes are longer than any archive needs")
-    reader = VarintReader(Stream(delta_patch.recipes, bytes).take(delta_patch.recipes.size))
+    reader = VarintReader(StreamReader(delta_patch.recipes, bytes).take(delta_patch.recipes.size))
     recipe_by_file: dict[int, tuple[int, bytes]] = {}
     index = -1
     while not reader.is_at_end:
@@ -237,8 +237,8 @@ class _PatchedBytes:
     def __init__(self, delta_patch: patch.Patch, reference: Reference) -> None:
         self._reference = reference
         self._left = delta_patch.new_size
-        self._values = Stream(delta_patch.values, bytes)
-        self._literals = Stream(delta_patch.literals, lambda: _prefix(reference))
+        self._differences = StreamReader(delta_patch.differences, bytes)
+        self._literals = StreamReader(delta_patch.literals, lambda: _prefix(reference))
         self._runs = _runs(delta_patch)
         self._run: tuple[int, int] | None = next(self._runs, None)
         self._along = 0
@@ -287,7 +287,7 @@ class _PatchedBytes:
             begin, stop = self._run
             change_end = min(stop, end)
             changed_piece[begin - start : change_end - start] = add_bytes(
-                piece[begin - start : change_end - start], self._values.take(change_end - begin)
+                piece[begin - start : change_end - start], self._differences.take(change_end - begin)
             )
             self._run = (change_end, stop) if change_end < stop else next(self._runs, None)
         return bytes(changed_piece)
@@ -301,7 +301,7 @@ def _prefix(reference: Reference) -> bytes:
     """
     if reference.size < patch.MIN_PREFIX_BYTES:
         raise Malformed("the old files are too short for a dictionary")
-    if reference.size > patch.PREFIX_BYTES:
+    if reference.size > patch.MAX_PREFIX_BYTES:
         raise Malformed("the old files are too long for a dictionary")
     return reference.joined()
 
@@ -313,7 +313,7 @@ def _covers(delta_patch: patch.Patch) -> Iterator[Cover]:
         Malformed: a cover is empty or outside the new bytes.
     """
     steps, gaps, lengths = _columns(
-        delta_patch.control, delta_patch.covers, 3, 2 * max(delta_patch.old_size, delta_patch.new_size)
+        delta_patch.control, delta_patch.cover_count, 3, 2 * max(delta_patch.old_size, delta_patch.new_size)
     )
     old_end = new_end = 0
     for step, gap, length in zip(steps, gaps, lengths, strict=True):
@@ -326,7 +326,7 @@ def _covers(delta_patch: patch.Patch) -> Iterator[Cover]:
 
 def _runs(delta_patch: patch.Patch) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each run of differences, as offsets in the concatenated covers."""
-    gaps, lengths = _columns(delta_patch.run_lengths, delta_patch.runs, 2, delta_patch.new_size)
+    gaps, lengths = _columns(delta_patch.run_positions, delta_patch.run_count, 2, delta_patch.new_size)
     position = 0
     for gap, length in zip(gaps, lengths, strict=True):
         if not length:
@@ -343,9 +343,9 @@ def _columns(stream: patch.CompressedStream, rows: int, columns: int, limit: int
     """
     if rows * columns > stream.size:
         raise Malformed("a table has fewer numbers than announced")
-    if stream.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
+    if stream.size > min(rows * columns * MAX_NUMBER_BYTES, patch.MAX_LIST_BYTES):
         raise Malformed("there are more numbers than announced, or than any delta needs")
-    reader = VarintReader(Stream(stream, bytes).take(stream.size))
+    reader = VarintReader(StreamReader(stream, bytes).take(stream.size))
     number_columns = [array("Q", (reader.number(limit) for _ in range(rows))) for _ in range(columns)]
     if not reader.is_at_end:
         raise Malformed("there are more numbers than announced")

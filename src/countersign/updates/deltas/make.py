@@ -94,13 +94,13 @@ def _make_group(olds: Sequence[MemoryPiece], news: Sequence[bytes], group: FileG
 def _memory_bytes(delta_patch: patch.Patch, old_size: int) -> int:
     streams = (
         delta_patch.control,
-        delta_patch.run_lengths,
-        delta_patch.values,
+        delta_patch.run_positions,
+        delta_patch.differences,
         delta_patch.literals,
         delta_patch.recipes,
     )
     windows = sum(min(patch.DICTIONARY_BYTES, 2 * stream.size) for stream in streams if stream.method != patch.RAW)
-    lists = 200 * (delta_patch.covers + delta_patch.runs)
+    lists = 200 * (delta_patch.cover_count + delta_patch.run_count)
     return windows + lists + (2 * old_size if delta_patch.literals.method == patch.ZSTD_PREFIX else 0)
 
 

@@ -1,7 +1,9 @@
 """The patch format.
 
-A patch consists of covers (ranges of the old bytes that are nearly equal to ranges of the new bytes), the differences
-in these ranges, and the bytes that no cover contains. Each of these is a stream with its own compression.
+A cover is a range of the old bytes that is nearly equal to a range of the new bytes. The old bytes are also called the
+reference. A patch consists of five streams, each with its own compression: the covers, the positions of the runs of
+bytes that differ within covers, the differences of these bytes, the new bytes that no cover contains, and the recipes,
+which describe how archives in the new bytes are compressed again.
 """
 
 import bz2
@@ -15,11 +17,12 @@ from backports import zstd
 from countersign.updates.deltas.byte_matches import Cover
 from countersign.updates.varint import Malformed, VarintReader, encode_numbers, zigzag
 
-_LANES = 64 << 10
-"""The number of bytes per operation. An integer of this length fits into the processor's cache."""
+_BLOCK_BYTES = 64 << 10
+"""The number of bytes that are added or subtracted at once, as one integer. An integer of this length fits into the
+processor's cache."""
 
-_LOW = int.from_bytes(b"\x7f" * _LANES, "little")
-_HIGH = int.from_bytes(b"\x80" * _LANES, "little")
+_LOW = int.from_bytes(b"\x7f" * _BLOCK_BYTES, "little")
+_HIGH = int.from_bytes(b"\x80" * _BLOCK_BYTES, "little")
 
 
 def subtract_bytes(new_bytes: memoryview, old_bytes: memoryview) -> bytes:
@@ -27,16 +30,16 @@ def subtract_bytes(new_bytes: memoryview, old_bytes: memoryview) -> bytes:
     if new_bytes == old_bytes:
         return bytes(len(new_bytes))
     return b"".join(
-        _subtract(new_bytes[start : start + _LANES], old_bytes[start : start + _LANES])
-        for start in range(0, len(new_bytes), _LANES)
+        _subtract(new_bytes[start : start + _BLOCK_BYTES], old_bytes[start : start + _BLOCK_BYTES])
+        for start in range(0, len(new_bytes), _BLOCK_BYTES)
     )
 
 
 def add_bytes(old_bytes: bytes, delta: bytes) -> bytes:
     """Add the bytes of `delta` to those of `old_bytes`. Both have the same length."""
     return b"".join(
-        _add(old_bytes[start : start + _LANES], delta[start : start + _LANES])
-        for start in range(0, len(old_bytes), _LANES)
+        _add(old_bytes[start : start + _BLOCK_BYTES], delta[start : start + _BLOCK_BYTES])
+        for start in range(0, len(old_bytes), _BLOCK_BYTES)
     )
 
 
@@ -44,7 +47,7 @@ def _subtract(new_bytes: memoryview, old_bytes: memoryview) -> bytes:
     if new_bytes == old_bytes:
         return bytes(len(new_bytes))
     new_number, old_number = int.from_bytes(new_bytes, "little"), int.from_bytes(old_bytes, "little")
-    low_mask, high_mask = _lanes(len(new_bytes))
+    low_mask, high_mask = _masks(len(new_bytes))
     return (
         ((new_number | high_mask) - (old_number & low_mask)) ^ ((new_number ^ old_number ^ high_mask) & high_mask)
     ).to_bytes(len(new_bytes), "little")
@@ -52,15 +55,15 @@ def _subtract(new_bytes: memoryview, old_bytes: memoryview) -> bytes:
 
 def _add(old_bytes: bytes, delta: bytes) -> bytes:
     old_number, delta_number = int.from_bytes(old_bytes, "little"), int.from_bytes(delta, "little")
-    low_mask, high_mask = _lanes(len(old_bytes))
+    low_mask, high_mask = _masks(len(old_bytes))
     return (((old_number & low_mask) + (delta_number & low_mask)) ^ ((old_number ^ delta_number) & high_mask)).to_bytes(
         len(old_bytes), "little"
     )
 
 
-def _lanes(length: int) -> tuple[int, int]:
-    """Return the masks of the low seven bits and of the high bit of each lane."""
-    if length == _LANES:
+def _masks(length: int) -> tuple[int, int]:
+    """Return the masks of the low seven bits and of the high bit of each byte."""
+    if length == _BLOCK_BYTES:
         return _LOW, _HIGH
     mask = (1 << 8 * length) - 1
     return _LOW & mask, _HIGH & mask
@@ -68,7 +71,7 @@ def _lanes(length: int) -> tuple[int, int]:
 
 MIN_PREFIX_BYTES = 8
 """The shortest prefix that zstd accepts."""
-PREFIX_BYTES = 96 << 20
+MAX_PREFIX_BYTES = 96 << 20
 """The longest prefix. It must fit into memory as one piece."""
 DICTIONARY_BYTES = 64 << 20
 _SAMPLE_BYTES = 1 << 20
@@ -78,8 +81,9 @@ _MEDIUM_BYTES = 8 << 20
 _WINDOW_LOG = 27
 
 RAW, BZIP2, ZSTD, ZSTD_PREFIX = 0, 1, 2, 3
-_LZMA = {4: (3, 0, 0), 5: (0, 0, 0), 6: (3, 0, 2), 7: (0, 3, 3)}
-"""Literal context bits, literal position bits and position bits: for text, for numbers, for code, for tables."""
+_LZMA_BITS_BY_METHOD = {4: (3, 0, 0), 5: (0, 0, 0), 6: (3, 0, 2), 7: (0, 3, 3)}
+"""Maps a method to its literal context bits, literal position bits and position bits. Method 4 is for text, 5 for
+numbers, 6 for code, and 7 for tables."""
 
 
 class CompressedStream(NamedTuple):
@@ -110,7 +114,7 @@ class Decompressor(Protocol):
 
 def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
     """Compress a stream with the method that makes it smallest. Decompression needs the same `prefix`."""
-    methods = (BZIP2, ZSTD, *_LZMA)
+    methods = (BZIP2, ZSTD, *_LZMA_BITS_BY_METHOD)
     if len(data) > _SAMPLE_BYTES:
         middle = (len(data) - _SAMPLE_BYTES) // 2
         sample = data[middle : middle + _SAMPLE_BYTES]
@@ -121,7 +125,7 @@ def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
         ):
             return CompressedStream(RAW, len(data), data)
         methods = tuple(ranked[: 1 if len(data) > _MEDIUM_BYTES else 2])
-    if MIN_PREFIX_BYTES <= len(prefix) <= PREFIX_BYTES:
+    if MIN_PREFIX_BYTES <= len(prefix) <= MAX_PREFIX_BYTES:
         methods = (*methods, ZSTD_PREFIX)
     streams = [CompressedStream(method, len(data), _compress_with(method, data, prefix)) for method in methods]
     return min((CompressedStream(RAW, len(data), data), *streams), key=lambda stream: len(stream.body))
@@ -130,7 +134,7 @@ def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
 def _compress_with(method: int, data: bytes, prefix: bytes) -> bytes:
     if method == BZIP2:
         return bz2.compress(data)
-    if method in _LZMA:
+    if method in _LZMA_BITS_BY_METHOD:
         return lzma.compress(data, lzma.FORMAT_RAW, filters=[_filter(method, len(data))])
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: 22,
@@ -152,25 +156,25 @@ def _window_log(size: int) -> int:
 
 
 def _filter(method: int, size: int) -> dict[str, int]:
-    literal, position, preset_options = _LZMA[method]
+    literal_context_bits, literal_position_bits, position_bits = _LZMA_BITS_BY_METHOD[method]
     # The extreme preset is several times slower. On long streams it would take minutes to save one percent.
     preset = 9 if size > _LONG_BYTES else 9 | lzma.PRESET_EXTREME
-    window = min(DICTIONARY_BYTES, max(4096, 1 << size.bit_length()))
+    dictionary_size = min(DICTIONARY_BYTES, max(4096, 1 << size.bit_length()))
     return {
         "id": lzma.FILTER_LZMA1,
         "preset": preset,
-        "lc": literal,
-        "lp": position,
-        "pb": preset_options,
-        "dict_size": window,
+        "lc": literal_context_bits,
+        "lp": literal_position_bits,
+        "pb": position_bits,
+        "dict_size": dictionary_size,
     }
 
 
-class Stream:
+class StreamReader:
     """Reads a compressed stream sequentially, and decompresses no more than requested."""
 
     def __init__(self, stream: CompressedStream, prefix: Callable[[], bytes]) -> None:
-        """`prefix` returns the reference as one piece, for the method that needs it.
+        """`prefix` returns the old bytes as one piece. It is called only for the method ZSTD_PREFIX.
 
         Raises:
             Malformed: the method is unknown.
@@ -178,7 +182,7 @@ class Stream:
         self._left = stream.size
         self._body = stream.body
         self._held = bytearray()
-        self._read = 0
+        self._position = 0
         self._decompressor: Decompressor | None = None
         if stream.method == RAW:
             if len(stream.body) != stream.size:
@@ -201,8 +205,8 @@ class Stream:
             raise Malformed("a stream ends before its patch does")
         self._left -= count
         if self._decompressor is None:
-            data = self._body[self._read : self._read + count]
-            self._read += count
+            data = self._body[self._position : self._position + count]
+            self._position += count
             return data
         if len(self._held) < count:
             self._unpack(self._decompressor, count)
@@ -224,8 +228,8 @@ class Stream:
             while len(self._held) < count and not decompressor.eof:
                 fed = b""
                 if decompressor.needs_input:
-                    fed = self._body[self._read : self._read + _READ_BYTES]
-                    self._read += len(fed)
+                    fed = self._body[self._position : self._position + _READ_BYTES]
+                    self._position += len(fed)
                 new_data = decompressor.decompress(fed, max(4096, count - len(self._held)))
                 if not new_data and not fed and decompressor.needs_input:
                     break
@@ -239,7 +243,7 @@ class Stream:
 def _decompressor(method: int, size: int, prefix: Callable[[], bytes]) -> Decompressor:
     if method == BZIP2:
         return bz2.BZ2Decompressor()
-    if method in _LZMA:
+    if method in _LZMA_BITS_BY_METHOD:
         return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[_filter(method, size)])
     if method not in (ZSTD, ZSTD_PREFIX):
         raise Malformed(f"the compression method {method} is unknown")
@@ -252,12 +256,13 @@ def _decompressor(method: int, size: int, prefix: Callable[[], bytes]) -> Decomp
 MAGIC = b"CSD1"
 HEAD_BYTES = 128
 MAX_SIZE = 1 << 40
-LIST_BYTES = 32 << 20
-"""The maximum size of a list of numbers. If a patch exceeds it, it is made with fewer and longer runs."""
+MAX_LIST_BYTES = 32 << 20
+"""The maximum size of a list of numbers. If the list of many short runs would be longer, the patch contains few long
+runs instead."""
 _STREAMS = 5
 _MAX_EQUAL_BYTES = (1, 255)
-"""The numbers of consecutive equal bytes that a run of differences may contain. A small number gives many short runs,
-and a large number gives few long runs."""
+"""How many equal bytes in sequence a run of differences may contain at most. `encode` tries both limits: the small one
+gives many short runs, and the large one gives few long runs."""
 _COMPARE_BYTES = 4 << 20
 
 
@@ -266,22 +271,23 @@ class Patch(NamedTuple):
 
     old_size: int
     new_size: int
-    covers: int
-    runs: int
+    cover_count: int
+    run_count: int
     control: CompressedStream
-    run_lengths: CompressedStream
-    values: CompressedStream
+    run_positions: CompressedStream
+    differences: CompressedStream
     literals: CompressedStream
     recipes: CompressedStream
 
 
 def encode(old_content: bytes, new_content: bytes, covers: Sequence[Cover], recipes: bytes) -> bytes:
-    """Encode the patch that turns the reference into the new bytes."""
-    run_count, run_lengths, values = min(
-        (_runs(old_content, new_content, covers, quiet) for quiet in _MAX_EQUAL_BYTES),
-        key=lambda runs: (runs[1].size > LIST_BYTES, len(runs[1].body) + len(runs[2].body)),
+    """Encode the patch that turns the old bytes into the new bytes."""
+    run_count, run_positions, differences = min(
+        (_runs(old_content, new_content, covers, max_equal_bytes) for max_equal_bytes in _MAX_EQUAL_BYTES),
+        key=lambda runs: (runs[1].size > MAX_LIST_BYTES, len(runs[1].body) + len(runs[2].body)),
     )
-    streams = (compress(_control(covers)), run_lengths, values, compress(_literals(new_content, covers), old_content))
+    literals = compress(_literals(new_content, covers), old_content)
+    streams = (compress(_control(covers)), run_positions, differences, literals)
     all_streams = (*streams, compress(recipes))
     head = [len(old_content), len(new_content), len(covers), run_count]
     for part in all_streams:
@@ -298,14 +304,14 @@ def decode(blob: bytes) -> Patch:
     if not blob.startswith(MAGIC):
         raise Malformed("unknown delta format")
     reader = VarintReader(blob[len(MAGIC) :])
-    old_size, new_size, covers, runs = reader.numbers(4, MAX_SIZE)
+    old_size, new_size, cover_count, run_count = reader.numbers(4, MAX_SIZE)
     heads = [reader.numbers(3, MAX_SIZE) for _ in range(_STREAMS)]
-    control, lengths, values, literals, recipes = (
+    control, run_positions, differences, literals, recipes = (
         CompressedStream(m, size, reader.take(length)) for m, size, length in heads
     )
     if not reader.is_at_end:
         raise Malformed("the delta has trailing bytes")
-    return Patch(old_size, new_size, covers, runs, control, lengths, values, literals, recipes)
+    return Patch(old_size, new_size, cover_count, run_count, control, run_positions, differences, literals, recipes)
 
 
 def _control(covers: Sequence[Cover]) -> bytes:
@@ -319,25 +325,25 @@ def _control(covers: Sequence[Cover]) -> bytes:
 def _literals(new_content: bytes, covers: Sequence[Cover]) -> bytes:
     gap_starts = [0, *(cover.new + cover.length for cover in covers)]
     gap_ends = [*(cover.new for cover in covers), len(new_content)]
-    return b"".join(new_content[end:start] for end, start in zip(gap_starts, gap_ends, strict=True))
+    return b"".join(new_content[start:end] for start, end in zip(gap_starts, gap_ends, strict=True))
 
 
 def _runs(
-    old_content: bytes, new_content: bytes, covers: Sequence[Cover], quiet: int
+    old_content: bytes, new_content: bytes, covers: Sequence[Cover], max_equal_bytes: int
 ) -> tuple[int, CompressedStream, CompressedStream]:
     """Return the number of runs of differences, their encoded positions, and their bytes."""
-    pattern = re.compile(rb"[^\0]+(?:\0{1,%d}[^\0]+)*" % quiet)
+    pattern = re.compile(rb"[^\0]+(?:\0{1,%d}[^\0]+)*" % max_equal_bytes)
     gaps: list[int] = []
     lengths: list[int] = []
-    values: list[bytes] = []
+    differences: list[bytes] = []
     last_end = 0
     for base, change in _changes(old_content, new_content, covers):
         for run in pattern.finditer(change):
             gaps.append(base + run.start() - last_end)
             lengths.append(run.end() - run.start())
-            values.append(run.group())
+            differences.append(run.group())
             last_end = base + run.end()
-    return len(gaps), compress(encode_numbers(gaps) + encode_numbers(lengths)), compress(b"".join(values))
+    return len(gaps), compress(encode_numbers(gaps) + encode_numbers(lengths)), compress(b"".join(differences))
 
 
 def _changes(old_content: bytes, new_content: bytes, covers: Sequence[Cover]) -> Iterator[tuple[int, bytes]]:

@@ -65,16 +65,16 @@ async def test_t28_looking_at_a_link_changes_nothing(visitor: AccountVisitor) ->
 
 async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: AccountVisitor) -> None:
     await visitor.open_account(EVE)
-    planted = visitor.http.cookies["countersign"]
+    planted_cookie = visitor.http.cookies["countersign"]
     await visitor.ask("signup", ANN)
 
     answer = await visitor.choose(visitor.token())
 
     new_cookie = visitor.http.cookies["countersign"]
     assert answer.headers["set-cookie"].startswith(f"countersign={new_cookie};")
-    assert new_cookie != planted
+    assert new_cookie != planted_cookie
     assert await visitor.is_signed_in(new_cookie)
-    assert not await visitor.is_signed_in(planted), "whoever planted it reads along otherwise"
+    assert not await visitor.is_signed_in(planted_cookie), "whoever planted it reads along otherwise"
 
 
 @pytest.mark.parametrize("count", [20])

@@ -22,14 +22,14 @@ Basic = tuple[str, str]
 
 def fast_polling_settings(settings: Settings) -> Settings:
     """Settings with an identity provider on this machine, no wait between polls, and unlimited registrations."""
-    many = 1_000_000
+    no_limit = 1_000_000
     return replace(
         settings,
         private_issuers=True,
         poll_interval_s=0,
-        register_named_all=many,
-        register_anonymous_all=many,
-        rate_register=many,
+        register_named_all=no_limit,
+        register_anonymous_all=no_limit,
+        rate_register=no_limit,
     )
 
 

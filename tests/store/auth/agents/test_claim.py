@@ -125,8 +125,8 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
     poll_response = await agent.poll()
 
     warning = "Allow it only if you started this yourself"
-    for words in (PAT, "mailbot/2.1", "127.0.0.1", warning, "This is the first agent for this account"):
-        assert words in page.text
+    for expected_text in (PAT, "mailbot/2.1", "127.0.0.1", warning, "This is the first agent for this account"):
+        assert expected_text in page.text
     assert "You cannot allow it" in page.text
     assert "upload files" in page.text.partition("You cannot allow it")[2]
     assert "You cannot allow it" not in as_publisher.text

@@ -210,9 +210,9 @@ async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClie
     from countersign.store import app
 
     transport = httpx.ASGITransport(app.create(world.store), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as closed:
-        anonymous = await RegisteredAgent(closed).register({"type": "anonymous"})
-        by_email = await RegisteredAgent(closed).register({"type": "service_auth", "email": "a@example.com"})
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as closed_client:
+        anonymous = await RegisteredAgent(closed_client).register({"type": "anonymous"})
+        by_email = await RegisteredAgent(closed_client).register({"type": "service_auth", "email": "a@example.com"})
 
     assert (anonymous.status_code, anonymous.json()["code"]) == (403, "anonymous_not_enabled")
     assert (by_email.status_code, by_email.json()["code"]) == (403, "service_auth_not_enabled")

@@ -34,9 +34,9 @@ async def stored_keys(world: World) -> list[Any]:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-@pytest.mark.parametrize("place", PLACES)
-async def test_a_key_is_provisioned_at_both_places_by_both_methods(world: World, method: str, place: str) -> None:
-    answer = await world.http.request(method, place)
+@pytest.mark.parametrize("endpoint", PLACES)
+async def test_a_key_is_provisioned_at_both_places_by_both_methods(world: World, method: str, endpoint: str) -> None:
+    answer = await world.http.request(method, endpoint)
 
     assert answer.status_code == 200
     assert answer.json() | {"api_key": ""} == {

@@ -158,11 +158,14 @@ async def test_an_administrator_registers_addresses_with_a_client_and_sees_them(
 
 async def test_t35_a_dangerous_address_is_refused_by_its_place(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
-    for uris, place in (([SAFE[0], "javascript:alert(1)"], "/redirect_uris/1"), ([SAFE[0]] * 11, "/redirect_uris")):
+    for uris, expected_pointer in (
+        ([SAFE[0], "javascript:alert(1)"], "/redirect_uris/1"),
+        ([SAFE[0]] * 11, "/redirect_uris"),
+    ):
         body = {"name": "App", "scopes": ["read:library"], "redirect_uris": uris}
 
         answer = await world.call("POST", "/org/clients", owner, json=body)
 
         assert answer.status_code == 400
-        assert answer.json()["errors"][0]["pointer"] == place
+        assert answer.json()["errors"][0]["pointer"] == expected_pointer
     assert (await world.call("GET", "/org/clients", owner)).json() == []

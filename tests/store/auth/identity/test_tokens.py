@@ -278,10 +278,10 @@ async def test_sign_in_over_plain_http_is_refused_elsewhere(world: World) -> Non
     root = "http://store.example"
     async with await with_root(world.store, root, is_loopback=False) as remote_client:
         form = {"email": "ann@example.com", "password": PASSWORD}
-        posted = await remote_client.post("/auth/signin", data=form, headers={"Origin": root})
+        post_answer = await remote_client.post("/auth/signin", data=form, headers={"Origin": root})
         sign_in_page = await remote_client.get("/auth/signin")
 
-    assert {posted.json()["code"], sign_in_page.json()["code"]} == {"insecure_sign_in"}
+    assert {post_answer.json()["code"], sign_in_page.json()["code"]} == {"insecure_sign_in"}
 
 
 async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
@@ -324,12 +324,14 @@ async def test_the_set_up_link_creates_only_one_owner(store: Store, http: httpx.
         for n in range(5)
     ]
 
-    weak = await http.post(f"/auth/setup?token={token}", data={**forms[0], "password": "short"}, headers=ORIGIN)
+    weak_password = await http.post(
+        f"/auth/setup?token={token}", data={**forms[0], "password": "short"}, headers=ORIGIN
+    )
     answers = await asyncio.gather(
         *(http.post(f"/auth/setup?token={token}", data=form, headers=ORIGIN) for form in forms)
     )
 
-    assert weak.status_code == 400
+    assert weak_password.status_code == 400
     assert sorted(answer.status_code for answer in answers) == [200, 404, 404, 404, 404]
     assert len(await store.database.fetch("SELECT id FROM organisation")) == 1
     assert await people.create_setup_link(store) is None

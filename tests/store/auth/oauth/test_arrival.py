@@ -58,10 +58,10 @@ class DiscoveringAgent:
         return (await self.request(self.method, self.url, json=self.body, headers=headers)).json()
 
 
-def request_on_page(page: str, *words: str) -> tuple[str, str, str]:
+def request_on_page(page: str, *searched_words: str) -> tuple[str, str, str]:
     """Return the address, the media type and the body of the first request on a page that contains all of these
     words."""
-    return next(match for match in BLOCK.findall(page) if all(word in match[2] for word in words))
+    return next(match for match in BLOCK.findall(page) if all(word in match[2] for word in searched_words))
 
 
 def owned_products(answer: Any) -> object:

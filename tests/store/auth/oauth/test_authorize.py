@@ -32,8 +32,16 @@ async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_th
 ) -> None:
     page = await browser.get(ASK, authorization_parameters(client))
 
-    for words in ("App", "North", "ann@example.com", "see your library", "https://app.example", "Allow", "Deny"):
-        assert words in page.text
+    for expected_text in (
+        "App",
+        "North",
+        "ann@example.com",
+        "see your library",
+        "https://app.example",
+        "Allow",
+        "Deny",
+    ):
+        assert expected_text in page.text
     assert "see listings" not in page.text
     assert "<script" not in page.text
     answer = await browser.decide(page, "allow")
@@ -129,11 +137,11 @@ async def test_no_caller_gives_more_than_they_hold_and_never_administration(worl
     over_wide = await exchange(world, client, await code_for(owner, client, scope="read:library admin:org openid"))
     all_of_owner = await exchange(world, client, await code_for(owner, client, scope=""))
     all_of_viewer = await exchange(world, client, await code_for(viewer, client, scope=""))
-    none = await viewer.get(ASK, authorization_parameters(client, scope="write:products"))
+    refused_redirect = await viewer.get(ASK, authorization_parameters(client, scope="write:products"))
 
     for answer in (forbidden, unknown):
         assert redirect_parameters(answer)["error"] == "invalid_scope"
-    assert link_parameters(none)["error"] == "invalid_scope"
+    assert link_parameters(refused_redirect)["error"] == "invalid_scope"
     assert over_wide.json()["scope"] == "read:library"
     assert all_of_owner.json()["scope"] == "write:products read:library"
     assert all_of_viewer.json()["scope"] == "read:library"

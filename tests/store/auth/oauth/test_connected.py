@@ -30,7 +30,7 @@ async def test_the_page_lists_agents_and_clients_with_their_rights(
 
     page = await browser.get(PAGE)
 
-    for words in (
+    for expected_text in (
         "Helpful &lt;b&gt;agent",
         "App",
         "A client of North",
@@ -38,7 +38,7 @@ async def test_the_page_lists_agents_and_clients_with_their_rights(
         "last used",
         "not used yet",
     ):
-        assert words in page.text
+        assert expected_text in page.text
     assert "<b>" not in page.text
     assert page.text.count(">Disconnect</button>") == 2
     assert page.headers["cache-control"] == "no-store"

@@ -197,8 +197,8 @@ async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
     text = unescape(re.sub(r"<[^>]+>", "", page.text))
     assert page.status_code == 200
     assert shown_text in text
-    for words in ("not verified", "https://app.example", "registered itself", "Allow app.example?"):
-        assert words in text
+    for expected_text in ("not verified", "https://app.example", "registered itself", "Allow app.example?"):
+        assert expected_text in text
     body = page.text.partition("<body")[2].replace("“", "").replace("”", "")
     assert body.isascii()
     assert "<script" not in page.text
@@ -326,11 +326,11 @@ async def test_the_oldest_of_too_many_unused_clients_end(
     await code_for(browser, used_client)
     first_client, *other_clients = [await new_dynamic(world) for _ in range(3)]
 
-    last = await new_dynamic(world)
+    last_client = await new_dynamic(world)
 
     assert await count_unused(world) == 3
     assert (await browser.get(AUTHORIZE, authorization_parameters(first_client))).status_code == 400
-    for client in (used_client, *other_clients, last):
+    for client in (used_client, *other_clients, last_client):
         assert (await browser.get(AUTHORIZE, authorization_parameters(client))).status_code == 200
 
 
@@ -582,12 +582,12 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
 ) -> None:
     client = await new_dynamic(world)
     code = await code_for(browser, client)
-    closed = replace(world.store, settings=replace(world.store.settings, dynamic_clients=False))
-    async with opened_with(closed) as http:
+    closed_store = replace(world.store, settings=replace(world.store.settings, dynamic_clients=False))
+    async with opened_with(closed_store) as http:
         server = (await http.get(SERVER_METADATA)).json()
         registration = await http.post(REGISTER, json={"redirect_uris": [BACK]})
         response = await http.get(AUTHORIZE, params=authorization_parameters(client), headers=browser.cookie)
-        exchanged = await exchange(World(closed, http), client, code)
+        exchanged = await exchange(World(closed_store, http), client, code)
 
     assert "registration_endpoint" not in server
     assert oauth_refusal(registration) == (403, "dynamic_clients_not_enabled")

@@ -68,10 +68,10 @@ async def test_t10_a_key_is_unpublished_after_the_last_token_that_it_signed_has_
     at = clock.now()
     [first_key_id] = await published_key_ids(world.http)
     with clock.fixed(at):
-        last = await client_token(world, client)
+        last_token = await client_token(world, client)
         second_key_id = await rotate(world)
     with clock.fixed(clock.later(at, seconds=MAX_LIFE_S + SKEW_S)):
-        assert await status(world.http, last) == await status(other_worker, last) == 200
+        assert await status(world.http, last_token) == await status(other_worker, last_token) == 200
         third_key_id = await rotate(world)
         assert (
             await published_key_ids(world.http)
@@ -84,7 +84,7 @@ async def test_t10_a_key_is_unpublished_after_the_last_token_that_it_signed_has_
             == await published_key_ids(other_worker)
             == [third_key_id, second_key_id]
         )
-        assert await status(world.http, last) == 401
+        assert await status(world.http, last_token) == 401
     with clock.fixed(clock.later(at, seconds=3 * RETIREMENT_S)):
         assert await published_key_ids(world.http) == await published_key_ids(other_worker) == [third_key_id]
 

@@ -182,12 +182,12 @@ async def test_t39_an_unknown_client_and_a_wrong_secret_get_the_same_answer(worl
     other_client = await new_client(world)
     secret = client.secret
 
-    wrong_secret, unknown, anothers, none = [
+    wrong_secret, unknown, anothers, secretless = [
         await world.http.post(TOKEN, data=GRANT, auth=auth)
         for auth in ((client.id, "wrong"), ("cc_unknown", secret), (other_client.id, secret), (client.id, ""))
     ]
 
-    for answer in (wrong_secret, unknown, anothers, none):
+    for answer in (wrong_secret, unknown, anothers, secretless):
         assert oauth_refusal(answer) == (401, "invalid_client")
         assert answer.json() == wrong_secret.json()
         assert answer.headers["www-authenticate"] == 'Basic realm="token"'

@@ -46,8 +46,8 @@ async def test_t1_t2_no_signature_and_no_mac_passes(store: Store, provider: Iden
     for secret in (provider.key_set(), json.dumps(key.jwk()).encode()):
         header = {"alg": algorithm, "typ": identity_provider.ID_JAG, "kid": key.kid}
 
-        mac = compact(header, claims, lambda message, secret=secret: hmac.digest(secret, message, "sha256"))
-        assert await refusal_code(store, mac) == "invalid_signature"
+        mac_token = compact(header, claims, lambda message, secret=secret: hmac.digest(secret, message, "sha256"))
+        assert await refusal_code(store, mac_token) == "invalid_signature"
     assert await refusal_code(store, compact(header, claims, lambda _: b"")) == "invalid_request"
 
 
@@ -77,10 +77,10 @@ async def test_t5_no_address_in_a_token_is_ever_asked(
     monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **_: resolved.append(arguments))
     monkeypatch.setattr(asyncio, "open_connection", lambda *arguments, **_: resolved.append(arguments))
     attacker = identity_provider.new_key("ES256")
-    for place in ("http://169.254.169.254/latest", "https://attacker.example/jwks.json", f"{provider.issuer}/evil"):
-        for members in ({"jku": place}, {"x5u": place}, {"jwk": attacker.jwk()}, {"x5c": ["MII="]}):
+    for key_url in ("http://169.254.169.254/latest", "https://attacker.example/jwks.json", f"{provider.issuer}/evil"):
+        for members in ({"jku": key_url}, {"x5u": key_url}, {"jwk": attacker.jwk()}, {"x5c": ["MII="]}):
             header = {"alg": "ES256", "typ": identity_provider.ID_JAG, "kid": attacker.kid, **members}
-            claims = provider.claims(ROOT_URL, jwks_uri=place)
+            claims = provider.claims(ROOT_URL, jwks_uri=key_url)
 
             assert await refusal_code(store, compact(header, claims, attacker.sign)) == "invalid_request"
     assert await refusal_code(store, provider.mint(ROOT_URL, iss="https://attacker.example")) == "invalid_issuer"
@@ -117,16 +117,16 @@ async def test_t7_a_claim_that_occurs_twice_is_refused(store: Store, provider: I
 
 
 async def test_t8_every_other_kind_of_token_is_refused_here(store: Store, provider: IdentityProvider) -> None:
-    usual = provider.claims(ROOT_URL)
+    usual_claims = provider.claims(ROOT_URL)
     other_tokens = [
-        provider.signed(usual, {"typ": typ}) for typ in ("JWT", "at+jwt", SECEVENT, "id_token", None, "jag")
+        provider.signed(usual_claims, {"typ": typ}) for typ in ("JWT", "at+jwt", SECEVENT, "id_token", None, "jag")
     ]
     other_tokens.append(tokens.issue(store, "person", tokens.FIRST_PARTY, frozenset({"read:products"})))
     other_tokens.append(provider.event(ROOT_URL))
 
     for token in other_tokens:
         assert await refusal_code(store, token) == "invalid_request"
-    own_token = store.tokens.ring.sign(json.dumps(usual | {"iss": ROOT_URL}).encode(), identity_provider.ID_JAG)
+    own_token = store.tokens.ring.sign(json.dumps(usual_claims | {"iss": ROOT_URL}).encode(), identity_provider.ID_JAG)
     assert await refusal_code(store, own_token) == "invalid_issuer"
 
 

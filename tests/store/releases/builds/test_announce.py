@@ -18,7 +18,7 @@ async def test_an_announcement_gives_a_secret_address_and_when_it_expires(shop: 
 
 
 @pytest.mark.parametrize(
-    ("members", "place"),
+    ("members", "expected_pointer"),
     [
         ({"filename": "a/b"}, "/filename"),
         ({"filename": ""}, "/filename"),
@@ -35,13 +35,15 @@ async def test_an_announcement_gives_a_secret_address_and_when_it_expires(shop: 
         ({"colour": "red"}, "/colour"),
     ],
 )
-async def test_a_bad_announcement_names_the_member(shop: Shop, members: dict[str, object], place: str) -> None:
+async def test_a_bad_announcement_names_the_member(
+    shop: Shop, members: dict[str, object], expected_pointer: str
+) -> None:
     path = f"/products/{shop.product_id}/releases/1.0.0/artifacts"
 
     answer = await shop.world.call("POST", path, shop.token, json={"filename": "a", "size": 1, **members})
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
-    assert answer.json()["errors"][0]["pointer"] == place
+    assert answer.json()["errors"][0]["pointer"] == expected_pointer
 
 
 async def test_a_ready_file_is_never_replaced(shop: Shop) -> None:

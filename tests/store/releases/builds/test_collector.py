@@ -361,10 +361,10 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
     database = shop.store.database
     upload = await uploads.by_token(database, "artifact", address.rsplit("/", 1)[1])
 
-    async def last() -> Any:
+    async def last_byte() -> Any:
         yield DATA[999:]
 
-    staged_part = await shop.store.blobs.stage(upload.id, 999, last())
+    staged_part = await shop.store.blobs.stage(upload.id, 999, last_byte())
     async with database.transaction() as transaction:
         assert await uploads.add_part(transaction, upload.id, staged_part)
     interrupted: Any = InterruptedBlobStore(shop.store.blobs, shop)

@@ -220,9 +220,9 @@ async def test_a_cdn_is_sent_to_by_signed_addresses(shop: Shop) -> None:
         assert (answer.status_code, answer.headers["Cache-Control"]) == (307, "no-store")
         location = answer.headers["Location"]
         assert location.startswith(f"http://cdn.example/api/v1/blobs/{artifact['sha256']}?expires=")
-        fetched = await client.get(location.removeprefix("http://cdn.example"), headers={"Range": "bytes=10-"})
-        assert (fetched.status_code, fetched.content) == (206, DATA[10:])
-        assert "filename*=UTF-8''%C3%BC.zip" in fetched.headers["Content-Disposition"]
+        cdn_answer = await client.get(location.removeprefix("http://cdn.example"), headers={"Range": "bytes=10-"})
+        assert (cdn_answer.status_code, cdn_answer.content) == (206, DATA[10:])
+        assert "filename*=UTF-8''%C3%BC.zip" in cdn_answer.headers["Content-Disposition"]
         assert await downloads(shop) == 1
 
 

@@ -277,15 +277,15 @@ async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop
     await blobs.note_idle(shop.store.database, DIGEST)
     steps.hook_once(("store", "size"), before=gate.wait)
 
-    slow = asyncio.create_task(finish(shop.store, upload, ARTIFACT))
+    slow_upload = asyncio.create_task(finish(shop.store, upload, ARTIFACT))
     async with asyncio.timeout(PATIENCE_S):
         await gate.reached.wait()
         assert await run(shop, "UPDATE blob SET touched_at = touched_at WHERE sha256 = $1", DIGEST) == 1
         assert (await finish(shop.store, other_upload, ARTIFACT)).status == 201
-    assert not slow.done()
+    assert not slow_upload.done()
     gate.opened.set()
 
-    assert (await slow).status == 201
+    assert (await slow_upload).status == 201
     await assert_exact(shop)
 
 
@@ -295,16 +295,16 @@ async def test_no_writer_and_no_collector_waits_for_a_slow_removal(shop: Shop, s
     steps.hook_once(("store", "delete"), before=gate.wait)
     address = await shop.address(len(DATA))
 
-    slow = asyncio.create_task(collect(shop))
+    slow_collection = asyncio.create_task(collect(shop))
     async with asyncio.timeout(PATIENCE_S):
         await gate.reached.wait()
         assert await run(shop, "UPDATE blob SET touched_at = touched_at WHERE sha256 = $1", DIGEST) == 1
         assert (await shop.put(address, DATA)).status_code == 503
         assert (await blob_gc.collect(shop.store)).blobs == 0
-    assert not slow.done()
+    assert not slow_collection.done()
     gate.opened.set()
 
-    assert await slow == 1
+    assert await slow_collection == 1
     assert (await shop.put(address, DATA)).status_code == 201
     await assert_exact(shop)
 
@@ -317,7 +317,7 @@ async def test_a_collector_whose_claim_expired_does_not_touch_what_was_stored_si
     steps.hook_once(("store", "delete"), after=gate.wait)
     database, store = shop.store.database, shop.store.blobs
 
-    slow = asyncio.create_task(blobs.remove_unused(database, store, DIGEST, clock.now()))
+    slow_removal = asyncio.create_task(blobs.remove_unused(database, store, DIGEST, clock.now()))
     await gate.reached.wait()
     assert await blobs.condemned(database, 10) == []
     with clock.fixed(clock.later(clock.now(), seconds=blobs.CLAIM_S + 1)):
@@ -326,7 +326,7 @@ async def test_a_collector_whose_claim_expired_does_not_touch_what_was_stored_si
     await shop.upload(DATA, "again")
     gate.opened.set()
 
-    assert not await slow
+    assert not await slow_removal
     assert await column(shop, "SELECT state FROM blob") == {"live"}
     await assert_exact(shop)
 

@@ -25,10 +25,10 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
     assert statement.version == "1.1.0"
     assert statement.builds == {"": manifest.digest(payload)}
     build_manifest = manifest.decode(payload)
-    places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
+    chunk_places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
     sizes = {chunk.id: chunk.size for chunk in build_manifest.chunks}
     received_chunks: dict[str, bytes] = {}
-    for pack in places.packs:
+    for pack in chunk_places.packs:
         for name, start, length in pack.chunks:
             answer = await works.shop.world.http.get(pack.url, headers={"Range": f"bytes={start}-{start + length - 1}"})
             assert answer.status_code == 206
@@ -38,7 +38,7 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
         for file in build_manifest.files
     }
     assert rebuilt_files == FILES
-    artifact = await works.shop.world.http.get(places.artifact_url)
+    artifact = await works.shop.world.http.get(chunk_places.artifact_url)
     assert artifact.content == tar(FILES)
 
 

@@ -62,14 +62,14 @@ async def test_transparency_is_kept() -> None:
 
 
 async def test_locations_comments_and_profiles_are_removed_from_pictures() -> None:
-    words = PngImagePlugin.PngInfo()
-    words.add_text("Comment", "SECRET WORDS")
+    png_info = PngImagePlugin.PngInfo()
+    png_info.add_text("Comment", "SECRET WORDS")
     exif = Image.Exif()
     exif[0x010E] = "SECRET PLACE"
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
     for data in (
-        encode_picture("PNG", pnginfo=words, exif=exif, icc_profile=profile),
+        encode_picture("PNG", pnginfo=png_info, exif=exif, icc_profile=profile),
         encode_picture("JPEG", exif=exif, icc_profile=profile, comment=b"SECRET WORDS"),
         encode_picture("WEBP", exif=exif, icc_profile=profile, xmp=b"SECRET WORDS"),
         encode_picture("PNG") + b"SECRET TRAILER",
@@ -162,12 +162,12 @@ SAMPLES = [
 async def test_a_damaged_picture_is_shown_or_turned_away_and_never_a_fault(data: st.DataObject) -> None:
     sample = bytearray(data.draw(st.sampled_from(SAMPLES)))
     for _ in range(data.draw(st.integers(1, 8))):
-        place = data.draw(st.integers(0, len(sample) - 1))
-        sample[place] = data.draw(st.integers(0, 255))
-    cut = data.draw(st.integers(1, len(sample)))
+        position = data.draw(st.integers(0, len(sample) - 1))
+        sample[position] = data.draw(st.integers(0, 255))
+    cut_length = data.draw(st.integers(1, len(sample)))
 
     try:
-        picture = await reencode(bytes(sample[:cut]))
+        picture = await reencode(bytes(sample[:cut_length]))
     except UnsupportedImage:
         return
 

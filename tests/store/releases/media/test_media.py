@@ -119,7 +119,7 @@ async def test_a_refused_picture_leaves_no_files(
 
 
 @pytest.mark.parametrize(
-    ("members", "place"),
+    ("members", "expected_pointer"),
     [
         ({"kind": "poster"}, "/kind"),
         ({"filename": "a/b"}, "/filename"),
@@ -132,14 +132,14 @@ async def test_a_refused_picture_leaves_no_files(
     ],
 )
 async def test_the_error_of_a_bad_announcement_names_the_member(
-    shop: Shop, members: dict[str, object], place: str
+    shop: Shop, members: dict[str, object], expected_pointer: str
 ) -> None:
     body = {"kind": "cover", "filename": "cover.png", "size": 10, "alt": "A river", **members}
 
     response = await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
 
     assert (response.status_code, response.json()["code"]) == (400, "invalid_request")
-    assert response.json()["errors"][0]["pointer"] == place
+    assert response.json()["errors"][0]["pointer"] == expected_pointer
 
 
 async def test_only_members_of_the_organisation_see_media_of_a_draft(world: World) -> None:

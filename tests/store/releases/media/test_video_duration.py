@@ -150,8 +150,10 @@ def test_only_a_few_ranges_of_a_hostile_file_are_read() -> None:
 @given(st.data(), st.sampled_from(["video/mp4", "video/webm"]))
 def test_a_damaged_file_never_fails(data: st.DataObject, kind: VideoType) -> None:
     film = bytearray(FILE_TYPE + box(b"moov", movie_header(600, 50_400)) if kind == "video/mp4" else TRAILER[:400])
-    for place, value in data.draw(st.lists(st.tuples(st.integers(0, len(film) - 1), st.integers(0, 255)), max_size=9)):
-        film[place] = value
+    for position, value in data.draw(
+        st.lists(st.tuples(st.integers(0, len(film) - 1), st.integers(0, 255)), max_size=9)
+    ):
+        film[position] = value
     stop = data.draw(st.integers(0, len(film)))
 
     duration_ms = read(bytes(film[:stop]), kind)

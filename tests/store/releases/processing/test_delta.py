@@ -40,7 +40,7 @@ async def manifest_of(works: JobRunner, artifact_id: str) -> Manifest:
 
 
 def spread(stretches: list[tuple[int, int]]) -> list[int]:
-    return [place for start, stop in stretches for place in range(start, stop)]
+    return [position for start, stop in stretches for position in range(start, stop)]
 
 
 async def test_a_new_build_has_updates_from_the_newest_builds_of_its_channel(works: JobRunner) -> None:
@@ -48,7 +48,7 @@ async def test_a_new_build_has_updates_from_the_newest_builds_of_its_channel(wor
 
     waiting_deltas = await waiting_delta_jobs(works)
 
-    expected = [(old, new) for place, new in enumerate(build_ids) for old in build_ids[max(0, place - 3) : place]]
+    expected = [(old, new) for index, new in enumerate(build_ids) for old in build_ids[max(0, index - 3) : index]]
     assert sorted(waiting_deltas) == sorted(expected)
 
 
@@ -72,8 +72,8 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: JobRunner) -> N
     blob = (await works.shop.world.http.get(delta.url)).content
     assert len(blob) == delta.size == result["size"]
     old_manifest, new_manifest = await manifest_of(works, old), await manifest_of(works, new)
-    reads = [MemoryPiece(OLD[old_manifest.files[place].path]) for place in spread(delta.old)]
-    makes = [new_manifest.files[place] for place in spread(delta.files)]
+    reads = [MemoryPiece(OLD[old_manifest.files[position].path]) for position in spread(delta.old)]
+    makes = [new_manifest.files[position] for position in spread(delta.files)]
     made_contents = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
     assert {file.path: content for file, content in zip(makes, made_contents, strict=True)} == {
         "level.dat": NEW["level.dat"]

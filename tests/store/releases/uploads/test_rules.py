@@ -22,7 +22,7 @@ spans = st.builds(
 
 def positions_in(stretches: list[ByteRange]) -> set[int]:
     """Return the position of every byte in the ranges."""
-    return {place for span in stretches for place in range(span.start, span.stop)}
+    return {position for span in stretches for position in range(span.start, span.stop)}
 
 
 @given(parts)
@@ -30,7 +30,7 @@ def test_the_received_ranges_are_the_ordered_union_of_the_parts(parts: list[Part
     arrived = uploads.received_ranges(parts)
 
     assert positions_in(arrived) == {
-        place for received in parts for place in range(received.offset, received.offset + received.length)
+        position for received in parts for position in range(received.offset, received.offset + received.length)
     }
     assert all(earlier.stop < later.start for earlier, later in itertools.pairwise(arrived))
 
@@ -57,7 +57,7 @@ def test_ranges_are_given_from_first_to_last_byte() -> None:
 
 
 def test_the_header_stays_short_for_any_number_of_small_parts() -> None:
-    parts = [Part(place * 2, 1, "") for place in range(5000)]
+    parts = [Part(position * 2, 1, "") for position in range(5000)]
 
     assert uploads.received_header(parts).count(",") == 99
 
