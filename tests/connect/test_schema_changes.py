@@ -12,6 +12,7 @@ from countersign.declare.text import FieldText
 from countersign.kernel.database.table_fingerprints import TableDefinition
 from tests.connect.conftest import SCHEMAS, UNKNOWN, ChangingDatabase, DatabaseFactory, Shop, drafted, models_of
 
+
 def is_proven(changes: Sequence[ModelChange]) -> bool:
     """Return whether no change needs a look at the fields."""
     return all(each.is_proven for each in changes)
