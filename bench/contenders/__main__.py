@@ -24,6 +24,11 @@ async def _application(config: Wanted) -> AsyncGenerator[ASGIApp]:
 
         async with records.opened(config) as application:
             yield application
+    elif config.contender.startswith("connected"):
+        from contenders import connected
+
+        async with connected.opened(config) as application:
+            yield application
     elif config.contender == "fastmcp":
         from contenders import fast
 

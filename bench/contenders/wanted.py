@@ -9,12 +9,15 @@ class Wanted(msgspec.Struct, kw_only=True):
     """`body_bytes` and `status` are bare's answer; `floor-group` is the floor whose inserts share commits.
 
     `records` is the records service, `records-floor` what it does by hand; `records-unaudited` writes no audit.
-    `fastmcp` reads one lead as a tool.
+    `fastmcp` reads one lead as a tool. `connected` is the records service over a table of an existing database at
+    `database_url`, and `connected-floor` the same SQL by hand.
     `writes` says that requests write, which the peer has to know when it begins a transaction on SQLite.
     """
 
     contender: Literal[
         "bare",
+        "connected",
+        "connected-floor",
         "fastmcp",
         "floor",
         "floor-group",
@@ -27,6 +30,7 @@ class Wanted(msgspec.Struct, kw_only=True):
     port: int
     database_url: str = ""
     data: str = ""
+    modules: str = ""
     body_bytes: int = 0
     status: int = 200
     writes: bool = False

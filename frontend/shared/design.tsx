@@ -34,7 +34,7 @@ export function Design() {
         a dot and a word; solid amber marks only what a person must approve. All values come from tokens.css.
       </p>
       <Colours />
-      <Pressed />
+      <ButtonSamples />
       <InputSamples />
       <DataSamples />
       <StateSamples />
@@ -64,11 +64,11 @@ function Colours() {
   );
 }
 
-function Pressed() {
+function ButtonSamples() {
   const [isOpen, setOpen] = useState(false);
   return (
-    <section class="stack" aria-labelledby="design-pressed">
-      <h2 id="design-pressed">Pressed</h2>
+    <section class="stack" aria-labelledby="design-buttons">
+      <h2 id="design-buttons">Buttons</h2>
       <div class="row">
         <Button look="strong" onClick={() => showToast("Saved", { label: "Undo", run: () => showToast("Undone") })}>
           Save
@@ -118,8 +118,8 @@ function InputSamples() {
   const [kind, setKind] = useState("game");
   const [problem, setProblem] = useState<Problem | null>(null);
   return (
-    <section class="stack" aria-labelledby="design-asked">
-      <h2 id="design-asked">Asked</h2>
+    <section class="stack" aria-labelledby="design-fields">
+      <h2 id="design-fields">Fields</h2>
       <Faults problem={problem} />
       <TextField name="design-title" label="Title" help="1 to 200 characters." required />
       <TextField name="design-code" label="Code" fault={problem?.faults[0]?.detail} />
@@ -139,8 +139,8 @@ function DataSamples() {
     { name: "Night Ferry", who: "PERSON_118840027719034", size: 1_200_000 },
   ];
   return (
-    <section class="stack" aria-labelledby="design-shown">
-      <h2 id="design-shown">Shown</h2>
+    <section class="stack" aria-labelledby="design-data">
+      <h2 id="design-data">Data</h2>
       <div class="row">
         <Chip>draft</Chip>
         <Chip tone="good">published</Chip>

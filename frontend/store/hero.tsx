@@ -98,7 +98,7 @@ function Feature({ product }: { product: CatalogItem }) {
 /** The second line of each product in the queue: the first reason to look at it that no product before it has, or else what
  *  the product is, in one sentence. */
 function notesOf(products: readonly Product[], popular: readonly Product[]): readonly string[] {
-  const given = new Set<string>();
+  const usedNotes = new Set<string>();
   const isPopular = new Set(popular.map((product) => product.id));
   return products.map((product) => {
     const flag = flagOf(product, CHIP_DAYS);
@@ -111,8 +111,8 @@ function notesOf(products: readonly Product[], popular: readonly Product[]): rea
       ["browser", t("featured.browser"), product.platforms.includes("web")],
     ];
     const [name = "", text = leadOf(product.summary)[0] || t(`kind.${product.kind}`)] =
-      reasons.find(([each, , isTrue]) => isTrue && !given.has(each)) ?? [];
-    given.add(name);
+      reasons.find(([each, , isTrue]) => isTrue && !usedNotes.has(each)) ?? [];
+    usedNotes.add(name);
     return text;
   });
 }

@@ -4,10 +4,11 @@ Each personal value contains a mark. A mark in an answer to an agent, or in the 
 """
 
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psycopg
@@ -180,6 +181,10 @@ def make_postgres(cluster: Cluster, url: str) -> str:
     return url.replace("postgres@", f"{role}@")
 
 
+def _literal(value: object) -> str:
+    return str(value) if isinstance(value, int) else f"'{value}'"
+
+
 @dataclass
 class Shop:
     """The service over the shop, with an HTTP client."""
@@ -198,6 +203,22 @@ class Shop:
         name = self.url.rpartition("/")[2]
         with psycopg.connect(self.url.replace(f"reader_{name}@", "postgres@"), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+    def plan_of(self, statement: str, values: Sequence[Any]) -> str:
+        """Return how the existing database would run a statement if its tables were large."""
+        if self.url.startswith("sqlite"):
+            with sqlite3.connect(self.url.removeprefix("sqlite:///")) as connection:
+                named = {str(number): value for number, value in enumerate(values, 1)}
+                rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", named).fetchall()
+            connection.close()
+            return "\n".join(str(row[-1]) for row in rows)
+        name = self.url.rpartition("/")[2]
+        with psycopg.connect(self.url.replace(f"reader_{name}@", "postgres@")) as connection:
+            connection.execute("SET LOCAL enable_seqscan = off")
+            prepared = f"PREPARE found AS {statement}; EXPLAIN EXECUTE found ({', '.join(map(_literal, values))})"
+            found = connection.execute(prepared.encode())
+            found.nextset()
+            return "\n".join(str(row[0]) for row in found.fetchall())
 
     @property
     def suspensions(self) -> Suspensions:

@@ -1,10 +1,14 @@
 """Lists, searches and exports of tables of others: values, filters, orders and totals."""
 
+from typing import Any
+
 import pytest
 
 from countersign.declare import Grant, where
 from countersign.kernel.errors import NotFound
+from countersign.records.commands import select
 from countersign.records.commands.errors import BadInput
+from countersign.records.commands.queries import Condition, Query
 from countersign.records.dispatch import require_command
 from tests.adopted.shop import MARK, Shop
 
@@ -211,3 +215,35 @@ async def test_find_searches_connected_tables_and_never_masked_fields(shop: Shop
 
     assert [(each["model"], each["title"]) for each in found] == [("customer", f"Zoë {MARK}")]
     assert MARK not in agent.text
+
+
+@pytest.mark.parametrize(
+    ("field", "operator", "value"),
+    [("visits", "eq", 7), ("visits", "in", [7, 8]), ("visits", "lt", 0), ("born", "eq", "1985-12-10"),
+     ("born", "in", ["1985-12-10"]), ("born", "lt", "0002-01-01")],
+)  # fmt: skip
+async def test_filters_on_numbers_and_days_use_the_index(shop: Shop, field: str, operator: Any, value: object) -> None:
+    if field == "born" and shop.url.startswith("sqlite"):
+        pytest.skip("SQLite has no type of dates")
+    shop.change(f"CREATE INDEX customer_by_field ON customer ({field})")
+    engine, root = shop.inside.service.engine, shop.inside.administrator()
+    record_reader = engine.reading(root, root.view.models["customer"])
+    statement = select.page(record_reader, None, Query(filter=(Condition(field, operator, value),)))
+
+    # Few rows can as well be read in the order of the key, so the order is left out.
+    plan = shop.plan_of(statement.text.partition(" ORDER BY")[0], statement.values)
+
+    assert "customer_by_field" in plan, plan
+
+
+async def test_values_that_a_field_shows_as_empty_match_no_comparison(shop: Shop) -> None:
+    if shop.url.startswith("sqlite"):
+        shop.change("UPDATE customer SET visits = 7.5 WHERE customer_id = 1")
+        condition = {"field": "visits", "op": "lt", "value": 8}
+    else:
+        shop.change("UPDATE customer SET born = 'infinity' WHERE customer_id = 1")
+        condition = {"field": "born", "op": "gt", "value": "2999-01-01"}
+
+    found = await shop.inside.value(shop.inside.administrator(), "customer", "search", filter=[condition])
+
+    assert found["rows"] == []

@@ -44,9 +44,9 @@ const IDLE: State = { state: "idle", answer: null, question: "", conditions: [] 
 const input = () => document.getElementById("query");
 
 export function Ask() {
-  const asked = query.value.get("q") ?? query.value.get("query") ?? "";
-  const before = query.value.get("prev") ?? "";
-  const [typed, setTyped] = useState(asked);
+  const currentQuestion = query.value.get("q") ?? query.value.get("query") ?? "";
+  const previousQuestions = query.value.get("prev") ?? "";
+  const [typed, setTyped] = useState(currentQuestion);
   const [round, setRound] = useState(0);
   const [now, setNow] = useState(IDLE);
   const [news, setNews] = useState("");
@@ -57,8 +57,8 @@ export function Ask() {
   const go = (q: string, prev: readonly string[] = []) => setQuery({ q, prev: prev.join("\n"), query: "" }, { replaces: false });
 
   useEffect(() => {
-    setTyped(asked);
-    if (!asked.trim()) {
+    setTyped(currentQuestion);
+    if (!currentQuestion.trim()) {
       setNow(IDLE);
       setNews("");
       return undefined;
@@ -74,10 +74,10 @@ export function Ask() {
     };
     running.current = controller;
     setNow((last) => ({ ...last, state: "coming" }));
-    request(asked, before, controller.signal).then(
+    request(currentQuestion, previousQuestions, controller.signal).then(
       (answer) => {
         const words = `${dropped.current} ${t(`status.${answer.status}`)}: ${answer.answer.slice(0, LONGEST_NEWS)}`;
-        end({ state: "answered", answer, question: asked, conditions: conditions(answer.query) }, words);
+        end({ state: "answered", answer, question: currentQuestion, conditions: conditions(answer.query) }, words);
       },
       (error: unknown) => {
         const isStopped = controller.signal.aborted;
@@ -88,7 +88,7 @@ export function Ask() {
       isLeft = true;
       controller.abort();
     };
-  }, [asked, before, round]);
+  }, [currentQuestion, previousQuestions, round]);
   useLayoutEffect(() => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => input()?.focus() }), []);
   useLayoutEffect(() => {
     // The pressed button may be gone: focus the answer.
@@ -99,9 +99,9 @@ export function Ask() {
   }, [now.state]);
 
   const restart = () => setRound(round + 1);
-  const thread = earlier(before, asked, now);
+  const thread = answeredQuestions(previousQuestions, currentQuestion, now);
   const submit = (question: string) => {
-    if (question.trim() === asked) {
+    if (question.trim() === currentQuestion) {
       restart();
     } else if (question.trim()) {
       go(question.trim(), thread);
@@ -150,7 +150,7 @@ export function Ask() {
           {t("do")}
         </Button>
       </form>
-      {asked && <Thread before={before} hasAnswer={thread.length > lines(before).length} onOver={over} />}
+      {currentQuestion && <Thread before={previousQuestions} hasAnswer={thread.length > lines(previousQuestions).length} onOver={over} />}
       <p class="hidden-text" role="status">
         {news}
       </p>
@@ -167,10 +167,10 @@ export function Ask() {
           </>
         )}
       </div>
-      {!isThere && <Offers answer={null} isNew={!asked} onAsk={suggest} />}
+      {!isThere && <Offers answer={null} isNew={!currentQuestion} onAsk={suggest} />}
       {isThere && (
         <div class="row">
-          <Curl method="POST" path="/api/v1/ask" body={body(asked, before)} isOpen />
+          <Curl method="POST" path="/api/v1/ask" body={body(currentQuestion, previousQuestions)} isOpen />
         </div>
       )}
     </div>
@@ -187,22 +187,22 @@ function useSlow(isComing: boolean): boolean {
   return isComing && isSlow;
 }
 
-async function request(question: string, before: string, signal: AbortSignal): Promise<AskAnswer> {
-  const answer = await send("POST", "/api/v1/ask", { body: body(question, before), signal });
+async function request(question: string, previousQuestions: string, signal: AbortSignal): Promise<AskAnswer> {
+  const answer = await send("POST", "/api/v1/ask", { body: body(question, previousQuestions), signal });
   return (await answer.json()) as AskAnswer;
 }
 
 const lines = (text: string) => text.split("\n").filter(Boolean);
 
-const body = (question: string, before: string): Partial<Schemas["AskBody"]> => ({
+const body = (question: string, previousQuestions: string): Partial<Schemas["AskBody"]> => ({
   query: question,
-  ...(before && { prev: lines(before) }),
+  ...(previousQuestions && { prev: lines(previousQuestions) }),
 });
 
 /** The answered questions, oldest first, to which a follow-up can refer. */
-function earlier(before: string, asked: string, { answer, question, state }: State): readonly string[] {
-  const isRead = state === "answered" && question === asked && answer?.status !== "refused";
-  const all = [...lines(before), ...(isRead ? [asked] : [])].slice(-MOST_EARLIER);
+function answeredQuestions(previousQuestions: string, currentQuestion: string, { answer, question, state }: State): readonly string[] {
+  const isRead = state === "answered" && question === currentQuestion && answer?.status !== "refused";
+  const all = [...lines(previousQuestions), ...(isRead ? [currentQuestion] : [])].slice(-MOST_EARLIER);
   while (all.join("\n").length > LONGEST_EARLIER) {
     all.shift();
   }

@@ -26,20 +26,20 @@ const VIEW = "countersign-browse";
 type Products = Schemas["ProductList"];
 
 function asked() {
-  const given = FACETS.map((name) => [name, query.value.get(name) || undefined]);
-  return { limit: PAGE, facets: COUNTED_FACETS, ...Object.fromEntries(given) };
+  const facetValues = FACETS.map((name) => [name, query.value.get(name) || undefined]);
+  return { limit: PAGE, facets: COUNTED_FACETS, ...Object.fromEntries(facetValues) };
 }
 
 export function Browse() {
   const about = asked();
   const [isFiltering, setFiltering] = useState(false);
   // Keep the query with its result, because a cursor only continues its own list.
-  const first = useRequest(
+  const firstRequest = useRequest(
     async (signal) => ({ about, page: (await api.get("/api/v1/products", { query: about, signal })).value }),
     [JSON.stringify(about)],
     { keepsPrevious: true },
   );
-  const list = first.state === "loaded" ? first.value.page : null;
+  const list = firstRequest.state === "loaded" ? firstRequest.value.page : null;
   const words = query.value.get("q");
   const kind = query.value.get("kind");
   const isKind = kind === "game" || kind === "app" || kind === "tool";
@@ -67,9 +67,9 @@ export function Browse() {
             <View />
           </span>
         </div>
-        {first.state === "failed" && <FailureNotice problem={first.problem} onRetry={first.reload} />}
-        {first.state === "loading" && <CardBones />}
-        {first.state === "loaded" && <Listed key={JSON.stringify(first.value.about)} first={first.value.page} about={first.value.about} />}
+        {firstRequest.state === "failed" && <FailureNotice problem={firstRequest.problem} onRetry={firstRequest.reload} />}
+        {firstRequest.state === "loading" && <CardBones />}
+        {firstRequest.state === "loaded" && <Listed key={JSON.stringify(firstRequest.value.about)} first={firstRequest.value.page} about={firstRequest.value.about} />}
       </div>
       <Dialog
         title={t("filters")}
@@ -150,8 +150,8 @@ function Listed({ first, about }: { first: Products; about: object }) {
     setProblem(null);
     try {
       const { facets: _, ...others } = about as Record<string, string>;
-      const found = await api.get("/api/v1/products", { query: { ...others, cursor } });
-      setMore((had) => [...had, found.value]);
+      const nextPage = await api.get("/api/v1/products", { query: { ...others, cursor } });
+      setMore((had) => [...had, nextPage.value]);
     } catch (error) {
       setProblem(Problem.from(error));
     } finally {

@@ -46,10 +46,10 @@ export function Following() {
 }
 
 function Shown() {
-  const found = useRequest(read, []);
+  const followsRequest = useRequest(read, []);
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set());
   return (
-    <RequestResult of={found}>
+    <RequestResult of={followsRequest}>
       {({ follows, published }) => {
         const left = follows.filter((follow) => !ended.has(keyOf(follow)));
         if (!left.length) {
@@ -145,26 +145,26 @@ function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: 
 /** The newest releases of followed products and of followed publishers' latest products, newest first. */
 function newsOf({ follows, published }: Followed): News[] {
   const news = (product: Product, isNew: boolean): News[] => (product.latest ? [{ product, at: product.latest.published_at, isNew }] : []);
-  const own = follows.flatMap(({ product, unseen }) => (product ? news(product, unseen > 0) : []));
-  const known = new Set(own.map((follow) => follow.product.id));
+  const productNews = follows.flatMap(({ product, unseen }) => (product ? news(product, unseen > 0) : []));
+  const productIds = new Set(productNews.map((follow) => follow.product.id));
   const others = follows
     .filter(({ target }) => target.type === "org")
     .flatMap(({ target, since, unseen }) =>
       (published[target.slug] ?? []).flatMap((release, place) =>
-        known.has(release.id) ? [] : news(release, place < unseen && (release.latest?.published_at ?? "") > since),
+        productIds.has(release.id) ? [] : news(release, place < unseen && (release.latest?.published_at ?? "") > since),
       ),
     );
-  return [...own, ...others].sort((a, b) => b.at.localeCompare(a.at));
+  return [...productNews, ...others].sort((a, b) => b.at.localeCompare(a.at));
 }
 
 /** Group the news by local day, in the given order. */
 function days(news: readonly News[]): [string, News[]][] {
-  const found = new Map<string, News[]>();
+  const newsByDay = new Map<string, News[]>();
   for (const newsItem of news) {
     const day = new Date(new Date(newsItem.at).setHours(0, 0, 0, 0)).toISOString();
-    found.set(day, [...(found.get(day) ?? []), newsItem]);
+    newsByDay.set(day, [...(newsByDay.get(day) ?? []), newsItem]);
   }
-  return [...found];
+  return [...newsByDay];
 }
 
 /** Load what is followed, and the latest products of each followed publisher. */

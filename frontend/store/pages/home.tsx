@@ -34,15 +34,15 @@ export function Home() {
       go(`/browse?${query.peek()}`, { replaces: true });
     }
   }, [isList]);
-  const found = useRequest(async (signal) => (await api.get("/api/v1/store/home", { signal })).value, []);
+  const homeRequest = useRequest(async (signal) => (await api.get("/api/v1/store/home", { signal })).value, []);
   return (
     <div class="wrap discover">
       <div class="hidden-text">
         <Heading title={t("discover")} />
       </div>
-      {found.state === "failed" && <FailureNotice problem={found.problem} onRetry={found.reload} />}
-      {found.state === "loading" && <HomeBones />}
-      {found.state === "loaded" && <Shown home={found.value} />}
+      {homeRequest.state === "failed" && <FailureNotice problem={homeRequest.problem} onRetry={homeRequest.reload} />}
+      {homeRequest.state === "loading" && <HomeBones />}
+      {homeRequest.state === "loaded" && <Shown home={homeRequest.value} />}
     </div>
   );
 }
@@ -50,7 +50,7 @@ export function Home() {
 function Shown({ home }: { home: Schemas["Home"] }) {
   const shelves = Object.fromEntries(home.shelves.map((shelf) => [shelf.id, shelf]));
   const all = (id: string) => `/browse?${shelves[id]?.query ?? ""}`;
-  const mine = useRequest(
+  const platformRequest = useRequest(
     async (signal) =>
       (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-published_at", limit: MANY }, signal })).value.items,
     [],
@@ -59,7 +59,7 @@ function Shown({ home }: { home: Schemas["Home"] }) {
     return <Empty icon="package" />;
   }
   const { fresh, isOfWeek, free, downloaded, updated, kinds, others } = arranged(home);
-  const own = mine.state === "loaded" ? others(mine.value).slice(0, PANEL) : null;
+  const platformProducts = platformRequest.state === "loaded" ? others(platformRequest.value).slice(0, PANEL) : null;
   return (
     <>
       <Hero products={home.hero} popular={shelves.downloaded?.items ?? []} />
@@ -72,7 +72,7 @@ function Shown({ home }: { home: Schemas["Home"] }) {
         <ListPanel
           title={t("for", { platform: PLATFORMS[currentPlatform] })}
           allAddress={`/browse?platform=${currentPlatform}&sort=-published_at`}
-          products={own}
+          products={platformProducts}
           showsAccess
         />
       </div>
@@ -89,18 +89,18 @@ function arranged({ hero, shelves }: Schemas["Home"]) {
   // These two lists are complete: they have the products that are shown large as well. What the one shows as a time is
   // that of the latest version, which a list by the last change does not sort by.
   const downloaded = items("downloaded").slice(0, PANEL);
-  const known = new Map(shelves.flatMap((shelf) => shelf.items).map((product) => [product.id, product]));
-  const updated = newestFirst([...known.values()]).slice(0, PANEL);
-  const shown = new Set([...hero, ...downloaded, ...updated].map((product) => product.id));
-  const others = (products: readonly Card[]) => [...products].sort((a, b) => Number(shown.has(a.id)) - Number(shown.has(b.id)));
+  const productsById = new Map(shelves.flatMap((shelf) => shelf.items).map((product) => [product.id, product]));
+  const updated = newestFirst([...productsById.values()]).slice(0, PANEL);
+  const shownIds = new Set([...hero, ...downloaded, ...updated].map((product) => product.id));
+  const others = (products: readonly Card[]) => [...products].sort((a, b) => Number(shownIds.has(a.id)) - Number(shownIds.has(b.id)));
   const next = (products: readonly Card[]) => {
     const ordered = others(products);
-    ordered.slice(0, ROW).forEach((product) => shown.add(product.id));
+    ordered.slice(0, ROW).forEach((product) => shownIds.add(product.id));
     return ordered;
   };
   const newest = newestFirst(items("new"));
   const week = newest.filter(({ latest }) => latest && Date.now() - Date.parse(latest.published_at) <= WEEK_MS);
-  const isOfWeek = week.filter((product) => !shown.has(product.id)).length >= ROW;
+  const isOfWeek = week.filter((product) => !shownIds.has(product.id)).length >= ROW;
   const [fresh, free] = [next(isOfWeek ? week : newest), next(items("free"))];
   const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id))] as const);
   return { fresh, isOfWeek, free, downloaded, updated, kinds, others };
@@ -113,12 +113,12 @@ function newestFirst(products: readonly Card[]): Card[] {
 
 /** Links to common filters of the list, with the number of products. */
 function Categories() {
-  const found = useRequest(
+  const facetsRequest = useRequest(
     async (signal) => (await api.get("/api/v1/products", { query: { limit: 1, facets: COUNTED_FACETS }, signal })).value.facets ?? {},
     [],
   );
   const count = (facet: string, value: string) =>
-    found.state === "loaded" ? found.value[facet]?.find((option) => option.value === value)?.count : undefined;
+    facetsRequest.state === "loaded" ? facetsRequest.value[facet]?.find((option) => option.value === value)?.count : undefined;
   const tiles: readonly (readonly [address: string, label: string, icon: IconName, count: number | undefined])[] = [
     ["kind=game", t("kinds.game"), "gamepad-2", count("kind", "game")],
     ["kind=app", t("kinds.app"), "app-window", count("kind", "app")],

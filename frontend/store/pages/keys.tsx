@@ -91,14 +91,14 @@ function Provision({ tier }: { tier: Tier }) {
   const [key, setKey] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const shown = useRef<HTMLElement>(null);
+  const keyElement = useRef<HTMLElement>(null);
   const provision = async () => {
     setBusy(true);
     setProblem(null);
     try {
       const { value } = await api.get("/api/v1/api/keys", { query: { tier } });
       setKey(value.api_key);
-      setTimeout(() => shown.current?.focus());
+      setTimeout(() => keyElement.current?.focus());
     } catch (error) {
       setProblem(error instanceof Problem ? error : new Problem(0, { detail: String(error) }));
     } finally {
@@ -118,7 +118,7 @@ function Provision({ tier }: { tier: Tier }) {
         <div class="line" role="status">
           <strong>{t("keys.once")}</strong>
           <span class="row">
-            <code class="command" tabIndex={-1} ref={shown}>
+            <code class="command" tabIndex={-1} ref={keyElement}>
               {key}
             </code>
             <CopyButton text={key} of={t("keys.one")} />

@@ -222,12 +222,12 @@ function Nothing({ isEmpty }: { isEmpty: boolean }) {
 
 /** When a focused update is done, focus the next update, or the products. */
 function useFocusAfterUpdates(count: number): void {
-  const before = useRef(count);
+  const previousCount = useRef(count);
   useLayoutEffect(() => {
-    if (count < before.current && document.activeElement === document.body) {
+    if (count < previousCount.current && document.activeElement === document.body) {
       (document.querySelector<HTMLElement>(".updates button") ?? document.getElementById("products"))?.focus({ preventScroll: true });
     }
-    before.current = count;
+    previousCount.current = count;
   }, [count]);
 }
 

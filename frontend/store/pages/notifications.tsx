@@ -34,13 +34,13 @@ export function Notifications() {
 }
 
 function Shown() {
-  const first = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: PAGE }, signal })).value, []);
+  const firstRequest = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: PAGE }, signal })).value, []);
   useEffect(() => {
-    if (first.state === "loaded") {
+    if (firstRequest.state === "loaded") {
       void markSeen();
     }
-  }, [first.state]);
-  return <RequestResult of={first}>{(page) => <Listed first={page} />}</RequestResult>;
+  }, [firstRequest.state]);
+  return <RequestResult of={firstRequest}>{(page) => <Listed first={page} />}</RequestResult>;
 }
 
 function Listed({ first }: { first: Page }) {
@@ -55,8 +55,8 @@ function Listed({ first }: { first: Page }) {
     }
     setBusy(true);
     try {
-      const found = (await api.get("/api/v1/me/notifications", { query: { limit: PAGE, cursor } })).value;
-      setMore((had) => [...had, found]);
+      const nextPage = (await api.get("/api/v1/me/notifications", { query: { limit: PAGE, cursor } })).value;
+      setMore((had) => [...had, nextPage]);
     } catch (error) {
       showToast(Problem.from(error).message);
     } finally {

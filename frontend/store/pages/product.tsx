@@ -29,7 +29,7 @@ const CHANNELS: readonly string[] = ["stable", "beta", "nightly", "alpha"];
 
 export function Product({ slug }: { slug: string }) {
   const values = { id: slug };
-  const found = useRequest(
+  const productRequest = useRequest(
     async (signal) => {
       const [product, releases] = await Promise.all([
         api.get("/api/v1/products/{id}", { values, signal }),
@@ -39,7 +39,7 @@ export function Product({ slug }: { slug: string }) {
     },
     [slug],
   );
-  if (found.state === "failed" && found.problem.status === 404) {
+  if (productRequest.state === "failed" && productRequest.problem.status === 404) {
     return (
       <div class="wrap">
         <NotFound />
@@ -48,9 +48,9 @@ export function Product({ slug }: { slug: string }) {
   }
   return (
     <div class="wrap">
-      {found.state === "failed" && <Heading title={slug} />}
-      {found.state === "loading" && <h1 class="hidden-text">{slug}</h1>}
-      <RequestResult of={found}>{(value) => <Shown {...value} />}</RequestResult>
+      {productRequest.state === "failed" && <Heading title={slug} />}
+      {productRequest.state === "loading" && <h1 class="hidden-text">{slug}</h1>}
+      <RequestResult of={productRequest}>{(value) => <Shown {...value} />}</RequestResult>
     </div>
   );
 }
@@ -60,7 +60,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
   const channels = CHANNELS.filter((channel) => published.some((release) => release.channel === channel));
   const channel = query.value.get("channel") ?? channels[0] ?? "";
   const offer = useOffer(product, published, channel);
-  const known = useBuildFacts(product, offer);
+  const buildFacts = useBuildFacts(product, offer);
   const icon = product.media.find((mediaItem) => mediaItem.kind === "icon");
   const [lead, rest] = leadOf(product.summary);
   return (
@@ -94,11 +94,11 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
             )}
           </section>
           <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} />
-          <AboutBuild key={channel} product={product} offer={offer} known={known} />
+          <AboutBuild key={channel} product={product} offer={offer} known={buildFacts} />
         </div>
         <aside class="product-side" aria-label={t("get")}>
           <GetPanel product={product} offer={offer} />
-          <Files product={product} offer={offer} known={known} />
+          <Files product={product} offer={offer} known={buildFacts} />
           <Facts product={product} offer={offer} releases={published} />
         </aside>
       </div>

@@ -30,7 +30,7 @@ const KINDS = ["game", "app", "tool"] as const;
 
 export function PublisherPage({ slug }: { slug: string }) {
   const sort = ORDERS.find((order) => order === query.value.get("sort")) ?? FIRST;
-  const found = useRequest(
+  const publisherRequest = useRequest(
     async (signal) => {
       const [publisher, products] = await Promise.all([
         api.get("/api/v1/publishers/{slug}", { values: { slug }, signal }),
@@ -41,7 +41,7 @@ export function PublisherPage({ slug }: { slug: string }) {
     [slug, sort],
     { keepsPrevious: true },
   );
-  if (found.state === "failed" && found.problem.status === 404) {
+  if (publisherRequest.state === "failed" && publisherRequest.problem.status === 404) {
     return (
       <div class="wrap">
         <NotFound />
@@ -50,20 +50,20 @@ export function PublisherPage({ slug }: { slug: string }) {
   }
   return (
     <div class="wrap">
-      {found.state === "failed" && (
+      {publisherRequest.state === "failed" && (
         <>
           <Heading title={slug} />
-          <FailureNotice problem={found.problem} onRetry={found.reload} />
+          <FailureNotice problem={publisherRequest.problem} onRetry={publisherRequest.reload} />
         </>
       )}
-      {found.state === "loading" && (
+      {publisherRequest.state === "loading" && (
         <>
           <h1 class="hidden-text">{slug}</h1>
           <div class="banner bone" aria-hidden="true" />
           <CardBones count={10} />
         </>
       )}
-      {found.state === "loaded" && <Shown {...found.value} sort={sort} />}
+      {publisherRequest.state === "loaded" && <Shown {...publisherRequest.value} sort={sort} />}
     </div>
   );
 }
@@ -173,7 +173,7 @@ function Figure({ name, value }: { name: string; value: ComponentChildren }) {
 function Listed({ products, sort }: { products: Products; sort: string }) {
   const kind = query.value.get("kind") ?? "";
   const kinds = KINDS.filter((kind) => products.items.some((one) => one.kind === kind));
-  const shown = products.items.filter((item) => !kind || item.kind === kind);
+  const shownProducts = products.items.filter((item) => !kind || item.kind === kind);
   return (
     <>
       <div class="toolbar">
@@ -201,9 +201,9 @@ function Listed({ products, sort }: { products: Products; sort: string }) {
           </select>
         </label>
       </div>
-      {shown.length ? (
-        <ul class={columnsFor(shown.length)}>
-          {shown.map((product, place) => (
+      {shownProducts.length ? (
+        <ul class={columnsFor(shownProducts.length)}>
+          {shownProducts.map((product, place) => (
             <Card key={product.id} product={product} level={2} isFirst={place < 10} />
           ))}
         </ul>

@@ -36,27 +36,27 @@ interface Try {
 const MOST = 200;
 /** The key under which this tab stores codes until they are redeemed: from a link (#code=…, as in a QR code) or typed. They
  *  survive a reload and the next sign-in. */
-const GIVEN = "countersign-code";
+const CODE_KEY = "countersign-code";
 
 function keep(text: string): void {
   if (text.trim()) {
-    sessionStorage.setItem(GIVEN, text);
+    sessionStorage.setItem(CODE_KEY, text);
   } else {
-    sessionStorage.removeItem(GIVEN);
+    sessionStorage.removeItem(CODE_KEY);
   }
 }
 
 export function Redeem() {
   // Read it before the redirect to the sign-in page, which drops the fragment. Browsers do not send fragments to servers.
-  const given = new URLSearchParams(location.hash.slice(1)).get("code");
-  if (given) {
-    sessionStorage.setItem(GIVEN, given);
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) {
+    sessionStorage.setItem(CODE_KEY, code);
     history.replaceState(null, "", location.pathname + location.search);
   }
   return (
     <div class="redeem">
       <Heading title={t("redeem")} />
-      <RequireSignIn {...(sessionStorage.getItem(GIVEN) ? { text: t("redeem.kept") } : {})}>
+      <RequireSignIn {...(sessionStorage.getItem(CODE_KEY) ? { text: t("redeem.kept") } : {})}>
         <Box />
       </RequireSignIn>
     </div>
@@ -65,19 +65,19 @@ export function Redeem() {
 
 /** The different codes in a pasted text, in normalized form. */
 export function codesIn(text: string): string[] {
-  const found = new Map<string, string>();
+  const codesByBareText = new Map<string, string>();
   for (const line of text.split(/[\n,;]+/)) {
     const code = line.trim().toUpperCase().replace(/\s+/g, " ");
     const bare = code.replace(/[^A-Z0-9]/g, "");
     if (code) {
-      found.set(bare || code, found.get(bare || code) ?? code);
+      codesByBareText.set(bare || code, codesByBareText.get(bare || code) ?? code);
     }
   }
-  return [...found.values()];
+  return [...codesByBareText.values()];
 }
 
 function Box() {
-  const [text, setText] = useState(() => sessionStorage.getItem(GIVEN) ?? "");
+  const [text, setText] = useState(() => sessionStorage.getItem(CODE_KEY) ?? "");
   const [lines, setLines] = useState<readonly Line[]>([]);
   const [isBusy, setBusy] = useState(false);
   /** Each code keeps its Idempotency-Key, so that a repeated attempt gets the first answer. */
@@ -88,23 +88,23 @@ function Box() {
       return;
     }
     setBusy(true);
-    let done: Line[] = codes.slice(0, MOST).map((code) => ({ code, state: "waiting", products: [] }));
-    setLines(done);
-    const had = done.every((entry) => tries.current.has(entry.code)) ? new Set<string>() : await library();
-    for (const [place, { code }] of done.entries()) {
+    let newLines: Line[] = codes.slice(0, MOST).map((code) => ({ code, state: "waiting", products: [] }));
+    setLines(newLines);
+    const had = newLines.every((entry) => tries.current.has(entry.code)) ? new Set<string>() : await library();
+    for (const [place, { code }] of newLines.entries()) {
       const tried = tries.current.get(code) ?? { key: crypto.randomUUID(), had };
       tries.current.set(code, tried);
       const line = await one(code, tried);
-      done = done.map((entry, at) => (at === place ? line : entry));
-      setLines(done);
+      newLines = newLines.map((entry, at) => (at === place ? line : entry));
+      setLines(newLines);
       if (line.state instanceof Problem && isTemporary(line.state)) {
         const why = line.state;
-        setLines(done.map((entry) => (entry.state === "waiting" ? { ...entry, state: why } : entry)));
+        setLines(newLines.map((entry) => (entry.state === "waiting" ? { ...entry, state: why } : entry)));
         break;
       }
     }
     // Keep the codes that can be tried again unchanged.
-    keep(done.filter(({ state }) => state === "waiting" || (state instanceof Problem && isTemporary(state))).map((entry) => entry.code).join("\n"));
+    keep(newLines.filter(({ state }) => state === "waiting" || (state instanceof Problem && isTemporary(state))).map((entry) => entry.code).join("\n"));
     setBusy(false);
   };
   return (
@@ -186,14 +186,14 @@ function Result({ line }: { line: Line }) {
 }
 
 function faultOf(code: string) {
-  const known = {
+  const textIds = {
     code_not_found: "redeem.unknown",
     code_already_redeemed: "redeem.used",
     code_expired: "redeem.expired",
     code_revoked: "redeem.revoked",
     rate_limit_exceeded: "redeem.later",
   } as const;
-  return code in known ? known[code as keyof typeof known] : "redeem.failed";
+  return code in textIds ? textIds[code as keyof typeof textIds] : "redeem.failed";
 }
 
 /** The ids of the owned products; empty if they cannot be loaded, so that redeeming still works. */

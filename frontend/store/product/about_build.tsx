@@ -56,10 +56,10 @@ function Signed({ product, channel, known: { signed } }: { product: Detail; chan
   if (!signed) {
     return null;
   }
-  const said = statementOf(signed.statement);
+  const statement = statementOf(signed.statement);
   return (
     <Fact icon="circle-check" title={t("build.signed", { publisher: product.publisher?.name ?? product.org })}>
-      {t("build.signed.text", { version: said.version, from: date(said.issued_at), until: date(said.expires_at) })}
+      {t("build.signed.text", { version: statement.version, from: date(statement.issued_at), until: date(statement.expires_at) })}
       <Provenance product={product} channel={channel} />
     </Fact>
   );

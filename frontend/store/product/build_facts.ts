@@ -23,17 +23,17 @@ export function updateTo(release: Schemas["Release"] | undefined, file: Schemas[
 /** The facts about the offered build; null until they are known. Those of another channel or version are never returned. */
 export function useBuildFacts(product: { id: string }, { release, channel, isOwned, file, files }: Offer): BuildFacts | null {
   const version = release?.version ?? "";
-  const first = file ?? files[0];
+  const firstFile = file ?? files[0];
   const build = `${product.id} ${channel} ${version}`;
-  const found = useRequest(
+  const factsRequest = useRequest(
     async (signal) => {
-      const wanted = { product, channel, version, file: first };
-      return { build, facts: version ? await readBuild(wanted, signal) : NOTHING };
+      const about = { product, channel, version, file: firstFile };
+      return { build, facts: version ? await readBuild(about, signal) : NOTHING };
     },
-    [product.id, channel, version, first?.id, isOwned],
+    [product.id, channel, version, firstFile?.id, isOwned],
     { keepsPrevious: true },
   );
-  return found.state === "loaded" && found.value.build === build ? found.value.facts : null;
+  return factsRequest.state === "loaded" && factsRequest.value.build === build ? factsRequest.value.facts : null;
 }
 
 interface Wanted {

@@ -11,12 +11,12 @@ const t = translator("store");
 type Release = Schemas["Release"];
 
 export function Files({ id }: { id: string }) {
-  const found = useRequest(
+  const releasesRequest = useRequest(
     async (signal) => (await api.get("/api/v1/products/{id}/releases", { values: { id }, query: { limit: 10 }, signal })).value as Release[],
     [id],
   );
   return (
-    <RequestResult of={found}>
+    <RequestResult of={releasesRequest}>
       {(releases) => {
         const release = releases.find((each) => each.channel === "stable" && each.status !== "yanked") ?? releases[0];
         const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform));

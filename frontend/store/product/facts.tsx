@@ -22,7 +22,7 @@ interface Props {
 }
 
 export function Facts({ product, offer: { release, file }, releases }: Props) {
-  const first = product.latest?.first_published_at ?? releases.map((release) => release.published_at ?? "").filter(Boolean).sort()[0];
+  const firstDate = product.latest?.first_published_at ?? releases.map((release) => release.published_at ?? "").filter(Boolean).sort()[0];
   const names = new Intl.DisplayNames(language, { type: "language" });
   return (
     <>
@@ -35,7 +35,7 @@ export function Facts({ product, offer: { release, file }, releases }: Props) {
             {[release.version, release.published_at && date(release.published_at)].filter(Boolean).join(" · ")}
           </Fact>
         )}
-        {first && <Fact name={t("first.released")}>{date(first)}</Fact>}
+        {firstDate && <Fact name={t("first.released")}>{date(firstDate)}</Fact>}
         {file && (
           <Fact name={t("files.size")}>
             {size(file.size)} {file.platform && `(${PLATFORMS[file.platform]})`}

@@ -15,16 +15,16 @@ type Media = Schemas["Media"];
 /** Videos first. The cover is included only if there is nothing else. */
 function shownOf(media: readonly Media[]): readonly Media[] {
   const [videos, pictures] = [media.filter((mediaItem) => mediaItem.kind === "video"), media.filter((mediaItem) => mediaItem.kind === "screenshot")];
-  const found = [...videos, ...pictures];
-  return found.length ? found : media.filter((mediaItem) => mediaItem.kind === "cover");
+  const shownMedia = [...videos, ...pictures];
+  return shownMedia.length ? shownMedia : media.filter((mediaItem) => mediaItem.kind === "cover");
 }
 
 export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
-  const shown = shownOf(product.media);
+  const shownMedia = shownOf(product.media);
   const [at, setAt] = useState(0);
   const [isPlaying, setPlaying] = useState(false);
   const [isFull, setFull] = useState(false);
-  const one = shown[at];
+  const one = shownMedia[at];
   if (!one) {
     return (
       <div class="stage">
@@ -33,7 +33,7 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
     );
   }
   const choose = (place: number) => {
-    setAt((place + shown.length) % shown.length);
+    setAt((place + shownMedia.length) % shownMedia.length);
     setPlaying(false);
   };
   const keyed = (event: KeyboardEvent) => {
@@ -62,9 +62,9 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
           </button>
         )}
       </div>
-      {shown.length > 1 && (
+      {shownMedia.length > 1 && (
         <ul class="thumbs">
-          {shown.map((item, place) => (
+          {shownMedia.map((item, place) => (
             <li key={item.id}>
               <button type="button" aria-current={place === at ? "true" : undefined} aria-label={item.alt} onClick={() => choose(place)}>
                 {item.kind === "video" ? (
@@ -80,7 +80,7 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
           ))}
         </ul>
       )}
-      <Dialog title={t("media.at", { n: number(at + 1), all: number(shown.length) })} isOpen={isFull} onClose={() => setFull(false)} look="wide">
+      <Dialog title={t("media.at", { n: number(at + 1), all: number(shownMedia.length) })} isOpen={isFull} onClose={() => setFull(false)} look="wide">
         <figure class="full" aria-live="polite">
           {one.kind === "video" ? (
             <video key={one.id} src={one.url} controls aria-label={one.alt} />
@@ -89,7 +89,7 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
           )}
           <figcaption>{one.alt}</figcaption>
         </figure>
-        {shown.length > 1 && (
+        {shownMedia.length > 1 && (
           <div class="row">
             <Button onClick={() => choose(at - 1)}>{tCommon("previous")}</Button>
             <Button onClick={() => choose(at + 1)}>{tCommon("next")}</Button>

@@ -48,19 +48,19 @@ function placeOf({ platform }: File): number {
 }
 
 export function useOffer(product: Detail, releases: readonly Release[], channel: string): Offer {
-  const asked = useOwnsProduct(product);
+  const ownsProduct = useOwnsProduct(product);
   const inChannel = releases.filter((release) => release.channel === channel);
   const release = inChannel.find((candidate) => candidate.status !== "yanked");
   const isHere = (file: File) => Number(file.platform === currentPlatform);
   const files = (release?.artifacts ?? [])
     .filter((artifact) => artifact.status === "ready")
     .sort((a, b) => isHere(b) - isHere(a) || placeOf(a) - placeOf(b));
-  const isOwned = ownedIds.value.has(product.id) || asked;
-  const first = inChannel[0];
+  const isOwned = ownedIds.value.has(product.id) || ownsProduct;
+  const newest = inChannel[0];
   return {
     channel,
     release,
-    withdrawn: first?.status === "yanked" ? first : undefined,
+    withdrawn: newest?.status === "yanked" ? newest : undefined,
     files,
     file: files.find((file) => file.platform === currentPlatform) ?? files.find((file) => !file.platform),
     isOwned,
@@ -93,8 +93,8 @@ function useEarlierVersion({ product, offer }: Props): string | undefined {
     { keepsPrevious: true },
   );
   const here = downloadedHere.value[product.id]?.[offer.channel];
-  const mine = updates.state === "loaded" ? updates.value.find((update) => update.id === product.id) : undefined;
-  const had = mine?.update?.channel === offer.channel ? mine.installed_version : isInLibrary ? undefined : here;
+  const libraryItem = updates.state === "loaded" ? updates.value.find((update) => update.id === product.id) : undefined;
+  const had = libraryItem?.update?.channel === offer.channel ? libraryItem.installed_version : isInLibrary ? undefined : here;
   return had && offer.release && had !== offer.release.version ? had : undefined;
 }
 

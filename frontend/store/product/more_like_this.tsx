@@ -11,7 +11,7 @@ const MOST = 8;
 export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] }) {
   const { kind, tags } = product;
   const tag = tags[0];
-  const found = useRequest(
+  const productsRequest = useRequest(
     async (signal) => {
       const like = async (about: object) =>
         (await api.get("/api/v1/products", { query: { kind, sort: "-downloads_7d", limit: MOST, ...about }, signal })).value.items;
@@ -22,8 +22,8 @@ export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] })
     },
     [product.id],
   );
-  if (found.state !== "loaded") {
+  if (productsRequest.state !== "loaded") {
     return null;
   }
-  return <Shelf title={t("more.like")} allAddress={tag ? `/browse?kind=${kind}&tag=${encodeURIComponent(tag)}` : `/browse?kind=${kind}`} products={found.value} />;
+  return <Shelf title={t("more.like")} allAddress={tag ? `/browse?kind=${kind}&tag=${encodeURIComponent(tag)}` : `/browse?kind=${kind}`} products={productsRequest.value} />;
 }

@@ -35,33 +35,33 @@ export function Provenance({ product, channel }: Props) {
 
 function Signed({ product, channel }: Props) {
   const values = { id: product.id, channel };
-  const found = useRequest(
+  const channelRequest = useRequest(
     async (signal) => (await api.get("/api/v1/products/{id}/channels/{channel}", { values, signal })).value,
     [product.id, channel],
   );
   return (
-    <RequestResult of={found}>
+    <RequestResult of={channelRequest}>
       {({ statement }) => {
-        const said = statementOf(statement);
+        const parsedStatement = statementOf(statement);
         return (
           <div class="stack">
             <p>{t("signed.text")}</p>
             <dl class="facts">
               <dt>{t("signed.version")}</dt>
-              <dd>{said.version}</dd>
+              <dd>{parsedStatement.version}</dd>
               <dt>{t("signed.key")}</dt>
               <dd>
                 {statement.signatures.map(({ keyid }) => (
                   <Hash key={keyid} text={keyid} of={t("signed.key")} />
                 ))}
               </dd>
-              {Object.entries(said.builds).map(([platform, digest]) => (
+              {Object.entries(parsedStatement.builds).map(([platform, digest]) => (
                 <Build key={platform} platform={platform} digest={digest} />
               ))}
               <dt>{t("signed.at")}</dt>
-              <dd>{dateTime(said.issued_at)}</dd>
+              <dd>{dateTime(parsedStatement.issued_at)}</dd>
               <dt>{t("signed.until")}</dt>
-              <dd>{dateTime(said.expires_at)}</dd>
+              <dd>{dateTime(parsedStatement.expires_at)}</dd>
             </dl>
             <CommandLine
               label={t("signed.check")}

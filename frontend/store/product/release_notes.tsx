@@ -28,8 +28,8 @@ interface Props {
 
 export function ReleaseNotes({ product, releases, channels, channel, offer }: Props) {
   const [isWhole, setWhole] = useState(false);
-  const found = releases.filter((release) => release.channel === channel);
-  const shown = isWhole ? found : found.slice(0, SHOWN);
+  const channelReleases = releases.filter((release) => release.channel === channel);
+  const shownReleases = isWhole ? channelReleases : channelReleases.slice(0, SHOWN);
   return (
     <section aria-labelledby="releases">
       <div class="section-head">
@@ -44,16 +44,16 @@ export function ReleaseNotes({ product, releases, channels, channel, offer }: Pr
           </div>
         )}
       </div>
-      {found.length ? (
+      {channelReleases.length ? (
         <ol class="releases">
-          {shown.map((release) => (
+          {shownReleases.map((release) => (
             <Entry key={release.version} product={product} release={release} isOwned={offer.isOwned === true} isLatest={release === offer.release} />
           ))}
         </ol>
       ) : (
         <Empty title={t("releases.none")} icon="package" />
       )}
-      {found.length > shown.length && <Button onClick={() => setWhole(true)}>{t("releases.all", { n: number(found.length) })}</Button>}
+      {channelReleases.length > shownReleases.length && <Button onClick={() => setWhole(true)}>{t("releases.all", { n: number(channelReleases.length) })}</Button>}
     </section>
   );
 }

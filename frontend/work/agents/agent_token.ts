@@ -63,8 +63,8 @@ export async function ownUser(meta: Meta, tokens: readonly AgentToken[], signal:
     return ownId(meta, signal);
   }
   const ids = [...new Set(tokens.map((token) => token.user))];
-  const found = await Promise.all(ids.map((id) => run<Row>("user", "get", { id }, signal).catch(() => null)));
-  return found.find((user) => user?.value["username"] === meta.caller.name)?.value.id;
+  const users = await Promise.all(ids.map((id) => run<Row>("user", "get", { id }, signal).catch(() => null)));
+  return users.find((user) => user?.value["username"] === meta.caller.name)?.value.id;
 }
 
 /** Whether an agent may use a command: "yes", it "proposes", it reads records whose name is "masked", or that are "partly"

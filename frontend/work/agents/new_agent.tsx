@@ -29,8 +29,8 @@ type Preset = (typeof PRESETS)[number];
 function scopes(meta: Meta, chosen: ReadonlySet<string>): string[] {
   return meta.models.flatMap((model) => {
     const grantable = model.commands.filter(isGrantable);
-    const found = grantable.filter((id) => chosen.has(id));
-    return found.length > 0 && found.length === grantable.length ? [`${model.name}.*`] : found;
+    const chosenCommands = grantable.filter((id) => chosen.has(id));
+    return chosenCommands.length > 0 && chosenCommands.length === grantable.length ? [`${model.name}.*`] : chosenCommands;
   });
 }
 

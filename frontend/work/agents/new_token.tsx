@@ -10,7 +10,7 @@ import { translator } from "../../shared/i18n";
 const t = translator("agents");
 
 export function NewToken({ token, label, onDone, children }: { token: string; label: string; onDone: () => void; children?: ComponentChildren }) {
-  const seen = useRequest((signal) => metaOfToken(token, signal), [token]);
+  const metaRequest = useRequest((signal) => metaOfToken(token, signal), [token]);
   const config = JSON.stringify(
     {
       mcpServers: {
@@ -38,7 +38,7 @@ export function NewToken({ token, label, onDone, children }: { token: string; la
         <CopyButton text={config} of={t("config.of")} />
       </div>
       {children}
-      <RequestResult of={seen}>{(meta) => <TokenAccess meta={meta} />}</RequestResult>
+      <RequestResult of={metaRequest}>{(meta) => <TokenAccess meta={meta} />}</RequestResult>
       {!children && (
         <div class="row">
           <Button onClick={onDone}>{t("done")}</Button>

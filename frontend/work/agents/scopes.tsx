@@ -42,17 +42,17 @@ function OfModel({ model, commands, chosen, onPut }: OfModelProps) {
   if (ids.length === 0) {
     return null;
   }
-  const taken = ids.filter((id) => chosen.has(id)).length;
+  const chosenCount = ids.filter((id) => chosen.has(id)).length;
   return (
     <details class="scope-model">
       <summary>
         {model.plural}{" "}
         <span class="small quiet">
-          {taken}/{ids.length}
+          {chosenCount}/{ids.length}
         </span>
       </summary>
       <label class="row tick">
-        <input type="checkbox" checked={taken === ids.length} onChange={(event) => onPut(ids, event.currentTarget.checked)} />
+        <input type="checkbox" checked={chosenCount === ids.length} onChange={(event) => onPut(ids, event.currentTarget.checked)} />
         {t("all", { model: model.plural })}
       </label>
       {[true, false].map((reads) => {

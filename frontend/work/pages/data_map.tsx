@@ -23,10 +23,10 @@ export function DataMap({ meta }: { meta: Meta }) {
 }
 
 function Content({ meta }: { meta: Meta }) {
-  const shown = SHOWN.find((name) => name === query.value.get("show")) ?? "all";
+  const chosenFilter = SHOWN.find((name) => name === query.value.get("show")) ?? "all";
   const search = (query.value.get("find") ?? "").toLowerCase();
   const fits = (model: Model, field: Field) =>
-    (shown === "all" || field.is_personal === (shown === "tokens")) &&
+    (chosenFilter === "all" || field.is_personal === (chosenFilter === "tokens")) &&
     [model.plural, model.name, field.label, field.name].some((text) => text.toLowerCase().includes(search));
   const models = businessModels(meta)
     .map((model) => ({ model, fields: model.fields.filter((field) => fits(model, field)) }))
@@ -37,7 +37,7 @@ function Content({ meta }: { meta: Meta }) {
       <Heading title={t("title")}>
         <div class="segments" role="group" aria-label={t("show")}>
           {SHOWN.map((name) => (
-            <button key={name} type="button" aria-pressed={name === shown} onClick={() => setQuery({ show: name === "all" ? "" : name })}>
+            <button key={name} type="button" aria-pressed={name === chosenFilter} onClick={() => setQuery({ show: name === "all" ? "" : name })}>
               {t(`show.${name}`)}
             </button>
           ))}

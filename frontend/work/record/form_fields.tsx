@@ -1,6 +1,6 @@
 // The fields of a record: a control for each field that can be changed, or else its value.
 import { Button } from "../../shared/components/button";
-import { Field as Asking } from "../../shared/components/field";
+import { Field as FieldBox } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
 import type { Field, Meta, Row } from "../api";
 import { Control } from "../values/control";
@@ -40,7 +40,7 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
         const text = texts[field.name] ?? (base && !field.masked ? valueToText(field, base[field.name]) : "");
         const help = isReplaced ? tValues("masked.new") : field.help;
         return (
-          <Asking
+          <FieldBox
             key={field.name}
             name={prefix + field.name}
             label={field.label}
@@ -59,7 +59,7 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
                 )}
               </div>
             )}
-          </Asking>
+          </FieldBox>
         );
       })}
     </div>

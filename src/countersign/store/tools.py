@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, cast
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
@@ -275,15 +275,19 @@ class StoreTools:
     """The tools of the store's routes. Callers with the same tools share the encoded list."""
 
     def __init__(self, routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> None:
-        operations: dict[str, ToolOperation] = {}
+        self._routes: dict[str, Route[Store]] = {}
         without_address = tuple(direct)
         self._direct = frozenset(NAMES[route.method, route.path] for route in without_address)
         for tool_route in (*routes, *without_address):
             name = NAMES.get((tool_route.method, tool_route.path))
-            if name is not None and name not in operations:
-                operations[name] = operation(name, tool_route)
-        self._operations: Mapping[str, ToolOperation] = operations
+            if name is not None:
+                self._routes.setdefault(name, tool_route)
         self._lists: dict[frozenset[str], ToolList] = {}
+
+    @cached_property
+    def _operations(self) -> Mapping[str, ToolOperation]:
+        """The tools by name. The first use builds their schemas, because that would take 25 ms of each start."""
+        return {name: operation(name, tool_route) for name, tool_route in self._routes.items()}
 
     async def listed(self, context: ToolCall) -> ToolList:
         """The tools that the caller's token permits."""

@@ -31,6 +31,9 @@ PAGE_BYTES = 4096
 PAGES_PER_STEP = 4096
 MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
+CHECKPOINT_PAGES = 4000
+"""A commit copies the pages of the log to the file once the log has this many pages (16 MiB). A page that many commits
+change is copied once."""
 
 # Matches a placeholder with its number, or text that contains none: a literal, a quoted name, a comment, or a name with
 # a dollar sign.
@@ -162,7 +165,9 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
         connection.pragma("temp_store", "MEMORY")
         if use == "read":
             connection.pragma("query_only", "ON")
-        elif max_bytes:
+        else:
+            connection.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        if use == "write" and max_bytes:
             connection.pragma("max_page_count", max(1, max_bytes // PAGE_BYTES))
     except apsw.Error as error:
         refuse(error, file=str(path))

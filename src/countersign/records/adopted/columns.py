@@ -269,6 +269,11 @@ def is_integer(type_: ColumnType) -> bool:
     return type_.schema == _PLAIN and type_.name in _INTEGERS
 
 
+def is_date(type_: ColumnType) -> bool:
+    """Return whether the column has the type `date` of PostgreSQL."""
+    return type_.schema == _PLAIN and type_.name == "date"
+
+
 def _select(dialect: Dialect, column: str, field: Select) -> str:
     text = text_of(dialect, column)
     values = {str(each): option for each, option in field.values.items()} or {

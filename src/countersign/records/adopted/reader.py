@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from countersign.declare import EQUALITY, RANGES, Decimal, Declared, Field, Number, Ref, Text
+from countersign.declare import EQUALITY, RANGES, Date, Decimal, Declared, Field, Number, Ref, Text
 from countersign.declare.condition import Operator
 from countersign.declare.fields.field import Stored
 from countersign.kernel.database import read_only
@@ -270,11 +270,30 @@ class AdoptedScope(Scope):
         items = queries.array_of(name, value) if operator == "in" else [value]
         if operator == "ne" or len(items) > queries.MAX_SINGLE_PARAMETERS:
             return None
-        if type(field) is Number and columns.is_integer(type_):
-            return _is_any(column, operator, self._placed(field, name, items, "::bigint"))
+        if type(field) is Number:
+            return self._compared_number(name, field, operator, items)
+        if isinstance(field, Date) and columns.is_date(type_):
+            days = self._placed(field, name, items, "::text")
+            return self._compared_twice(column, field, operator, days, "::date")
         if isinstance(field, Text) and operator in ("eq", "in") and columns.is_exact_text(self.dialect, type_):
             return self._compared_text(column, operator, self._placed(field, name, items, self._text_suffix))
         return None
+
+    def _compared_number(self, name: str, field: Field, operator: Operator, items: Sequence[object]) -> str | None:
+        (column_name,) = field.table_columns
+        column = self.column(column_name)
+        if columns.is_integer(self.table.types[column_name]):
+            return _is_any(column, operator, self._placed(field, name, items, "::bigint"))
+        if self.dialect == "postgres":
+            return None
+        return self._compared_twice(column, field, operator, self._placed(field, name, items, ""))
+
+    def _compared_twice(
+        self, column: str, field: Field, operator: Operator, placeholders: Sequence[str], suffix: str = ""
+    ) -> str:
+        # The first comparison uses an index. The second one leaves out values that the field shows as empty.
+        indexed = _is_any(column, operator, [f"{each}{suffix}" for each in placeholders])
+        return f"({indexed} AND {_is_any(self.value_of(field), operator, placeholders)})"
 
     @property
     def _text_suffix(self) -> str:

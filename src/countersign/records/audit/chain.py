@@ -171,6 +171,8 @@ class Chain:
         # Each process starts at a random lane, so that processes seldom invalidate each other's cached heads.
         self._start = int.from_bytes(ids.random_bytes(2)) % self._lanes
         self._cached: dict[int, Head] = {}
+        # Ids of the same second keep the indexes of the audit dense, whose entries are inserted most often.
+        self._entry_ids = ids.RecordIdSeries()
         self._locked_lanes: WeakKeyDictionary[Transaction, _TransactionLane] = WeakKeyDictionary()
 
     async def begin(self, transaction: Transaction) -> None:
@@ -204,7 +206,7 @@ class Chain:
             Unavailable: every lane was locked for too long.
             RuntimeError: the lanes are missing.
         """
-        entry_id = ids.new_record_id()
+        entry_id = self._entry_ids.new_id()
         head = self._cached_head(transaction)
         next_head = None if head is None else await self._extend(transaction, head, entry_id, entry)
         if next_head is None:

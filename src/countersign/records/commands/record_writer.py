@@ -37,6 +37,7 @@ from countersign.records.commands.select import (
 )
 from countersign.records.masking.vault import PersonalValue, ValueKey
 from countersign.records.schema.checks import sum_columns, total_of
+from countersign.records.schema.snapshot import ALIASED
 
 _INSERT_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _DELETE_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
@@ -94,11 +95,13 @@ async def insert(
         await preconditions.require_rules(run, model, values, list(model.fields), field_inputs, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
     value_keys = await _take_value_ids(run, model, values, {})
-    bound_values = insert_values(model, record_id, values, {name: each.id for name, each in value_keys.items()})
+    new_aliases = await value_aliases.take(run, model, field_inputs)
+    value_ids = {name: each.id for name, each in value_keys.items()}
+    bound_values = insert_values(model, record_id, values, value_ids, ALIASED if new_aliases else 0)
     await run.transaction.run(insert_statement(model), *bound_values)
-    await value_aliases.link(run, model, record_id, await value_aliases.take(run, model, field_inputs))
-    await value_aliases.link_computed(run, model, record_id, field_inputs, values, {})
-    aliases = await value_aliases.of_record(run, model, record_id, value_keys if run.domain else ())
+    aliases = await value_aliases.link_new(run, model, record_id, new_aliases)
+    if await value_aliases.link_computed(run, model, record_id, field_inputs, values, {}):
+        aliases = await value_aliases.of_record(run, model, record_id, value_keys)
     await _after_write(run, model, record_id, values, {})
     changes = {
         name: [None, audit_copy(run, value, value_keys.get(name), aliases.get(name))]

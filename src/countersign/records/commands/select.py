@@ -48,24 +48,26 @@ def personal_fields(model: Declared) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def insert_statement(model: Declared) -> str:
-    """Return the INSERT statement for every column: id, fields, folded copies and value ids. The new record has
-    revision 1, and no field has changed yet."""
+    """Return the INSERT statement for every column: id, fields, folded copies, value ids and `changed`. The new record
+    has revision 1."""
     columns = ["id", *model.fields, *(f"{name}__folded" for name in _folded_fields(model))]
-    columns += [f"{name}__value" for name in personal_fields(model)]
+    columns += [*(f"{name}__value" for name in personal_fields(model)), "changed"]
     names = ", ".join(f'"{name}"' for name in columns)
     placeholders = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
-    return f'INSERT INTO "{model.name}" ({names}, revision, changed) VALUES ({placeholders}, 1, 0)'
+    return f'INSERT INTO "{model.name}" ({names}, revision) VALUES ({placeholders}, 1)'
 
 
 def insert_values(
-    model: Declared, record_id: str, values: Mapping[str, Stored], value_ids: Mapping[str, int]
+    model: Declared, record_id: str, values: Mapping[str, Stored], value_ids: Mapping[str, int], changed: int = 0
 ) -> list[Value]:
-    """Return the values for the statement of `insert_statement`, in the order of its parameters."""
+    """Return the values for the statement of `insert_statement`, in the order of its parameters. `changed` is
+    `ALIASED` for a record with aliases."""
     return [
         record_id,
         *(values.get(name) for name in model.fields),
         *(_folded_copy(values.get(name)) for name in _folded_fields(model)),
         *(value_ids.get(name) for name in personal_fields(model)),
+        changed,
     ]
 
 

@@ -74,6 +74,16 @@ async def link(run: Run, model: Declared, record_id: str, value_keys: Mapping[st
             await _add(run, model, record_id, name, run.domain.id, value_key)
 
 
+async def link_new(run: Run, model: Declared, record_id: str, value_keys: Mapping[str, ValueKey]) -> Aliases:
+    """Store these aliases of a new record for the writer's domain, and return them. The record must have been inserted
+    with `ALIASED`."""
+    if run.domain is None:
+        return {}
+    for name, value_key in value_keys.items():
+        await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, run.domain.id, value_key.id)
+    return {name: {run.domain.id: value_key.id} for name, value_key in value_keys.items()}
+
+
 async def link_computed(
     run: Run,
     model: Declared,
@@ -81,8 +91,9 @@ async def link_computed(
     field_inputs: Mapping[str, FieldInput],
     values: Mapping[str, Stored],
     before_aliases: Aliases,
-) -> None:
-    """Add aliases for the written computed fields whose sources have aliases. Without them, a caller could write a
+) -> bool:
+    """Add aliases for the written computed fields whose sources have aliases. Return whether the record has any such
+    field. Without these aliases, a caller could write a
     guess into a source, and an unchanged token of the computed field would confirm the guess.
 
     `before_aliases` are the previous aliases of the record. A domain that had an alias for a computed field gets one
@@ -95,12 +106,13 @@ async def link_computed(
         if field.computed and field.personal and field.linked and values.get(name) is not None
     ]
     if not computed:
-        return
+        return False
     now = await of_record(run, model, record_id, model.fields)
     for name, _, label in computed:
         for domain_id in sorted(_domains_with_alias(run, model, name, field_inputs, before_aliases, now)):
             value_key = await run.engine.vault.create_alias_id(run.transaction, label, domain_id)
             await _add(run, model, record_id, name, domain_id, value_key)
+    return True
 
 
 def _domains_with_alias(

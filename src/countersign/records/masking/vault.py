@@ -5,6 +5,7 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from cryptography.exceptions import InvalidTag
@@ -40,8 +41,7 @@ ON CONFLICT (id) DO UPDATE SET refs = pii_value.refs + excluded.refs WHERE pii_v
 RETURNING id, hash, key
 """
 _ROW_TYPES = ("bigint", "text", "bytea", "bytea", "bigint", "text", "bigint")
-_FIND = "SELECT id, hash, key FROM pii_value WHERE hash IN ({hashes})"
-_TAKEN = "SELECT id FROM pii_value WHERE id IN ({ids})"
+_FIND = "SELECT id, hash, key FROM pii_value WHERE hash IN ({hashes}) OR id IN ({ids})"
 _ADD = "INSERT INTO pii_value (id, label, hash, key, refs, domain_id) VALUES ($1, $2, $3, $4, $5, $6)"
 _ADD_REFERENCES = "UPDATE pii_value SET refs = refs + $2 WHERE id = $1"
 _ADD_REFERENCE = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, hash, key"
@@ -239,10 +239,11 @@ async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[
     several rows or have DO UPDATE. To truncate this journal, SQLite visits all pages that the transaction has changed.
     The time for n such statements is therefore proportional to n * n.
     """
-    known_entries = await _stored_entries(transaction, [row[2] for row in rows if row[2] is not None])
+    known_entries, taken_ids = await _stored_entries(transaction, rows)
     new_rows = [row for row in rows if row[2] not in known_entries]
-    await _resolve_id_collisions(transaction, new_rows)
     for row in new_rows:
+        if row[0] in taken_ids and row[2] is not None:
+            row[0] = _second_id(row)
         await transaction.run(_ADD, *row)
     for row in rows:
         if row[2] in known_entries:
@@ -250,20 +251,21 @@ async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[
     return [*known_entries.values(), *map(_entry, new_rows)]
 
 
-async def _stored_entries(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
-    """Map each stored hash to its entry."""
-    entries = await transaction.fetch(_FIND.format(hashes=_parameter_list(hashes)), *hashes) if hashes else []
-    return {bytes(row[1]): (row[0], row[1], row[2]) for row in entries}
+async def _stored_entries(
+    transaction: Transaction, rows: Sequence[list[Value]]
+) -> tuple[dict[Value, _Entry], set[Value]]:
+    """Map the hash of each row that is stored to its stored entry. Also return which ids of the rows are stored."""
+    first_ids, hashes = [row[0] for row in rows], [row[2] for row in rows if row[2] is not None]
+    entries = await transaction.fetch(_find_statement(len(hashes), len(first_ids)), *hashes, *first_ids)
+    wanted = set(hashes)
+    known_entries: dict[Value, _Entry] = {row[1]: (row[0], row[1], row[2]) for row in entries if row[1] in wanted}
+    return known_entries, {row[0] for row in entries}
 
 
-async def _resolve_id_collisions(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
-    """Give the second id to each linked value whose first id belongs to another value."""
-    first_ids = [row[0] for row in rows]
-    taken_rows = await transaction.fetch(_TAKEN.format(ids=_parameter_list(first_ids)), *first_ids) if first_ids else []
-    taken_ids = {row[0] for row in taken_rows}
-    for row in rows:
-        if row[0] in taken_ids and row[2] is not None:
-            row[0] = _second_id(row)
+@lru_cache(maxsize=64)
+def _find_statement(hashes: int, first_ids: int) -> str:
+    numbers = [f"${number}" for number in range(1, hashes + first_ids + 1)]
+    return _FIND.format(hashes=", ".join(numbers[:hashes]), ids=", ".join(numbers[hashes:]))
 
 
 def _entry(row: list[Value]) -> _Entry:

@@ -1,0 +1,307 @@
+"""Compares reading a table of an existing database, as a person and as a masked agent, with the same SQL by hand.
+Measures the time to read the schema of 150 tables, and to start the service over them."""
+
+import asyncio
+import http.client
+import json
+import os
+import sqlite3
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import harness
+from contenders.connected import settings
+from contenders.wanted import Wanted
+from harness import Bench, Contender, Requests
+from processes import Worker, worker
+
+ROWS = tuple(int(each) for each in os.environ.get("BENCH_ROWS", "100000,1000000").split(","))
+TABLES = 150
+VISITS = 1_000
+"""The number of different values of the indexed field by which lists are filtered."""
+REPEATED = 50
+"""The number of these values in repeated lists. Their personal values have been seen before, except in the warm-up."""
+ALONE = 200
+"""The number of requests that one client sends one after another."""
+PASSWORD = "a long password"
+GET_IDS = 5_000
+
+MODULE = '''"""A shop."""
+
+from countersign.declare import Date, Model, Module, Money, Number, Ref, Select, Table, Text
+
+
+class Region(Model, table=Table("region", key="id")):
+    """A region."""
+
+    title = Text()
+
+
+class Customer(Model, table=Table("customer", key="id")):
+    """A customer."""
+
+    name = Text(personal="PERSON")
+    email = Text(personal="EMAIL")
+    phone = Text(personal="PHONE")
+    status = Select("active", "blocked", "new")
+    region = Ref("region", columns="region_id")
+    visits = Number()
+    joined = Date()
+    amount_minor = Money(column="amount")
+
+
+module = Module("shop", version="1.0.0", models=(Region, Customer), search_path=("public",))
+'''
+TABLE = """
+CREATE TABLE region (id integer PRIMARY KEY, title text);
+CREATE TABLE customer (
+    id integer PRIMARY KEY, name text, email text, phone text, status varchar(20),
+    region_id integer REFERENCES region, visits integer, joined date, amount numeric(12, 2)
+);
+INSERT INTO region SELECT n, 'Region ' || n FROM {series_of_regions};
+INSERT INTO customer
+SELECT n, 'Ada Lovelace ' || n, 'ada' || n || '@example.com', '+43 1 ' || n,
+    CASE n % 3 WHEN 0 THEN 'active' WHEN 1 THEN 'blocked' ELSE 'new' END, n % 100 + 1, n % {visits}, {day}, n * 1.25
+FROM {series};
+CREATE INDEX customer_by_visits ON customer (visits);
+ANALYZE;
+"""
+_SERIES_OF_SQLITE = (
+    "(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s)"
+)
+
+
+def _script(database: str, rows: int) -> str:
+    if database == "sqlite":
+        day, series = "date('2020-01-01', '+' || (n % 2000) || ' days')", _SERIES_OF_SQLITE
+    else:
+        day, series = "date '2020-01-01' + (n % 2000)::int", "generate_series(1, {count}) AS s (n)"
+    regions = series.format(count=100)
+    return TABLE.format(series_of_regions=regions, series=series.format(count=rows), day=day, visits=VISITS)
+
+
+def create(bench: Bench, database: str, name: str, script: str) -> str:
+    """Create an existing database with a script, and return its address."""
+    if database == "sqlite":
+        path = bench.folder / f"{name}.sqlite"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(script)
+        return f"sqlite:///{path}"
+    if bench.cluster is None:
+        raise LookupError("PostgreSQL is not running")
+    bench.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    bench.cluster.sql(script, bench.cluster.url(name))
+    return bench.cluster.url(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The service and the floor over one table, the tokens of its callers, and the ids of some records."""
+
+    ours: Worker
+    floor: Worker
+    tokens: dict[str, str]
+    ids: list[str]
+
+
+@contextmanager
+def served(bench: Bench, database: str, rows: int) -> Iterator[Served]:
+    """Run the service and the floor over a new table with this number of rows."""
+
+    name = f"connected_{rows}"
+    url = create(bench, database, name, _script(database, rows))
+    module = bench.folder / f"{name}.py"
+    module.write_text(MODULE)
+    data = bench.folder / f"{name}-{database}"
+    common = {"database_url": url, "data": str(data), "modules": str(module)}
+    asyncio.run(_add_person(Wanted(contender="connected", port=0, **common), PASSWORD))
+    with (
+        worker({"contender": "connected", **common}, bench.folder, bench.cores) as ours,
+        worker({"contender": "connected-floor", **common}, bench.folder, bench.cores) as floor,
+    ):
+        tokens = {"person": ask(ours, "auth/login", "", {"username": "ada", "password": PASSWORD})["token"]}
+        issued = ask(ours, "auth/agent-token", tokens["person"], {"scopes": ["*"], "label": "scout"})
+        tokens["agent"] = issued["token"]
+        listed = ask(ours, "customer/list", tokens["person"], {"limit": min(GET_IDS, rows)})
+        yield Served(ours, floor, tokens, [each["id"] for each in listed["value"]])
+
+
+async def _add_person(config: Wanted, password: str) -> None:
+    """Create an administrator in a new data directory."""
+    from countersign.kernel.security import passwords
+    from countersign.records import app, user_creation
+    from countersign.records.access.view import Caller, View
+    from countersign.records.commands.run import Actor, Run
+
+    hashed = await passwords.hash_password(password)
+    async with (
+        app.opened(settings(config), "http://bench", is_loopback=True) as service,
+        service.records.database.transaction() as transaction,
+    ):
+        nobody = Caller("person", "", "", "", View({}))
+        run = Run(service.engine, nobody, transaction, Actor("0" * 24, request_id="made"), transaction)
+        await user_creation.add(run, "ada", "Ada", None, ["administrator"], hashed)
+
+
+def send(server: Worker, path: str, token: str, body: object, accept: str = "*/*") -> bytes:
+    """Send a command, and return the body of the response.
+
+    Raises:
+        RuntimeError: the response is an error.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": accept}
+    with closing(connection):
+        connection.request("POST", f"/api/{path}", json.dumps(body), headers)
+        answer = connection.getresponse()
+        content = answer.read()
+    if answer.status != 200:
+        raise RuntimeError(f"{path}: {answer.status} {content[:200]!r}")
+    return content
+
+
+def ask(server: Worker, path: str, token: str, body: object) -> dict[str, object]:
+    """Send a command, and return the decoded response."""
+    return json.loads(send(server, path, token, body))
+
+
+def measure(bench: Bench, database: str, rows: int) -> None:
+    """Measure the commands on a table with this number of rows."""
+    pages = [_page(number, 50) for number in range(REPEATED)]
+    counted = f"{rows:,} rows"
+    with served(bench, database, rows) as servers:
+        variants = {
+            "get": ([{"id": each} for each in servers.ids], [{"id": n + 1} for n in range(len(servers.ids))], 0.3),
+            "list": (pages, pages, 0.3),
+            "search": (pages, pages, 0.3),
+            "count_by": ([{"field": "status"}], [{}], 0.5),
+        }
+        for command, (bodies, floor_bodies, wanted) in variants.items():
+            title = f"{command} of 50" if command in ("list", "search") else command
+            table = bench.compare(
+                database,
+                f"{title}, {counted}",
+                [
+                    Contender("floor", servers.floor, _requests(command, "", floor_bodies)),
+                    Contender("ours", servers.ours, _requests(command, servers.tokens["person"], bodies)),
+                    Contender("ours masked", servers.ours, _requests(command, servers.tokens["agent"], bodies)),
+                ],
+            )
+            bench.aim(f"{database}, {counted}, {title} to the floor", table.ratios["ours/floor"], wanted)
+            bench.aim(f"{database}, {counted}, {title}, masked to clear", table.ratios["ours masked/ours"], 0.5)
+        alone(bench, database, counted, servers)
+        export(bench, database, counted, servers)
+
+
+def _page(visits: int, limit: int) -> dict[str, object]:
+    return {"filter": [{"field": "visits", "op": "eq", "value": visits}], "limit": limit}
+
+
+def alone(bench: Bench, database: str, counted: str, servers: Served) -> None:
+    """Measure how long a masked agent waits for a response if no one else calls."""
+    variants: dict[str, tuple[str, list[dict[str, object]], float, float]] = {
+        "get": ("get", [{"id": each} for each in servers.ids[:ALONE]], 3, 10),
+        "list of 100, repeated": ("list", [_page(number % 5, 100) for number in range(ALONE)], 10, 30),
+        "list of 100, first sight": ("list", [_page(REPEATED + number, 100) for number in range(ALONE)], 30, 80),
+    }
+    for title, (command, bodies, median_ms, most_ms) in variants.items():
+        for body in bodies[:5]:
+            send(servers.ours, f"customer/{command}", servers.tokens["agent"], body)
+        times_ms: list[float] = []
+        for body in bodies:
+            began_s = time.perf_counter()
+            send(servers.ours, f"customer/{command}", servers.tokens["agent"], body)
+            times_ms.append((time.perf_counter() - began_s) * 1000)
+        p50, p99 = statistics.median(times_ms), statistics.quantiles(times_ms, n=100)[-1]
+        bench.other[f"{database}, {title}, masked, one client, {counted}"] = {
+            "p50_ms": round(p50, 2), "p99_ms": round(p99, 2)
+        }  # fmt: skip
+        print(f"\n{title}, masked, one client, {counted} on {database}: {p50:.2f} ms, p99 {p99:.2f} ms")
+        bench.aim(f"{database}, {counted}, {median_ms} ms over p50 of {title}", median_ms / p50, 1)
+        bench.aim(f"{database}, {counted}, {most_ms} ms over p99 of {title}", most_ms / p99, 1)
+
+
+def _requests(command: str, token: str, bodies: list[dict[str, object]]) -> Requests:
+    path = f"/api/customer/{command}"
+    return Requests(
+        [harness.post(path, json.dumps(body).encode(), Authorization=f"Bearer {token}") for body in bodies]
+    )
+
+
+def export(bench: Bench, database: str, counted: str, servers: Served) -> None:
+    """Measure an export of the whole table as CSV, in turns."""
+    callers = {
+        "floor": (servers.floor, ""),
+        "ours": (servers.ours, servers.tokens["person"]),
+        "ours masked": (servers.ours, servers.tokens["agent"]),
+    }
+    times_s: dict[str, list[float]] = {name: [] for name in callers}
+    for _ in range(bench.options.rounds):
+        for name, (server, token) in callers.items():
+            began_s = time.perf_counter()
+            send(server, "customer/export", token, {}, "text/csv")
+            times_s[name].append(time.perf_counter() - began_s)
+    figures = {name: round(statistics.median(taken), 3) for name, taken in times_s.items()}
+    bench.other[f"{database}, export, {counted}"] = {f"{name}, s": seconds for name, seconds in figures.items()}
+    print(f"\nexport of {counted} on {database}: {figures}")
+    ratio = statistics.median(a / b for a, b in zip(times_s["floor"], times_s["ours"], strict=True))
+    bench.aim(f"{database}, {counted}, export to the floor", ratio, 0.3)
+
+
+def introspect(bench: Bench, database: str) -> None:
+    """Measure reading the schema of 150 tables, writing their module text, and starting the service over them."""
+    from countersign.connect import draft, postgres, sqlite
+    from countersign.declare import text
+    from countersign.records import app
+
+    tables = "".join(
+        f"CREATE TABLE thing_{n} (id integer PRIMARY KEY, title varchar(100), email text, amount numeric(10, 2), "
+        f"at date{', parent integer REFERENCES thing_' + str(n - 1) if n else ''});\n"
+        for n in range(TABLES)
+    )
+    url = create(bench, database, "wide", tables)
+    engine = sqlite if database == "sqlite" else postgres
+
+    async def draft_text() -> str:
+        found = await (sqlite.read(url) if database == "sqlite" else postgres.read(url, []))
+        samples = await engine.samples(url, found.relations, 200)
+        origin = f"{database}://db.example.com/wide"
+        return text.write(draft.draft(found, samples, name="wide", origin=origin, tables=(), reserved=()).text)
+
+    async def start(config: Wanted) -> None:
+        async with app.opened(settings(config), "http://bench", is_loopback=True):
+            pass
+
+    read_s: list[float] = []
+    start_s: list[float] = []
+    module = bench.folder / "wide.py"
+    for number in range(bench.options.rounds):
+        began_s = time.perf_counter()
+        module.write_text(asyncio.run(draft_text()))
+        read_s.append(time.perf_counter() - began_s)
+        data = str(bench.folder / f"wide-{database}-{number}")
+        config = Wanted(contender="connected", port=0, database_url=url, data=data, modules=str(module))
+        asyncio.run(start(config))
+        began_s = time.perf_counter()
+        asyncio.run(start(config))
+        start_s.append(time.perf_counter() - began_s)
+    figures = {"connect_s": round(statistics.median(read_s), 3), "start_s": round(statistics.median(start_s), 3)}
+    bench.other[f"{database}, {TABLES} tables"] = figures
+    print(f"\n{TABLES} tables on {database}: {figures}")
+    bench.aim(f"{database}, 10 s over reading {TABLES} tables", 10 / figures["connect_s"], 1)
+
+
+def run(bench: Bench, database: str) -> None:
+    """Measure everything on one engine."""
+    introspect(bench, database)
+    for rows in ROWS:
+        measure(bench, database, rows)
+
+
+if __name__ == "__main__":
+    with harness.bench("connected", "Tables of an existing database") as current:
+        for engine_name in current.options.databases:
+            run(current, engine_name)
