@@ -23,7 +23,7 @@ export const isSheetOpen = signal(false);
 export function registerShortcut(shortcut: Shortcut): () => void {
   shortcuts.value = [...shortcuts.peek(), shortcut];
   return () => {
-    shortcuts.value = shortcuts.peek().filter((known) => known !== shortcut);
+    shortcuts.value = shortcuts.peek().filter((registered) => registered !== shortcut);
   };
 }
 
@@ -43,12 +43,12 @@ document.addEventListener("keydown", (event) => {
   if (areShortcutsDisabled.peek() || isWriting || isElsewhere || document.querySelector("dialog[open]")) {
     return;
   }
-  const pressed = typedKeys && event.timeStamp - begunAt < PATIENCE_MS ? `${typedKeys} ${event.key}` : event.key;
-  const isBeginning = shortcuts.peek().some((shortcut) => shortcut.run && shortcut.key.startsWith(`${pressed} `));
-  typedKeys = isBeginning ? pressed : "";
+  const pressedKeys = typedKeys && event.timeStamp - begunAt < PATIENCE_MS ? `${typedKeys} ${event.key}` : event.key;
+  const isBeginning = shortcuts.peek().some((shortcut) => shortcut.run && shortcut.key.startsWith(`${pressedKeys} `));
+  typedKeys = isBeginning ? pressedKeys : "";
   begunAt = event.timeStamp;
   // The newest shortcut wins, so that a page can override one of the frame.
-  const shortcut = shortcuts.peek().findLast((shortcut) => shortcut.run && shortcut.key === pressed);
+  const shortcut = shortcuts.peek().findLast((shortcut) => shortcut.run && shortcut.key === pressedKeys);
   if (shortcut?.run) {
     event.preventDefault();
     shortcut.run();

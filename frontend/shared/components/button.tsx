@@ -26,9 +26,9 @@ function classes(look: ButtonLook | undefined, size: ButtonSize | false | undefi
 
 /** A view has at most one `strong` button. A busy button can be focused but does nothing. */
 export function Button({ look, tight = false, size, busy = false, children, onClick, type = "button", ...rest }: Props) {
-  const pressed = busy ? (event: Event) => event.preventDefault() : onClick;
+  const press = busy ? (event: Event) => event.preventDefault() : onClick;
   return (
-    <button {...rest} type={type} class={classes(look, size ?? (tight && "tight"), busy)} aria-disabled={busy || undefined} onClick={pressed}>
+    <button {...rest} type={type} class={classes(look, size ?? (tight && "tight"), busy)} aria-disabled={busy || undefined} onClick={press}>
       {children}
     </button>
   );

@@ -51,7 +51,7 @@ export function Ask() {
   const [now, setNow] = useState(IDLE);
   const [news, setNews] = useState("");
   const running = useRef<AbortController | null>(null);
-  const dropped = useRef("");
+  const droppedCondition = useRef("");
   const focus = useRef<HTMLDivElement>(null);
   const isPressed = useRef(false);
   const go = (q: string, prev: readonly string[] = []) => setQuery({ q, prev: prev.join("\n"), query: "" }, { replaces: false });
@@ -65,19 +65,19 @@ export function Ask() {
     }
     const controller = new AbortController();
     let isLeft = false;
-    const end = (changes: Partial<State>, words: string) => {
+    const end = (changes: Partial<State>, newsText: string) => {
       if (!isLeft) {
         setNow((last) => ({ ...last, ...changes }));
-        setNews(words.trim());
-        dropped.current = "";
+        setNews(newsText.trim());
+        droppedCondition.current = "";
       }
     };
     running.current = controller;
     setNow((last) => ({ ...last, state: "coming" }));
     request(currentQuestion, previousQuestions, controller.signal).then(
       (answer) => {
-        const words = `${dropped.current} ${t(`status.${answer.status}`)}: ${answer.answer.slice(0, LONGEST_NEWS)}`;
-        end({ state: "answered", answer, question: currentQuestion, conditions: conditions(answer.query) }, words);
+        const newsText = `${droppedCondition.current} ${t(`status.${answer.status}`)}: ${answer.answer.slice(0, LONGEST_NEWS)}`;
+        end({ state: "answered", answer, question: currentQuestion, conditions: conditions(answer.query) }, newsText);
       },
       (error: unknown) => {
         const isStopped = controller.signal.aborted;
@@ -99,16 +99,16 @@ export function Ask() {
   }, [now.state]);
 
   const restart = () => setRound(round + 1);
-  const thread = answeredQuestions(previousQuestions, currentQuestion, now);
+  const answered = answeredQuestions(previousQuestions, currentQuestion, now);
   const submit = (question: string) => {
     if (question.trim() === currentQuestion) {
       restart();
     } else if (question.trim()) {
-      go(question.trim(), thread);
+      go(question.trim(), answered);
     }
   };
   const change = (next: Conditions, condition?: string) => {
-    dropped.current = condition ? t("dropped", { condition }) : "";
+    droppedCondition.current = condition ? t("dropped", { condition }) : "";
     const text = asText(next);
     if (!text) {
       over();
@@ -150,7 +150,7 @@ export function Ask() {
           {t("do")}
         </Button>
       </form>
-      {currentQuestion && <Thread before={previousQuestions} hasAnswer={thread.length > lines(previousQuestions).length} onOver={over} />}
+      {currentQuestion && <Thread before={previousQuestions} hasAnswer={answered.length > lines(previousQuestions).length} onOver={over} />}
       <p class="hidden-text" role="status">
         {news}
       </p>

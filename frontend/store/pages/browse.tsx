@@ -40,17 +40,17 @@ export function Browse() {
     { keepsPrevious: true },
   );
   const list = firstRequest.state === "loaded" ? firstRequest.value.page : null;
-  const words = query.value.get("q");
+  const searchText = query.value.get("q");
   const kind = query.value.get("kind");
   const isKind = kind === "game" || kind === "app" || kind === "tool";
-  const title = words ? t("results.for", { words }) : isKind ? t(`kinds.${kind}`) : t("all.products");
+  const title = searchText ? t("results.for", { words: searchText }) : isKind ? t(`kinds.${kind}`) : t("all.products");
   return (
     <div class="wrap browse">
       <div class="facets-column">
         <Facets list={list} />
       </div>
       <div class="results-column">
-        <Heading title={title}>{words && <SearchMode current="words" text={words} />}</Heading>
+        <Heading title={title}>{searchText && <SearchMode current="words" text={searchText} />}</Heading>
         <div class="toolbar">
           <span role="status" class="quiet">
             {list && plural(list.total ?? list.items.length, t("found.one"), t("found"))}
@@ -142,7 +142,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
   const pages = [first, ...more];
   const items = pages.flatMap((page) => page.items);
   const cursor = pages.at(-1)?.next_cursor;
-  const next = async () => {
+  const loadNext = async () => {
     if (!cursor || isBusy) {
       return;
     }
@@ -151,7 +151,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
     try {
       const { facets: _, ...others } = about as Record<string, string>;
       const nextPage = await api.get("/api/v1/products", { query: { ...others, cursor } });
-      setMore((had) => [...had, nextPage.value]);
+      setMore((pages) => [...pages, nextPage.value]);
     } catch (error) {
       setProblem(Problem.from(error));
     } finally {
@@ -177,10 +177,10 @@ function Listed({ first, about }: { first: Products; about: object }) {
           isList ? <ProductRow key={item.id} product={item} /> : <Card key={item.id} product={item} level={2} isFirst={place < 10} />,
         )}
       </ul>
-      {problem && <FailureNotice problem={problem} onRetry={next} />}
+      {problem && <FailureNotice problem={problem} onRetry={loadNext} />}
       <div class="list-end">
         {cursor && !problem && (
-          <Button busy={isBusy} onClick={next}>
+          <Button busy={isBusy} onClick={loadNext}>
             {t("more", { n: Math.min(PAGE, (first.total ?? Infinity) - items.length) })}
           </Button>
         )}

@@ -51,8 +51,8 @@ function Shown() {
   return (
     <RequestResult of={followsRequest}>
       {({ follows, published }) => {
-        const left = follows.filter((follow) => !ended.has(keyOf(follow)));
-        if (!left.length) {
+        const remaining = follows.filter((follow) => !ended.has(keyOf(follow)));
+        if (!remaining.length) {
           return (
             <Empty title={tLibrary("following.none")} icon="heart">
               <p>{tLibrary("following.none.text")}</p>
@@ -63,7 +63,7 @@ function Shown() {
         return (
           <div class="following">
             <div>
-              {days(newsOf({ follows: left, published })).map(([day, news]) => (
+              {days(newsOf({ follows: remaining, published })).map(([day, news]) => (
                 <section key={day} class="feed-day" aria-label={longDay(new Date(day))}>
                   <h2>{longDay(new Date(day))}</h2>
                   <ul class="panel-box">
@@ -74,7 +74,7 @@ function Shown() {
                 </section>
               ))}
             </div>
-            <Side follows={left} onEnd={(follow) => setEnded(new Set([...ended, keyOf(follow)]))} />
+            <Side follows={remaining} onEnd={(follow) => setEnded(new Set([...ended, keyOf(follow)]))} />
           </div>
         );
       }}
@@ -144,17 +144,17 @@ function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: 
 
 /** The newest releases of followed products and of followed publishers' latest products, newest first. */
 function newsOf({ follows, published }: Followed): News[] {
-  const news = (product: Product, isNew: boolean): News[] => (product.latest ? [{ product, at: product.latest.published_at, isNew }] : []);
-  const productNews = follows.flatMap(({ product, unseen }) => (product ? news(product, unseen > 0) : []));
+  const newsOf = (product: Product, isNew: boolean): News[] => (product.latest ? [{ product, at: product.latest.published_at, isNew }] : []);
+  const productNews = follows.flatMap(({ product, unseen }) => (product ? newsOf(product, unseen > 0) : []));
   const productIds = new Set(productNews.map((follow) => follow.product.id));
-  const others = follows
+  const publisherNews = follows
     .filter(({ target }) => target.type === "org")
     .flatMap(({ target, since, unseen }) =>
       (published[target.slug] ?? []).flatMap((release, place) =>
-        productIds.has(release.id) ? [] : news(release, place < unseen && (release.latest?.published_at ?? "") > since),
+        productIds.has(release.id) ? [] : newsOf(release, place < unseen && (release.latest?.published_at ?? "") > since),
       ),
     );
-  return [...productNews, ...others].sort((a, b) => b.at.localeCompare(a.at));
+  return [...productNews, ...publisherNews].sort((a, b) => b.at.localeCompare(a.at));
 }
 
 /** Group the news by local day, in the given order. */

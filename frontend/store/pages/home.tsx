@@ -93,7 +93,7 @@ function arranged({ hero, shelves }: Schemas["Home"]) {
   const updated = newestFirst([...productsById.values()]).slice(0, PANEL);
   const shownIds = new Set([...hero, ...downloaded, ...updated].map((product) => product.id));
   const others = (products: readonly Card[]) => [...products].sort((a, b) => Number(shownIds.has(a.id)) - Number(shownIds.has(b.id)));
-  const next = (products: readonly Card[]) => {
+  const nextRow = (products: readonly Card[]) => {
     const ordered = others(products);
     ordered.slice(0, ROW).forEach((product) => shownIds.add(product.id));
     return ordered;
@@ -101,8 +101,8 @@ function arranged({ hero, shelves }: Schemas["Home"]) {
   const newest = newestFirst(items("new"));
   const week = newest.filter(({ latest }) => latest && Date.now() - Date.parse(latest.published_at) <= WEEK_MS);
   const isOfWeek = week.filter((product) => !shownIds.has(product.id)).length >= ROW;
-  const [fresh, free] = [next(isOfWeek ? week : newest), next(items("free"))];
-  const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id))] as const);
+  const [fresh, free] = [nextRow(isOfWeek ? week : newest), nextRow(items("free"))];
+  const kinds = (["games", "apps", "tools"] as const).map((id) => [id, nextRow(items(id))] as const);
   return { fresh, isOfWeek, free, downloaded, updated, kinds, others };
 }
 

@@ -56,7 +56,7 @@ function Shown() {
   const owned = library.value;
   const [words, setWords] = useState(query.value.get("q") ?? "");
   const [openedId, setOpened] = useState<string | null>(null);
-  const opened = owned?.find((product) => product.id === openedId) ?? null;
+  const openedProduct = owned?.find((product) => product.id === openedId) ?? null;
   const [isSearching, setSearching] = useState(words !== "");
   // On phones the search field is hidden until its button is pressed.
   const find = () => (setSearching(true), setTimeout(() => document.getElementById("find")?.focus()));
@@ -64,11 +64,11 @@ function Shown() {
   const hasHidden = useRef(false);
   useEffect(() => {
     // The card of the hidden product is gone, and it had the focus.
-    if (opened === null && hasHidden.current) {
+    if (openedProduct === null && hasHidden.current) {
       hasHidden.current = false;
       find();
     }
-  }, [opened]);
+  }, [openedProduct]);
   const type = (value: string) => {
     setWords(value);
     setQuery({ q: value.trim() });
@@ -110,13 +110,13 @@ function Shown() {
         )}
         {!problem && owned && owned.length > 0 && <Sections owned={owned} words={words} onOpen={(product) => setOpened(product.id)} />}
       </div>
-      <Dialog title={opened?.title ?? ""} isOpen={opened !== null} onClose={() => setOpened(null)} look="wide">
-        {opened && (
+      <Dialog title={openedProduct?.title ?? ""} isOpen={openedProduct !== null} onClose={() => setOpened(null)} look="wide">
+        {openedProduct && (
           <>
             <h3>{t("downloads")}</h3>
-            <Files id={opened.id} />
+            <Files id={openedProduct.id} />
             <h3>{tLibrary("shelf")}</h3>
-            <NotesEditor product={opened} onHidden={() => ((hasHidden.current = true), setOpened(null))} />
+            <NotesEditor product={openedProduct} onHidden={() => ((hasHidden.current = true), setOpened(null))} />
           </>
         )}
       </Dialog>
@@ -256,7 +256,7 @@ function useLibrary() {
     const controller = new AbortController();
     setProblem(null);
     loadLibrary(controller.signal)
-      .then(async () => (await moveKeptNotes()) && setRound((before) => before + 1))
+      .then(async () => (await moveKeptNotes()) && setRound((current) => current + 1))
       .catch((error: unknown) => controller.signal.aborted || setProblem(Problem.from(error)));
     return () => controller.abort();
   }, [round, noted.value]);

@@ -49,14 +49,14 @@ function Listed({ first }: { first: Page }) {
   const pages = [first, ...more];
   const items = pages.flatMap((page) => page.items);
   const cursor = pages.at(-1)?.next_cursor;
-  const next = async () => {
+  const loadNext = async () => {
     if (!cursor || isBusy) {
       return;
     }
     setBusy(true);
     try {
       const nextPage = (await api.get("/api/v1/me/notifications", { query: { limit: PAGE, cursor } })).value;
-      setMore((had) => [...had, nextPage]);
+      setMore((pages) => [...pages, nextPage]);
     } catch (error) {
       showToast(Problem.from(error).message);
     } finally {
@@ -78,7 +78,7 @@ function Listed({ first }: { first: Page }) {
       </div>
       {cursor && (
         <div class="list-end">
-          <Button busy={isBusy} onClick={next}>
+          <Button busy={isBusy} onClick={loadNext}>
             {t("more")}
           </Button>
         </div>

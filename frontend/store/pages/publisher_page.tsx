@@ -172,7 +172,7 @@ function Figure({ name, value }: { name: string; value: ComponentChildren }) {
 
 function Listed({ products, sort }: { products: Products; sort: string }) {
   const kind = query.value.get("kind") ?? "";
-  const kinds = KINDS.filter((kind) => products.items.some((one) => one.kind === kind));
+  const kinds = KINDS.filter((kind) => products.items.some((item) => item.kind === kind));
   const shownProducts = products.items.filter((item) => !kind || item.kind === kind);
   return (
     <>

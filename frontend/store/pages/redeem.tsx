@@ -117,9 +117,9 @@ function Box() {
         }}
       >
         <Field name="code" label={t("redeem.code")} help={t("redeem.help")} required wide>
-          {(given) => (
+          {(controlAttributes) => (
             <textarea
-              {...given}
+              {...controlAttributes}
               rows={3}
               value={text}
               autocomplete="off"

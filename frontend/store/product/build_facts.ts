@@ -27,8 +27,8 @@ export function useBuildFacts(product: { id: string }, { release, channel, isOwn
   const build = `${product.id} ${channel} ${version}`;
   const factsRequest = useRequest(
     async (signal) => {
-      const about = { product, channel, version, file: firstFile };
-      return { build, facts: version ? await readBuild(about, signal) : NOTHING };
+      const request = { product, channel, version, file: firstFile };
+      return { build, facts: version ? await readBuild(request, signal) : NOTHING };
     },
     [product.id, channel, version, firstFile?.id, isOwned],
     { keepsPrevious: true },

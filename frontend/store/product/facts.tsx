@@ -78,15 +78,15 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 
 /** Some languages by name, and the number of the others, whose names are in the tooltip and for screen readers. */
 function Languages({ names }: { names: readonly string[] }) {
-  const others = names.slice(MAX_LANGUAGES);
+  const otherNames = names.slice(MAX_LANGUAGES);
   return (
     <>
       {names.slice(0, MAX_LANGUAGES).join(", ")}
-      {others.length > 0 && (
-        <span title={others.join(", ")}>
+      {otherNames.length > 0 && (
+        <span title={otherNames.join(", ")}>
           {" "}
-          <span aria-hidden="true">+{others.length}</span>
-          <span class="hidden-text">, {others.join(", ")}</span>
+          <span aria-hidden="true">+{otherNames.length}</span>
+          <span class="hidden-text">, {otherNames.join(", ")}</span>
         </span>
       )}
     </>

@@ -24,10 +24,10 @@ export function FollowButton({ product, isOnPicture = false }: Props) {
   if (!id) {
     return null;
   }
-  const label = (words: string) => (
+  const label = (labelText: string) => (
     <>
       <Icon name="heart" />
-      {words}
+      {labelText}
       <span class="hidden-text">: {title}</span>
     </>
   );

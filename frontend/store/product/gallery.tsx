@@ -24,8 +24,8 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
   const [at, setAt] = useState(0);
   const [isPlaying, setPlaying] = useState(false);
   const [isFull, setFull] = useState(false);
-  const one = shownMedia[at];
-  if (!one) {
+  const currentMedia = shownMedia[at];
+  if (!currentMedia) {
     return (
       <div class="stage">
         <CoverImage product={product} sizes="(max-width: 760px) 100vw, 1100px" isFirst />
@@ -46,19 +46,19 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
   return (
     <section class="gallery" aria-label={t("media")} onKeyDown={keyed}>
       <div class="stage">
-        {one.kind !== "video" ? (
-          <button type="button" class="picture" onClick={() => setFull(true)} aria-label={t("media.show", { alt: one.alt })}>
-            <img src={one.url} alt="" {...sized(one)} />
+        {currentMedia.kind !== "video" ? (
+          <button type="button" class="picture" onClick={() => setFull(true)} aria-label={t("media.show", { alt: currentMedia.alt })}>
+            <img src={currentMedia.url} alt="" {...sized(currentMedia)} />
           </button>
         ) : isPlaying ? (
-          <video key={one.id} src={one.url} controls autoplay aria-label={one.alt} />
+          <video key={currentMedia.id} src={currentMedia.url} controls autoplay aria-label={currentMedia.alt} />
         ) : (
-          <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={`${t("media.play", { alt: one.alt })}, ${flagOf(one)}`}>
-            <Still product={product} video={one} isFirst={at === 0} sizes="(max-width: 760px) 100vw, 1100px" />
+          <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={`${t("media.play", { alt: currentMedia.alt })}, ${flagOf(currentMedia)}`}>
+            <Still product={product} video={currentMedia} isFirst={at === 0} sizes="(max-width: 760px) 100vw, 1100px" />
             <span class="play">
               <Icon name="play" />
             </span>
-            <span class="flag">{flagOf(one)}</span>
+            <span class="flag">{flagOf(currentMedia)}</span>
           </button>
         )}
       </div>
@@ -82,12 +82,12 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
       )}
       <Dialog title={t("media.at", { n: number(at + 1), all: number(shownMedia.length) })} isOpen={isFull} onClose={() => setFull(false)} look="wide">
         <figure class="full" aria-live="polite">
-          {one.kind === "video" ? (
-            <video key={one.id} src={one.url} controls aria-label={one.alt} />
+          {currentMedia.kind === "video" ? (
+            <video key={currentMedia.id} src={currentMedia.url} controls aria-label={currentMedia.alt} />
           ) : (
-            <img key={one.id} src={one.url} alt={one.alt} {...sized(one)} />
+            <img key={currentMedia.id} src={currentMedia.url} alt={currentMedia.alt} {...sized(currentMedia)} />
           )}
-          <figcaption>{one.alt}</figcaption>
+          <figcaption>{currentMedia.alt}</figcaption>
         </figure>
         {shownMedia.length > 1 && (
           <div class="row">

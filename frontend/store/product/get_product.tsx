@@ -94,13 +94,13 @@ function useEarlierVersion({ product, offer }: Props): string | undefined {
   );
   const here = downloadedHere.value[product.id]?.[offer.channel];
   const libraryItem = updates.state === "loaded" ? updates.value.find((update) => update.id === product.id) : undefined;
-  const had = libraryItem?.update?.channel === offer.channel ? libraryItem.installed_version : isInLibrary ? undefined : here;
-  return had && offer.release && had !== offer.release.version ? had : undefined;
+  const installedVersion = libraryItem?.update?.channel === offer.channel ? libraryItem.installed_version : isInLibrary ? undefined : here;
+  return installedVersion && offer.release && installedVersion !== offer.release.version ? installedVersion : undefined;
 }
 
 export function GetPanel({ product, offer }: Props) {
   const earlier = useEarlierVersion({ product, offer });
-  const had = offer.isOwned ? earlier : undefined;
+  const earlierVersion = offer.isOwned ? earlier : undefined;
   const panel = useRef<HTMLElement>(null);
   const [hasRedeemed, setRedeemed] = useState(false);
   useEffect(() => {
@@ -112,17 +112,17 @@ export function GetPanel({ product, offer }: Props) {
   return (
     <section class="get panel-box" aria-label={t("get")} ref={panel}>
       <div class="get-head">
-        <h2>{had ? t("update.available") : headOf({ product, offer })}</h2>
+        <h2>{earlierVersion ? t("update.available") : headOf({ product, offer })}</h2>
         <PlatformMarks platforms={product.platforms} />
       </div>
-      {had && (
+      {earlierVersion && (
         <p class="quiet">
-          {had} → {offer.release?.version}
+          {earlierVersion} → {offer.release?.version}
         </p>
       )}
       {offer.isOwned === null && <span class="bone get-bone" />}
       {offer.isOwned === false && <NotEntitled product={product} onRedeemed={() => setRedeemed(true)} />}
-      {offer.isOwned && <Download product={product} offer={offer} isUpdate={had !== undefined} />}
+      {offer.isOwned && <Download product={product} offer={offer} isUpdate={earlierVersion !== undefined} />}
       <div class="halves">
         <FollowButton product={product} />
         {offer.isOwned === false && product.buy_url ? (
@@ -130,7 +130,7 @@ export function GetPanel({ product, offer }: Props) {
             <Icon name="external-link" />
             {t("buy")}
           </LinkButton>
-        ) : had ? (
+        ) : earlierVersion ? (
           <LinkButton href="#releases">{t("notes")}</LinkButton>
         ) : (
           offer.files.length > 1 && <LinkButton href="#files">{t("files.other")}</LinkButton>

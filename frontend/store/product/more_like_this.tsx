@@ -13,11 +13,11 @@ export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] })
   const tag = tags[0];
   const productsRequest = useRequest(
     async (signal) => {
-      const like = async (about: object) =>
-        (await api.get("/api/v1/products", { query: { kind, sort: "-downloads_7d", limit: MOST, ...about }, signal })).value.items;
-      const near = tag ? await like({ tag }) : [];
-      const others = near.length < MOST ? await like({}) : [];
-      const all = [...near, ...others].filter((candidate) => candidate.id !== product.id);
+      const search = async (filter: object) =>
+        (await api.get("/api/v1/products", { query: { kind, sort: "-downloads_7d", limit: MOST, ...filter }, signal })).value.items;
+      const sameTag = tag ? await search({ tag }) : [];
+      const sameKind = sameTag.length < MOST ? await search({}) : [];
+      const all = [...sameTag, ...sameKind].filter((candidate) => candidate.id !== product.id);
       return all.filter((candidate, place) => all.findIndex(({ id }) => id === candidate.id) === place).slice(0, MOST);
     },
     [product.id],

@@ -54,7 +54,7 @@ export function ReleaseSteps({ product, release, reload }: Props) {
       </StepPanel>
       <StepPanel name="checks" step={step} onNext={() => go("notes")}>
         {isChecking.current && (
-          <CheckFiles release={release} onState={(artifact, state) => setJobs((had) => ({ ...had, [artifact]: state }))} onFiles={() => go("files")} />
+          <CheckFiles release={release} onState={(artifact, state) => setJobs((current) => ({ ...current, [artifact]: state }))} onFiles={() => go("files")} />
         )}
       </StepPanel>
       <StepPanel name="notes" step={step}>

@@ -36,7 +36,7 @@ export function UploadFiles({ product, release, reload }: Props) {
   const uploads = useRef(new Map<File, AbortController>());
   useEffect(() => () => uploads.current.forEach((upload) => upload.abort()), []);
   const change = (file: File, changes: Partial<Item>) =>
-    setItems((had) => had.map((item) => (item.file === file ? { ...item, ...changes } : item)));
+    setItems((items) => items.map((item) => (item.file === file ? { ...item, ...changes } : item)));
   const arrived = (file: File, sentBytes: number) =>
     setItems((had) =>
       had.map((item) => (item.file === file ? { ...item, sent: sentBytes, began: item.began ?? { at: performance.now(), sent: sentBytes } } : item)),
@@ -60,7 +60,7 @@ export function UploadFiles({ product, release, reload }: Props) {
     }
   };
   const add = (files: readonly File[]) => {
-    setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, began: null, state: "sending" as const }))]);
+    setItems((items) => [...items, ...files.map((file) => ({ file, sent: 0, began: null, state: "sending" as const }))]);
     void files.reduce((uploadBefore, file) => uploadBefore.then(() => begin(file)), Promise.resolve());
   };
   return (

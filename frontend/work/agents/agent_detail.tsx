@@ -149,7 +149,7 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
   const since = new Date(Date.now() - DAY_MS).toISOString();
   const recent = calls.filter((call) => call.at >= since);
   const waiting = plans.filter((plan) => plan.state === "pending").length;
-  const refused = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((call) => call.result === "refused").length : null);
+  const refusedCount = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((call) => call.result === "refused").length : null);
   const times = recent.flatMap((call) => call.ms ?? []).toSorted((a, b) => a - b);
   const slow = times[Math.floor(times.length * 0.95)];
   const changes = calls.filter((call) => call.result === "done");
@@ -158,7 +158,7 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
       {knowsCalls(meta) && <KeyFigure label={t("tile.calls")} value={number(token.calls_24h ?? recent.length)} note={slow !== undefined && t("tile.p95", { n: number(Math.round(slow)) })} />}
       {(canReadAudit(meta) || knowsCalls(meta)) && <KeyFigure label={t("tile.changes")} value={number(changes.length)} note={t("tile.day", { n: number(changes.filter((change) => change.at >= since).length) })} />}
       <KeyFigure label={t("tile.proposals")} value={number(plans.length)} note={decidedNote(plans)} href={waiting > 0 ? "/approvals" : undefined} />
-      {refused !== null && <KeyFigure label={t("tile.refused")} value={number(refused)} note={refused > 0 ? <span class="bad">{refusedTools(recent)}</span> : t("tile.refused.none")} />}
+      {refusedCount !== null && <KeyFigure label={t("tile.refused")} value={number(refusedCount)} note={refusedCount > 0 ? <span class="bad">{refusedTools(recent)}</span> : t("tile.refused.none")} />}
     </div>
   );
 }

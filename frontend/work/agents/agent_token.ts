@@ -81,8 +81,8 @@ export interface ModelPermissions {
 const READS = ["get", "list", "search"];
 
 /** The permissions for each model. Models without a permitted command come last. */
-export function permissionsOf(meta: Meta, known: readonly Command[], chosen: ReadonlySet<string>, unmasked: readonly string[] = []): ModelPermissions[] {
-  const waits = new Set(known.filter((command) => command.needs_approval).map((command) => command.id));
+export function permissionsOf(meta: Meta, commands: readonly Command[], chosen: ReadonlySet<string>, unmasked: readonly string[] = []): ModelPermissions[] {
+  const waits = new Set(commands.filter((command) => command.needs_approval).map((command) => command.id));
   const rated = (ids: readonly string[]): Permission => {
     const allowed = ids.filter((id) => chosen.has(id));
     return allowed.length === 0 ? "no" : allowed.every((id) => waits.has(id)) ? "proposes" : "yes";

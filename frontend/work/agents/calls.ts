@@ -83,19 +83,19 @@ const PAGE = 100;
 const MOST_CALLS = 1000;
 
 /** The calls after the cursor, or the newest calls if there is no cursor yet. */
-async function newCalls(token: AgentToken, known: AgentHistory | null, signal: AbortSignal) {
-  const input = { id: token.id, after: known?.cursor ?? 0, limit: PAGE };
+async function newCalls(token: AgentToken, history: AgentHistory | null, signal: AbortSignal) {
+  const input = { id: token.id, after: history?.cursor ?? 0, limit: PAGE };
   const { calls, cursor } = (await run<{ calls: LoggedCall[]; cursor: number }>("agent_token", "calls", input, signal)).value;
-  return { calls: [...calls.map(ofLogged), ...(known?.calls ?? [])].slice(0, MOST_CALLS), cursor };
+  return { calls: [...calls.map(ofLogged), ...(history?.calls ?? [])].slice(0, MOST_CALLS), cursor };
 }
 
-/** The calls of an agent, newest first. Only calls that are not in `known` are requested. */
-export async function loadHistory(meta: Meta, token: AgentToken, known: AgentHistory | null, signal: AbortSignal): Promise<AgentHistory> {
+/** The calls of an agent, newest first. Only calls that are not in `history` are requested. */
+export async function loadHistory(meta: Meta, token: AgentToken, history: AgentHistory | null, signal: AbortSignal): Promise<AgentHistory> {
   const plan = modelOf(meta, "plan");
   const [plans, entries, logged] = await Promise.all([
     plan && canList(plan) ? plansOf([token.id], signal) : [],
     canReadAudit(meta) && !knowsCalls(meta) ? entriesOf([token.id], signal) : [],
-    knowsCalls(meta) ? newCalls(token, known, signal) : null,
+    knowsCalls(meta) ? newCalls(token, history, signal) : null,
   ]);
   if (logged) {
     return { ...logged, plans };

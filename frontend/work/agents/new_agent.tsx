@@ -35,18 +35,18 @@ function scopes(meta: Meta, chosen: ReadonlySet<string>): string[] {
 }
 
 /** The days that the token to replace is still valid, rounded up; the default for a token that has ended. */
-function lifeDays(like: AgentToken | undefined): number {
-  if (!like || !isLive(like)) {
+function lifeDays(template: AgentToken | undefined): number {
+  if (!template || !isLive(template)) {
     return DEFAULT_LIFE_DAYS;
   }
-  const days = Math.ceil((Date.parse(like.expires_at) - Date.now()) / (DAY_S * 1000));
+  const days = Math.ceil((Date.parse(template.expires_at) - Date.now()) / (DAY_S * 1000));
   return Math.min(days, MAX_LIFE_DAYS);
 }
 
 /** The commands of a preset, for the business models. */
-function presetCommands(meta: Meta, known: readonly Command[], preset: Preset): ReadonlySet<string> {
+function presetCommands(meta: Meta, commands: readonly Command[], preset: Preset): ReadonlySet<string> {
   const worked = new Set(meta.models.filter((model) => model.module !== "base").map((model) => model.name));
-  const ids = known.map((command) => command.id).filter((id) => isGrantable(id) && worked.has(id.split(".")[0] ?? ""));
+  const ids = commands.map((command) => command.id).filter((id) => isGrantable(id) && worked.has(id.split(".")[0] ?? ""));
   return new Set(preset === "assistant" ? ids : ids.filter(isReadCommand));
 }
 
@@ -63,16 +63,16 @@ interface Props {
 export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose }: Props) {
   // The list of tokens may be loaded again without the token to replace.
   const [initial] = useState(latest);
-  const like = latest ?? initial;
-  const [step, setStep] = useState(like ? 1 : 0);
-  const [label, setLabel] = useState(like?.label ?? "");
-  const [days, setDays] = useState(() => String(lifeDays(like)));
-  const [preset, setPreset] = useState<Preset>(like ? "custom" : "read");
-  const [chosen, setChosen] = useState(() => (like ? commandsOf(meta, like) : presetCommands(meta, known, "read")));
+  const template = latest ?? initial;
+  const [step, setStep] = useState(template ? 1 : 0);
+  const [label, setLabel] = useState(template?.label ?? "");
+  const [days, setDays] = useState(() => String(lifeDays(template)));
+  const [preset, setPreset] = useState<Preset>(template ? "custom" : "read");
+  const [chosen, setChosen] = useState(() => (template ? commandsOf(meta, template) : presetCommands(meta, known, "read")));
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const unmasked = listOf(like?.unmask);
+  const unmasked = listOf(template?.unmask);
   const make = async (event: SubmitEvent) => {
     event.preventDefault();
     if (chosen.size === 0) {
@@ -98,8 +98,8 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
   };
   return (
     <section class="new-agent" aria-labelledby="making">
-      <h2 id="making">{like ? t("replace.title", { label: like.label }) : t("create")}</h2>
-      {like && step < 2 && <p class="quiet">{t("replace.text")}</p>}
+      <h2 id="making">{template ? t("replace.title", { label: template.label }) : t("create")}</h2>
+      {template && step < 2 && <p class="quiet">{t("replace.text")}</p>}
       <ol class="stepper">
         {STEPS.map((each, place) => (
           <li key={each} aria-current={place === step ? "step" : undefined} class={place < step ? "done" : undefined}>
@@ -114,7 +114,7 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
             <span class="name">{t("person")}</span>
             <span>{t("person.you", { name: meta.caller.name })}</span>
           </div>
-          <Lifetime days={days} initialDays={lifeDays(like)} onChange={setDays} />
+          <Lifetime days={days} initialDays={lifeDays(template)} onChange={setDays} />
           <div class="row">
             <Button type="submit" look="strong">
               {t("next")}
@@ -140,7 +140,7 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
                   </label>
                 ))}
               </fieldset>
-              {like && <Lifetime days={days} initialDays={lifeDays(like)} onChange={setDays} />}
+              {template && <Lifetime days={days} initialDays={lifeDays(template)} onChange={setDays} />}
               {preset === "custom" && <Scopes meta={meta} commands={known.filter((command) => isGrantable(command.id))} chosen={chosen} onChoose={setChosen} />}
             </div>
             <div class="agent-column">
@@ -166,7 +166,7 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
       )}
       {step === 2 && (
         <NewToken token={token} label={label} onDone={onClose}>
-          {like && <ReplacedToken token={like} onRevoke={() => onRevoke(like)} onDone={onClose} />}
+          {template && <ReplacedToken token={template} onRevoke={() => onRevoke(template)} onDone={onClose} />}
         </NewToken>
       )}
     </section>

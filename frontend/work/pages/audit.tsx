@@ -29,10 +29,10 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   const filter = conditions(model);
   const offset = Math.max(0, Number(query.value.get("offset")) || 0);
   const order = [{ field: "at", dir: "desc" }];
-  const about = JSON.stringify(filter);
+  const filterKey = JSON.stringify(filter);
   const entriesRequest = useRequest(
     (signal) => run<Entry[]>("audit_entry", "list", { filter, order, limit: PAGE_SIZE + 1, offset }, signal),
-    [about, offset],
+    [filterKey, offset],
     { keepsPrevious: true },
   );
   const check = useIntegrityCheck();

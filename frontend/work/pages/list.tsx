@@ -76,8 +76,8 @@ const PICKING_KEYS = [
 
 function Records({ meta, model }: { meta: Meta; model: Model }) {
   const { filter, order, columns } = listQuery(model);
-  const about = JSON.stringify(searchInput({ filter, order }));
-  const rows = useMemo(() => new Rows(model, JSON.parse(about) as object), [model.name, about]);
+  const inputText = JSON.stringify(searchInput({ filter, order }));
+  const rows = useMemo(() => new Rows(model, JSON.parse(inputText) as object), [model.name, inputText]);
   useEffect(() => () => rows.close(), [rows]);
   const picking = useRowSelection(rows);
   const canPick = hasBulkCommands(model);
@@ -158,12 +158,12 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const isWhole = filter.length === 0;
   useEffect(() => {
     if (rows.total.value !== null) {
-      storeTotal(model, JSON.parse(about) as object, rows.total.value);
+      storeTotal(model, JSON.parse(inputText) as object, rows.total.value);
     }
     if (isWhole && rows.total.value !== null) {
       setRecordCount(model.name, rows.total.value);
     }
-  }, [about, rows.total.value]);
+  }, [inputText, rows.total.value]);
   const board = workflowField(model) && mayRun(model, "search");
   const newRecord = mayRun(model, "create") && (
     <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
@@ -225,11 +225,11 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
             items={[
               ...(mayRun(model, "export")
                 ? [
-                    { label: t("export.shown"), does: () => void download(model, about, columns) },
-                    { label: t("export.raw"), does: () => void download(model, about, null) },
+                    { label: t("export.shown"), does: () => void download(model, inputText, columns) },
+                    { label: t("export.raw"), does: () => void download(model, inputText, null) },
                   ]
                 : []),
-              { label: t("call"), does: () => void copyCall(model, about) },
+              { label: t("call"), does: () => void copyCall(model, inputText) },
             ]}
           />
         </div>
@@ -258,13 +258,13 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   );
 }
 
-async function copyCall(model: Model, about: string): Promise<void> {
+async function copyCall(model: Model, inputText: string): Promise<void> {
   const { curlCommand: callOf, copyText: copied } = await import("../list/curl");
-  await copied(callOf(model, about));
+  await copied(callOf(model, inputText));
 }
 
-async function download(model: Model, about: string, columns: readonly Field[] | null): Promise<void> {
+async function download(model: Model, inputText: string, columns: readonly Field[] | null): Promise<void> {
   const { exportCsv: exported, exportRawCsv: exportedRaw } = await import("../list/export");
-  const input = JSON.parse(about) as object;
+  const input = JSON.parse(inputText) as object;
   await (columns ? exported(model, input, columns) : exportedRaw(model, input));
 }

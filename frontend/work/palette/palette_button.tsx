@@ -14,14 +14,14 @@ const Box = lazyComponent(async () => (await import("./palette_dialog")).Palette
 export function PaletteButton({ meta }: { meta: Meta }) {
   useEffect(() => registerShortcut({ key: "Ctrl K", does: t("palette.key") }), []);
   useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
+    const onKey = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k") {
         event.preventDefault();
         isOpen.value = !isOpen.peek();
       }
     };
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
   }, []);
   return (
     <>

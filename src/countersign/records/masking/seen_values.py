@@ -22,7 +22,8 @@ MAX_KNOWN = 65_536
 """The maximum number of value ids that a process keeps. They take about 10 MB."""
 
 _FIND = "SELECT hash, id FROM seen_value WHERE hash IN ({hashes})"
-_ADD = "INSERT INTO seen_value (id, hash, label, seen_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+_ADD = "INSERT INTO seen_value (id, hash, label, seen_at) VALUES {rows} ON CONFLICT DO NOTHING"
+_ROWS_AT_ONCE = 100
 
 
 class SeenValue(NamedTuple):
@@ -89,8 +90,7 @@ class SeenValues:
             return found
         async with tables.writing() as inside:
             for probe in range(_MAX_PROBES):
-                for value_id in sorted(missing):
-                    await inside.transaction.run(_ADD, _id_of(value_id, probe), value_id, labels[value_id], clock.now())
+                await _add(inside.transaction, {hashed: labels[hashed] for hashed in sorted(missing)}, probe)
                 # Another process may have stored the value, and another value may have the id.
                 found |= await _find(inside.transaction, missing)
                 missing = [value_id for value_id in missing if value_id not in found]
@@ -103,6 +103,16 @@ def _id_of(hashed: bytes, probe: int) -> int:
     """Return the id to try for a value. The first one consists of the first bits of the hash."""
     source = hashed if not probe else hashlib.blake2b(hashed + bytes((probe,)), digest_size=_HASH_BYTES).digest()
     return int.from_bytes(source[:_ID_BYTES])
+
+
+async def _add(transaction: Transaction, labels: Mapping[bytes, str], probe: int) -> None:
+    """Insert values in this order, many with each statement."""
+    hashes, now = list(labels), clock.now()
+    for start in range(0, len(hashes), _ROWS_AT_ONCE):
+        batch = hashes[start : start + _ROWS_AT_ONCE]
+        values = [value for each in batch for value in (_id_of(each, probe), each, labels[each], now)]
+        rows = ", ".join(f"(${at + 1}, ${at + 2}, ${at + 3}, ${at + 4})" for at in range(0, len(values), 4))
+        await transaction.run(_ADD.format(rows=rows), *values)
 
 
 async def _find(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, int]:

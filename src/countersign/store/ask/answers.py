@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from msgspec.structs import astuple, replace
 
 from countersign.kernel import clock
-from countersign.store.ask.conditions import SLOT_OF_FIELD
 from countersign.store.ask.lexicon import DENIALS, LISTS
 from countersign.store.ask.parser import OF_OTHERS, Reading, read
+from countersign.store.ask.scope import SLOT_OF_FIELD
 from countersign.store.catalog import filter_queries
 from countersign.store.catalog.filter import Filter, Values, conditions, describe, error_in, join_words, with_slots
 from countersign.store.catalog.filter_answers import FilterAnswer, answer_of, quoted, unable

@@ -5,27 +5,27 @@ a condition of the filter, such as the platform. "not" negates the next slot, "o
 Besides the slots of the filter there are classes of items. `answer`, `find`, `order`, `when`, `field`, `time` and
 `number` become members of the filter, in key=value pairs also `limit` and `by`. `not`, `only`, `or`, `and` and `but`
 bind values. `sort` orders a complete list. `each` makes the next slot the one to count by. `all` asks for everything
-about a product. `titled` refers to words of the title. A `polite` request has the form of a yes/no question. A `guard`
-changes the meaning and is not bound. `beyond` asks for something that no catalog contains.
+about a product. `titled` refers to words of the title. A `polite` request has the form of a yes/no question. The item
+after `whatever` does not matter. A `guard` changes the meaning and is not bound. `beyond` asks for something that no
+catalog contains.
 """
 
 import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec.structs import replace
 
 from countersign.store.ask.lexicon import LISTS, WordToken
-from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SENTENCE_ENDS, Item, Scope
+from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SENTENCE_ENDS, SLOT_OF_FIELD, Item, Scope
 from countersign.store.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
 MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots for which a product can have several values. If a question lists several values, the product must have all
 values."""
-SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
-    "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
 _OF_SETS = frozenset(SLOTS) - {"product", "version", "text", "title"}
 """The slots whose conditions are true of many products."""
 _SINGLE_SLOTS = [{slot} for slot in KNOWN]
@@ -52,7 +52,7 @@ class Bound:
         self.used: set[str] = set()
         self.is_terse = bool(items) and all(item.is_pair or item.slot in ("and", "or") for item in items)
         self.has_unbound_not = False
-        self._items, self._at = self._scope.items(), 0
+        self._items, self._at = _without_irrelevant(self._scope.items()), 0
         self._names_things = any(item.is_pair or item.slot == "product" for item in self._items)
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
@@ -69,7 +69,7 @@ class Bound:
             "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
             "find": self._find, "when": self._when,
             "newer": self._require_newer, "step": self._step, "number": self._number,
-            **dict.fromkeys(SLOTS, self._value),
+            **dict.fromkeys(SLOTS, self._value), "product": self._product,
         }  # fmt: skip
         end = 0
         for at, item in enumerate(self._items):
@@ -127,7 +127,7 @@ class Bound:
         """Return whether the question is like "Will it come to Linux?" or "When does it come out?"."""
         first, second, *_ = [*self.words[self.sentence.start :], "", ""]
         if first == "when" and second in LISTS["present tense"]:
-            return not {"come", "coming"}.isdisjoint(self.words)
+            return not LISTS["coming"].isdisjoint(self.words)
         return first == "will" and {"you", "run", "work"}.isdisjoint(self.words)
 
     def _split(self) -> None:
@@ -207,7 +207,9 @@ class Bound:
         else:
             self._joint, self._joint_at = item.slot, item.start
 
-    def _but(self, _item: Item) -> None:
+    def _but(self, item: Item) -> None:
+        if self._is_negated and not self._negated_slot and self.words[item.start - 1] in LISTS["named before"]:
+            return  # "except those that run on Linux"
         self._is_negated, self._negated_slot, self._joint = False, "", ""
 
     def _find(self, item: Item) -> None:
@@ -273,6 +275,12 @@ class Bound:
             other.value = f">{other.value.lstrip('<>')}"
         return f"<={item.value}"
 
+    def _product(self, item: Item) -> None:
+        tags = [last for last in self.values[-1:] if last.slot == "tag"]
+        # "The demo of Star Ledger" is another product.
+        self.found["guard"] += [tag for tag in tags if self.words[tag.end : item.start] in (["for"], ["of"])]
+        self._value(item)
+
     def _value(self, item: Item) -> None:
         is_joined = self._joint == "or" and self.values[-1:] and self.values[-1].end == self._joint_at
         if self._negated_slot not in ("", item.slot) and not is_joined:
@@ -304,6 +312,11 @@ class Bound:
             others = [each for each in KNOWN[slot] if each not in named] if named else []
             slots[slot] = replace(slots[slot], none=tuple(dict.fromkeys((*slots[slot].none, *others))))
         return slots
+
+
+def _without_irrelevant(items: Sequence[Item]) -> list[Item]:
+    """Return the items without those that do not matter: "irrespective of the publisher"."""
+    return [item for before, item in pairwise([Item("", "", 0, 0), *items]) if before.slot != "whatever"]
 
 
 def _is_small(number: Item) -> bool:

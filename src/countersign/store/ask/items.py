@@ -25,7 +25,7 @@ from countersign.store.ask.lexicon import (
     WordToken,
     respelled,
 )
-from countersign.store.ask.scope import Item, Scope
+from countersign.store.ask.scope import SENTENCE_ENDS, Item, Scope
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import KNOWN, Answer, By, FieldName, Find, Order, When
 from countersign.store.catalog.filter_queries import forms
@@ -385,8 +385,9 @@ class _UnknownItems(_Question):
         return at in self._opening and word.islower() and word.isascii() and self._word(at + 1) not in _OPERATORS
 
     def _is_name(self, at: int) -> bool:
-        """Return whether the word is written as a name: with a capital, but not after an article ("the PO")."""
-        return self._is_capital(at) and self._word(at - 1) not in LISTS["articles"]
+        """Return whether the word is written as a name: with a capital, but not after an article ("the PO") or at the
+        start of a sentence."""
+        return self._is_capital(at) and self._word(at - 1) not in LISTS["articles"] | SENTENCE_ENDS
 
     def _is_topic(self, at: int) -> bool:
         """Return whether the word describes a product's topic: it precedes the kind of product, or follows a word such

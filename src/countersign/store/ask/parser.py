@@ -10,10 +10,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from countersign.kernel.database.port import Database
-from countersign.store.ask.conditions import MAX_NUMBER, MULTIPLE, SLOT_OF_FIELD, Bound
+from countersign.store.ask.conditions import MAX_NUMBER, MULTIPLE, Bound
 from countersign.store.ask.items import Corrected, Recognition, recognize
 from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken, tokens_of
-from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, Item
+from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SLOT_OF_FIELD, Item
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import Filter, Values, conditions, slot, with_slots
 from countersign.store.catalog.search import words as terms_of
@@ -65,6 +65,8 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     words = builder.words[builder.sentence.start :]
     if base is None or not _is_continuation(words, {item.slot for item in recognition.items}):
         return await builder.reading(database)
+    if len(base.where.product.any) == 1 and not {"it", "its"}.isdisjoint(words):
+        base = with_slots(Filter(answer=base.answer, fields=base.fields), product=base.where.product)
     is_other = not LISTS["others"].isdisjoint(words)
     builder.inherit(base, is_other=is_other)
     reading = await builder.reading(database)
@@ -149,8 +151,14 @@ class _Builder(Bound):
         self._products: list[Item] = []
         self._unused: list[str] = []
         self._order_of = ""
-        self._first = next((word for word in self.words[self.sentence.start :] if word not in COURTESY), "")
+        self._first = self._first_word()
         self._asks_whether = self._is_yes_no()
+
+    def _first_word(self) -> str:
+        """Return the word that begins the question, after "well," or "according to your records"."""
+        skipped = {at for item in self.found["skip"] for at in range(item.start, item.end)}
+        words = [self.words[at] for at in range(self.sentence.start, len(self.words)) if at not in skipped]
+        return next((word for word in words if word not in COURTESY), "")
 
     def _requested_fields(self) -> list[str]:
         """Return the fields. In "the channel stable", the name of the field only says what "stable" is."""
@@ -208,12 +216,22 @@ class _Builder(Bound):
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks about unnamed products that neither a list nor a number of products answers:
         the question word ("who", "why"), and the names of fields."""
+        if self._states_nothing(found):
+            return [*filter(str.isalpha, self.words)][-1:]
         others = [self._first] * (bool(self._unused) and self._is_of_others())
         # "Which release added it?" does not name a product.
         is_of_rows = found.find == "products" or found == Filter(find="releases")
         if self._products or self.pairs or not is_of_rows or found.answer not in ("list", "count", "exists"):
             return others if self._products else []
-        return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
+        return [*others, *filter(self._is_unexpressed, self._fields)]
+
+    def _is_unexpressed(self, name: str) -> bool:
+        return name != self._order_of and SLOT_OF_FIELD.get(name) not in self._slots
+
+    def _states_nothing(self, found: Filter) -> bool:
+        """Return whether a yes/no question has no condition: "Is Keyturn good?". "Do you have Keyturn?" is complete."""
+        is_bare = found.answer == "exists" and replace(with_slots(found, product=Values()), answer="list") == Filter()
+        return is_bare and (not self._products or LISTS["having"].isdisjoint(self._all_words))
 
     def _is_of_others(self) -> bool:
         """Return whether the question asks for something that no list contains: "Who holds the copyright in X?"."""
@@ -320,10 +338,14 @@ class _Builder(Bound):
         """Answer yes or no about two products: "Are A and B by the same studio?", "Was A updated more recently than
         B?"."""
         fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
-        if len(self._products) > 1 and "than" in self.guards and self.orders:
+        if len(self._products) < 2:
+            return
+        if "against" in self._all_words:
+            self.answer = "compare"  # "Set A against B"
+        elif "than" in self.guards and self.orders:
             self.guards.remove("than")
             self.answer = "exists"
-        elif self.found["same"] and len(self._products) > 1 and fields:
+        elif self.found["same"] and fields:
             self.answer, self._members["fields"] = "exists", fields
 
     def _ambiguities(self) -> list[str]:
@@ -337,10 +359,13 @@ class _Builder(Bound):
             "more": self._asks_whether and self.times and "more" in self._all_words,
             # "How many games are for Linux, compared to Windows?"
             "several forms of answer": len(forms) > 1,
-            # "Which platform has the most games?"
-            "most": self._order_of == "products" and self._fields,
+            # "Which platform has the most games?", "Is Keyturn on the most platforms?"
+            "most": self._fields if self._order_of == "products" else self._asks_whether_most(),
         }
         return [guard for guard, applies in guards.items() if applies]
+
+    def _asks_whether_most(self) -> bool:
+        return self._order_of in _COUNTS and self._asks_whether and len(self._products) == 1
 
     def _set_answer(self) -> None:
         """Set the form of the answer to the first form that matches the question."""

@@ -17,17 +17,13 @@ _CONDITIONS = frozenset(["time", *SLOTS]) - {"version"}
 """The slots of items that restrict the results. A version alone does not identify a product."""
 _REQUEST_SLOTS = frozenset(["kind", "find", "field", "answer", "order"])
 """The slots of items that state what is asked for; words before the first such item are an opening."""
-_MEANINGFUL_SLOTS = (_CONDITIONS | _REQUEST_SLOTS | {"beyond"}) - {"time"}
-"""The slots of items that make a sentence likely to be the question."""
-_PRODUCT_REQUEST_SLOTS = frozenset(["find", "field", "order", "all"]) | _CONDITIONS
-"""The slots that a question can ask of a product named in another sentence, as in "What was in it?"."""
-_OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
-"""The slots that a question can also take from the other sentence that names the product."""
+SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
+    "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
+"""The condition that each field states."""
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
 """The slots that are used from sentences that are neither the question nor its context."""
-_OF_UNMARKED = _CONDITIONS - {"time", "tag"}
 _OF_LIMITS = (_CONDITIONS - {"time", "kind", "product"}) | {"and", "or", "not", "only"}
-_ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
+_ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each"])
 """The slots that are used only from the question itself, if the question names its subject."""
 AUXILIARIES, QUESTION_WORDS, _ASKERS = LISTS["auxiliaries"], LISTS["question words"], LISTS["askers"]
 """Words that begin a yes/no question, words that begin other questions, and words for the person who asks."""
@@ -35,6 +31,8 @@ _OPENS_ASIDE = ((LISTS["before askers"], _ASKERS), (_ASKERS, LISTS["verbs of ask
 """Word pairs that begin a clause about the asker."""
 _OPENS_REQUEST = QUESTION_WORDS | LISTS["requests"] | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
+_STATING = _CONDITIONS | _REQUEST_SLOTS | {"number", "version", "when", "step", "all"}
+"""The slots of items after which the rest of a sentence can be about the asker."""
 ORDERS = "stories and orders"
 """The value of items that ask for what a language model can do and a catalog cannot."""
 SENTENCE_ENDS = frozenset([".", "?", "!"])
@@ -109,7 +107,7 @@ class _Clauses:
         no condition precedes this clause. It ends before ", I …"."""
         start, end = sentence
         start = self._begin(max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start), end)
-        last = max(self._starts(_CONDITIONS, start, end), default=start)
+        last = max(self._starts(_STATING, start, end), default=start)
         question = min(self._starts(_CONDITIONS | _REQUEST_SLOTS, start, end), default=end)
         return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
 
@@ -131,8 +129,7 @@ class _Clauses:
     def _is_question(self, at: int) -> bool:
         """Return whether a clause is a question by itself, whatever precedes it: "so which games …", "what's new …"."""
         at += self._word(at) in ("so", "and")
-        is_relative = self._word(at) in LISTS["relative words"]
-        return self._word(at) in QUESTION_WORDS and (not is_relative or self._slot_at.get(at + 1) in _REQUEST_SLOTS)
+        return self._word(at) in QUESTION_WORDS
 
     def _is_aside(self, at: int, last: int) -> bool:
         """Return whether a clause about the asker begins: ", I have …", "because …", "or did I …", "to see who …", "so
@@ -142,13 +139,15 @@ class _Clauses:
             return self._opens_reason(at + 1, is_last=last < at)
         if word == "or":
             return following in AUXILIARIES and after in LISTS["subjects"]
-        return word in LISTS["reasons"] or self._opens_aside(at)
+        # "Who made Tide Runner it's so good"
+        is_afterthought = last < at and word in ("its", "it's")
+        return word in LISTS["reasons"] or is_afterthought or self._opens_aside(at)
 
     def _opens_reason(self, at: int, *, is_last: bool) -> bool:
         """Return whether a clause after a comma is about the asker, or about a purpose: "…, need them for May". For a
         purpose, no condition may follow."""
         word, following = self._word(at), self._word(at + 1)
-        is_purpose = is_last and (word in LISTS["needs"] or following == "you")
+        is_purpose = is_last and word in LISTS["needs"]
         return (word in _ASKERS or is_purpose) and following not in LISTS["wishes"]
 
     def _opens_aside(self, at: int) -> bool:
@@ -172,18 +171,21 @@ class Scope(_Clauses):
         self._whole = Sentence(0, len(tokens)) if has_pairs else asking
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
-        has_request = bool(self._starts(_REQUEST_SLOTS, *self.question))
-        self._states_request = bool(self._slots) or has_request
-        self._is_named_only = self._slots == {"product"} and not has_request
-        self._is_marked = self._word(self._whole.end - 1) == "?"
+        self._asked = self._slots | self._slots_of_fields()
+        self._has_request = bool(self._starts(_REQUEST_SLOTS, *self.question))
+        self._states_request = bool(self._slots) or self._has_request
         self._points_back = not LISTS["references"].isdisjoint(map(self._word, range(*self.question)))
         self._preface = Sentence(self._whole.start, self.question.start)
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
         self._context = self._preface if is_context else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
         self._limiting = [*filter(self._is_limiting, (*self._all, self._preface))]
-        is_newest = self._starts({"order"}, *self.question) and self._word(self.question.start) not in AUXILIARIES
-        self._has_versions = not is_newest and "product" in self._slots_of_context
+
+    def _slots_of_fields(self) -> set[str]:
+        """Return the slots that the question asks for: "Keyturn is said to be MIT-licensed. Under what licence is it?".
+        "It" in "Which of them run on it?" is the platform."""
+        fields = [item.value for item in self._items if item.slot == "field" and self.question.has(item)]
+        return {SLOT_OF_FIELD.get(name, "") for name in fields} - {"platform"}
 
     def _is_limiting(self, part: Sentence) -> bool:
         """Return whether a part beside the question restricts the results: "Only the free ones.", "Besides the ones on
@@ -200,12 +202,14 @@ class Scope(_Clauses):
         then a request. A short sentence without a known word, such as "True?", is not a question by itself."""
         size, is_known = sentence.end - sentence.start, not self._slot_at.keys().isdisjoint(range(*sentence))
         if self._word(sentence.end - 1) == "?":
-            return 4 * (is_known or size > 2)
+            return 5 * (is_known or size > 2)
         if self._word(sentence.start) in QUESTION_WORDS | AUXILIARIES:
-            return 3 * is_known
+            return 4 * is_known
+        has_condition = bool(self._starts(_CONDITIONS - {"time"}, *sentence))
         # "Output the date." is about the form of the answer.
-        meaningful = _CONDITIONS if self._word(sentence.start) in LISTS["output words"] else _MEANINGFUL_SLOTS
-        return (1 + bool(self._starts(meaningful, *sentence))) * (is_known and size > 3)
+        is_request = self._word(sentence.start) not in LISTS["output words"]
+        is_request &= bool(self._starts(_REQUEST_SLOTS | {"beyond"}, *sentence))
+        return (1 + has_condition + is_request) * (is_known and size > 3)
 
     def _find_context(self) -> Sentence:
         """Return the nearest other sentence with a condition, if the question has no condition or refers back."""
@@ -219,44 +223,38 @@ class Scope(_Clauses):
         """Return the items that state what is asked."""
         ignored = self._introduction()
         mentioned = [item for item in self._items if item.start not in ignored]
-        asking = [self.question.has, self._requests_names, self._counts]
-        return [item for item in mentioned if any(is_asking(item) for is_asking in asking)]
-
-    def _requests_names(self, item: Item) -> bool:
-        """Return whether the context states what is asked and the question only names products, as in "The newest
-        version of each: Keyturn; Inkwell"."""
-        is_before = self._context.has(item) or self._preface.has(item)
-        return self._is_named_only and is_before and item.slot in _ABOUT_ANSWER - {"beyond"}
+        return [item for item in mentioned if self.question.has(item) or self._counts(item)]
 
     def _counts(self, item: Item) -> bool:
         """Return whether an item outside of the question counts."""
         if self.limits(item):
             return True
-        if item.slot in self._slots:
+        if item.slot in self._asked or item.slot in ("beyond", "all"):
             return False
-        if self._context.has(item):
-            return self._counts_in_context(item)
-        if not self._is_marked:
-            return not self._whole.has(item) and (not self._slots or item.slot in _OF_UNMARKED)
-        is_of_other = item.slot == "product" and "kind" in self._slots
-        return item.slot in _OF_ASIDES - self._slots_of_context and not is_of_other
+        if item.slot in _ABOUT_ANSWER:
+            # "The newest version of each: Keyturn; Inkwell"
+            is_named_only = not (self._has_request or self._slots - {"product"})
+            return is_named_only and (self._context.has(item) or self._preface.has(item))
+        return self._counts_in_context(item) if self._context.has(item) else self._counts_in_aside(item)
+
+    def _counts_in_aside(self, item: Item) -> bool:
+        if item.slot in self._slots_of_context or (item.slot == "product" and "kind" in self._slots):
+            return False
+        is_marked = self._word(self._whole.end - 1) == "?"
+        is_statement = item.end <= self.question.start or not (is_marked or self._whole.has(item))
+        return item.slot in _OF_ASIDES or (item.slot == "access" and is_statement)
 
     def _counts_in_context(self, item: Item) -> bool:
-        if item.slot in ("number", "version") and not self._has_versions:
-            return False
-        is_preface = self._context == self._preface
-        if "product" in self._slots_of_context and self._starts(_PRODUCT_REQUEST_SLOTS, *self.question):
-            is_of_preface = is_preface and item.slot in _CONDITIONS - {"time"}
-            return is_of_preface or item.slot in _OF_PRODUCT or item.value == "org"
-        if self._slots:
-            return item.slot not in _ABOUT_ANSWER
-        return item.slot not in ("tag", "text") or not self._is_label()
-
-    def _is_label(self) -> bool:
-        """Return whether the context precedes a question that is complete without it, and names no kind or class of
-        result."""
-        is_whole = self._context == self._preface and self._states_request
-        return is_whole and not self._starts({"kind", "find"}, *self._context)
+        is_of_product = "product" in self._slots_of_context
+        if item.slot in ("tag", "text"):
+            # In "Finance asks: is Keyturn free?", "finance" describes the asker.
+            return not self._states_request or bool(self._starts({"kind", "find"}, *self._context))
+        if item.slot == "time":
+            # "Is that correct?" states nothing else.
+            is_checked = not (self._slots or self._starts(_REQUEST_SLOTS - {"answer"}, *self.question))
+            return is_checked or (self._context == self._preface and not is_of_product)
+        is_newest = self._starts({"order"}, *self.question) and self._word(self.question.start) not in AUXILIARIES
+        return item.slot not in ("number", "version") or (is_of_product and not is_newest)
 
     def unknown(self) -> list[int]:
         """Return the positions of unrecognised words that could state what is asked."""
@@ -275,10 +273,15 @@ class Scope(_Clauses):
         """Return the positions of qualifiers before the first question word that do not affect the question: "I don't
         know what …"."""
         start, end = self.question
-        question = min([at for at in range(start, end) if self._word(at) in QUESTION_WORDS], default=start)
+        question = min([at for at in range(start, end) if self._asks(at)], default=start)
         mentioned = self._starts(_CONDITIONS | _REQUEST_SLOTS, start, question)
         qualifiers = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
         return {item.start for item in qualifiers if not mentioned and start <= item.start and item.end <= question}
+
+    def _asks(self, at: int) -> bool:
+        """Return whether a question begins: with a question word, or as in "Good, and is it free?"."""
+        is_after_pause = self._word(at - 1) in (",", "and", "so", "but")
+        return self._word(at) in QUESTION_WORDS or (is_after_pause and self._word(at) in LISTS["denied verbs"])
 
     def opening(self) -> set[int]:
         """Return the positions of the words before the first word that states what is asked for, such as "Please
@@ -286,5 +289,7 @@ class Scope(_Clauses):
         return {at for part in (self.question, self._context) for at in range(part.start, self._request_start(part))}
 
     def _request_start(self, part: Sentence) -> int:
+        if self._word(part.start) in LISTS["denied verbs"]:
+            return part.start  # The words of a yes/no question are no opening: "Was the crash at start fixed?"
         requests = [at - 2 for at in self._starts(_REQUEST_SLOTS, *part)]
         return min([*requests, *(at for at in range(*part) if self._word(at) in QUESTION_WORDS)], default=part.start)
