@@ -258,7 +258,7 @@ class Scope(_Clauses):
 
     def unknown(self) -> list[int]:
         """Return the positions of unrecognised words that could state what is asked."""
-        is_description = self._points_back and not self._slots and "kind" in self._slots_of_context
+        is_description = self._points_back and not self._slots
         is_open = self._context == self._preface or not self._states_request or is_description
         is_open &= "product" not in self._slots_of_context
         parts = [self.question, self._context, self._preface] if is_open else [self.question]
