@@ -81,7 +81,7 @@ export function TileGrid({ tiles, onChange, ...viewProps }: Props) {
         >
           {onChange && (
             <div class="tile-bar">
-              <Button tight look="plain" onKeyDown={(event) => handleKeyDown(event, index)} aria-label={t("handle", { n: number(index + 1) })} title={t("handle.help")} data-handle>
+              <Button tight look="plain" onKeyDown={(event) => handleKeyDown(event, index)} aria-label={`${t(`kind.${tile.kind}`)}: ${t("handle", { n: number(index + 1) })}`} title={t("handle.help")} data-handle>
                 <Icon name="arrow-left-right" size="s" />
                 {t(`kind.${tile.kind}`)}
               </Button>
