@@ -265,7 +265,8 @@ async def _stored_entries(
 @lru_cache(maxsize=64)
 def _find_statement(hashes: int, first_ids: int) -> str:
     numbers = [f"${number}" for number in range(1, hashes + first_ids + 1)]
-    return _FIND.format(hashes=", ".join(numbers[:hashes]), ids=", ".join(numbers[hashes:]))
+    # PostgreSQL refuses an empty list.
+    return _FIND.format(hashes=", ".join(numbers[:hashes]) or "NULL", ids=", ".join(numbers[hashes:]) or "NULL")
 
 
 def _entry(row: list[Value]) -> _Entry:
