@@ -5,14 +5,14 @@ import json
 import sys
 
 from fastmcp import Client
-from walking import walk
+from walking import call_tools
 
 
 async def main(url: str, token: str, lead: str, _: str) -> None:
     """Print the results as one JSON object."""
     async with Client(url, auth=token) as client:
         tools = [tool.name for tool in await client.list_tools()]
-        results = await walk(client, lead, raise_on_error=False)
+        results = await call_tools(client, lead, raise_on_error=False)
     sys.stdout.write(json.dumps({"tools": tools, **results}))
 
 

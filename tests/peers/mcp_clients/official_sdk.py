@@ -7,7 +7,7 @@ import sys
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from walking import walk
+from walking import call_tools
 
 
 async def main(url: str, token: str, lead: str, mode: str) -> None:
@@ -18,7 +18,7 @@ async def main(url: str, token: str, lead: str, mode: str) -> None:
     ):
         revision = client.protocol_version
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        results = await walk(client, lead)
+        results = await call_tools(client, lead)
     sys.stdout.write(json.dumps({"revision": revision, "tools": tools, **results}))
 
 

@@ -23,7 +23,7 @@ class Card(Model):
     nickname = Text(personal="PERSON")
     remark = Text(personal="REMARK")
     same = Text(personal="PERSON", computed=lambda name: name)
-    again = Text(personal="PERSON", computed=lambda value: value)
+    again = Text(personal="PERSON", computed=lambda same: same)
     titled = Text(personal="PERSON", computed=lambda title: title)
     whole = Text(personal="PERSON", computed=lambda name, title: name if title == "plain" else f"{title} {name}")
     remarked = Text(personal="PERSON", computed=lambda remark: remark)
