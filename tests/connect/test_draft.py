@@ -146,6 +146,21 @@ def test_every_type_has_a_field_or_a_reason(schema_url: DatabaseFactory) -> None
     assert not missing
 
 
+def test_the_values_of_a_type_with_the_name_of_a_known_type_are_not_read(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TYPE citext AS (a integer)")
+        connection.execute(
+            "CREATE FUNCTION read(citext) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'read'; END $$"
+        )
+        connection.execute("CREATE CAST (citext AS text) WITH FUNCTION read(citext)")
+        connection.execute("CREATE TABLE box (id integer PRIMARY KEY, label citext, title text)")
+        connection.execute("INSERT INTO box VALUES (1, ROW(1)::citext, 'Oak')")
+
+    written = text.write(drafted(postgres_url, "box").text)
+
+    assert "    # label: left out: the type citext has no kind" in written
+
+
 def test_only_named_tables_are_adopted(schema_url: DatabaseFactory) -> None:
     found = drafted(schema_url("shop"), "shop", tables=("store", "public.customer"))
 

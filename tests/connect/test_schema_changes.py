@@ -642,6 +642,27 @@ def test_a_number_that_a_person_has_cleared_stays_clear_under_a_name_of_the_same
     assert shop.field("public.person", "quantity") == 'quantity = Number(column="pieces")'
 
 
+def test_a_clear_answer_whose_column_is_renamed_needs_a_look(shop: Shop) -> None:
+    shop.database.change("ALTER TABLE shelf ADD COLUMN is_open BOOLEAN")
+    shop.accept()
+    assert shop.field(shop.database.place("shelf"), "is_open") == "is_open = Bool()"
+    shop.database.change("ALTER TABLE shelf RENAME COLUMN is_open TO is_lit")
+
+    assert not is_proven(shop.changes())
+
+
+def test_a_clear_number_whose_column_becomes_a_date_needs_a_look(shop: Shop) -> None:
+    if shop.database.is_sqlite:
+        pytest.skip("SQLite does not change the type of a column")
+    shop.database.change("ALTER TABLE shelf ADD COLUMN quantity INTEGER")
+    shop.accept()
+    shop.database.change("ALTER TABLE shelf ALTER COLUMN quantity TYPE date USING '2026-01-01'::date")
+
+    shop.accept()
+
+    assert shop.field("public.shelf", "quantity").startswith("quantity = Date()  # look: ")
+
+
 def test_a_renamed_column_of_a_table_that_has_changed_otherwise_is_named(shop: Shop) -> None:
     if shop.database.is_sqlite:
         pytest.skip("SQLite does not change the type of a column")

@@ -54,7 +54,7 @@ SELECT convert_to(jsonb_build_object(
                     'name', a.attname,
                     'number', a.attnum,
                     'type', format_type(a.atttypid, a.atttypmod),
-                    'base', b.typname,
+                    'base', CASE WHEN b.is_known THEN b.typname ELSE '' END,
                     'letter', b.typtype::text,
                     'category', b.typcategory::text,
                     'modifier', b.modifier,
@@ -82,18 +82,24 @@ SELECT convert_to(jsonb_build_object(
                 FROM pg_attribute AS a
                 CROSS JOIN LATERAL (
                     WITH RECURSIVE unrolled AS (
-                        SELECT t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, a.atttypmod AS modifier,
+                        SELECT t.oid, t.typname, t.typnamespace, t.typtype, t.typcategory, t.typbasetype,
+                            a.atttypmod AS modifier,
                             t.typtypmod, t.typnotnull AS is_required, t.typdefault IS NOT NULL AS has_default
                         FROM pg_type AS t
                         WHERE t.oid = a.atttypid
                         UNION ALL
-                        SELECT t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, u.typtypmod, t.typtypmod,
-                            u.is_required OR t.typnotnull, u.has_default OR t.typdefault IS NOT NULL
+                        SELECT t.oid, t.typname, t.typnamespace, t.typtype, t.typcategory, t.typbasetype,
+                            u.typtypmod, t.typtypmod, u.is_required OR t.typnotnull,
+                            u.has_default OR t.typdefault IS NOT NULL
                         FROM unrolled AS u
                         JOIN pg_type AS t ON t.oid = u.typbasetype
                         WHERE u.typtype = 'd'
                     )
-                    SELECT u.oid, u.typname, u.typtype, u.typcategory, u.modifier, u.is_required, u.has_default
+                    SELECT u.oid, u.typname, u.typtype, u.typcategory, u.modifier, u.is_required, u.has_default,
+                        u.typtype = 'b' AND (u.typnamespace = 'pg_catalog'::regnamespace OR EXISTS (
+                            SELECT FROM pg_depend AS d
+                            WHERE d.classid = 'pg_type'::regclass AND d.objid = u.oid AND d.deptype = 'e'
+                        )) AS is_known
                     FROM unrolled AS u
                     WHERE u.typtype <> 'd'
                 ) AS b

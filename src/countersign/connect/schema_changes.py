@@ -48,6 +48,8 @@ _KEPT = (
 """The options of every kind of field, which a field with a new kind keeps."""
 _UNDECIDED = f"{draft.LOOK}no one has looked at its column"
 _TEXTS = ("Text", "LongText")
+_ASKED = (*_TEXTS, "Select", "Bool")
+"""The kinds of fields in clear that a person is asked about when their column has another name."""
 _NO_VALUES = ("Ref", "Workflow")
 """The declaration words of fields that show no value of the table."""
 
@@ -284,7 +286,7 @@ class _Comparison:
     def _of_column(self, item: FieldText, moved: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
         """Return what becomes of a field whose column exists. `moved` names its present column."""
         if not self._needs_look(item, moved, column):
-            if moved != item and item.call.word in _TEXTS and not _is_personal(item):
+            if moved != item and item.call.word in _ASKED and not _is_personal(item):
                 self._is_proven = False
                 self._lines.append(f"! agents read {column.name} in clear: look whether it has the same content")
             return self._of_type(moved, field, column)
@@ -406,7 +408,8 @@ class _Comparison:
         options = tuple((name, value) for name, value in drafted.call.options if name not in others)
         call = replace(drafted.call, options=(*kept, *options))
         comment = printable("; ".join(filter(None, (drafted.comment, f"it was {commented_line(item)}"))))
-        return _with_columns(FieldText(item.name, call, comment), (column.name,))
+        redrafted = _with_columns(FieldText(item.name, call, comment), (column.name,))
+        return redrafted if _is_personal(redrafted) else _undecided(redrafted)
 
     def _drafted(self, column: str) -> FieldText | Comment:
         """Return what a draft has for the column. A column of a key or of a ref has nothing."""
