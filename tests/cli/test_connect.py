@@ -16,6 +16,12 @@ SHOP = (Path(__file__).parents[1] / "connect/schemas/shop.sql").read_text()
 ROLE = "CREATE ROLE {name} LOGIN PASSWORD 'hunter2'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}"
 
 
+def change(url: str, statement: str) -> None:
+    """Run a statement on the SQLite file."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        connection.executescript(statement)
+
+
 def shop_url(postgres_url: str, cluster: Cluster) -> str:
     """Fill the database with the shop, and return its address with a role that may only read, and its password."""
     database = postgres_url.rpartition("/")[2]

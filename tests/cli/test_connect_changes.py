@@ -11,7 +11,7 @@ import pytest
 from countersign.cli.output import Exit
 from countersign.declare import text
 from tests.cli.conftest import Run
-from tests.cli.test_connect import shop_file, shop_url
+from tests.cli.test_connect import change, shop_file, shop_url
 from tests.servers.postgres import Cluster
 
 
@@ -21,12 +21,6 @@ def url(run: Run, tmp_path: Path) -> str:
     address = f"sqlite:///{shop_file(tmp_path)}"
     assert run("connect", address, "--name", "shop").returncode == Exit.OK
     return address
-
-
-def change(url: str, statement: str) -> None:
-    """Run a statement on the SQLite file."""
-    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-        connection.executescript(statement)
 
 
 def test_without_a_change_nothing_is_written(run: Run, url: str, tmp_path: Path) -> None:

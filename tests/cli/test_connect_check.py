@@ -10,7 +10,7 @@ import pytest
 
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
-from tests.cli.test_connect import shop_file, shop_url
+from tests.cli.test_connect import change, shop_file, shop_url
 from tests.servers.postgres import Cluster
 
 
@@ -20,12 +20,6 @@ def url(run: Run, tmp_path: Path) -> str:
     address = f"sqlite:///{shop_file(tmp_path)}"
     assert run("connect", address, "--name", "shop").returncode == Exit.OK
     return address
-
-
-def change(url: str, statement: str) -> None:
-    """Run a statement on the SQLite file."""
-    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-        connection.executescript(statement)
 
 
 def test_a_file_that_fits_is_said_to_fit(run: Run, url: str) -> None:

@@ -21,6 +21,11 @@ from tests.servers.postgres import Cluster
 NAMES = sorted(path.stem for path in SCHEMAS.glob("*.sql"))
 
 
+def places_of(found: Draft) -> list[str]:
+    """Return the tables of the draft as SQL names them."""
+    return [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
+
+
 def models_of(found: Draft) -> dict[str, Declared]:
     """Return the models of the draft."""
     registry = Registry((base_models.MODULE, text.build(found.text, "module.py")))
@@ -168,7 +173,7 @@ def test_the_owner_of_the_tables_can_run_the_sql_again(
     role, database = role_of(url), url.rpartition("/")[2]
     granted(postgres_cluster, url, found, role)
     owner = f"owner_of_{database}"
-    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
+    places = places_of(found)
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}", database=database
@@ -291,7 +296,7 @@ def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
     role, database = role_of(url), url.rpartition("/")[2]
     granted(postgres_cluster, url, found, role)
     owner = f"owner_of_{database}"
-    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
+    places = places_of(found)
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}",
@@ -449,7 +454,7 @@ def test_a_schema_of_another_owner_is_named(schema_url: DatabaseFactory, postgre
     role, database = role_of(url), url.rpartition("/")[2]
     granted(postgres_cluster, url, found, role)
     owner = f"owner_of_{database}"
-    places = [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
+    places = places_of(found)
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; GRANT USAGE ON SCHEMA public TO {owner}; {tables}",
