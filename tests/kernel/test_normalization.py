@@ -28,7 +28,7 @@ def test_a_longer_run_of_marks_is_broken_up_and_keeps_every_mark() -> None:
 
 
 def test_the_pattern_for_long_runs_matches_every_character_that_decomposes_to_a_mark() -> None:
-    long_run_pattern = normalization._long_runs()  # pyright: ignore[reportPrivateUsage]
+    long_run_pattern = normalization._long_run_pattern()  # pyright: ignore[reportPrivateUsage]
     missed = [
         hex(code)
         for code in range(sys.maxunicode + 1)

@@ -139,7 +139,7 @@ def test_a_bomb_is_left_closed() -> None:
     budget = InflateBudget(size=1 << 20)
 
     assert archives.decompress(bomb, budget) == (bomb, b"")
-    assert budget.size == 1 << 20
+    assert budget.bytes_left == 1 << 20
 
 
 def test_the_streams_of_all_files_share_one_budget() -> None:

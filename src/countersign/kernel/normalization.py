@@ -6,9 +6,9 @@ from functools import cache
 from typing import Literal
 
 MAX_MARKS = 30
-"""The longest run of combining marks that is sorted. No writing system needs a longer run (UAX #15, Stream-Safe
-Format)."""
-_WHERE_MARKS_ARE = (0x300, 0x1F000)
+"""The longest run of combining marks that `unicodedata.normalize` has to sort. No writing system needs a longer run
+(UAX #15, Stream-Safe Format)."""
+_MARK_CODE_RANGE = (0x300, 0x1F000)
 _DECOMPOSE_TO_MARKS = frozenset({0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F})
 """Characters that are not combining marks, but decompose to combining marks."""
 _JOINER = "\N{COMBINING GRAPHEME JOINER}"
@@ -22,14 +22,14 @@ def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """
     if text.isascii():
         return text
-    return unicodedata.normalize(form, _long_runs().sub(rf"\g<0>{_JOINER}", text))
+    return unicodedata.normalize(form, _long_run_pattern().sub(rf"\g<0>{_JOINER}", text))
 
 
 @cache
-def _long_runs() -> re.Pattern[str]:
+def _long_run_pattern() -> re.Pattern[str]:
     """Return a pattern for exactly 30 consecutive characters that are or become combining marks, followed by one
     more."""
-    codes = {code for code in range(*_WHERE_MARKS_ARE) if unicodedata.combining(chr(code))}
+    codes = {code for code in range(*_MARK_CODE_RANGE) if unicodedata.combining(chr(code))}
     marks = _ranges(sorted(codes | _DECOMPOSE_TO_MARKS))
     return re.compile(f"[{marks}]{{{MAX_MARKS}}}(?=[{marks}])")
 

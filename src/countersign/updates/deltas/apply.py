@@ -19,8 +19,8 @@ from countersign.updates.deltas.patch import StreamReader, add_bytes
 from countersign.updates.recompress import archives
 from countersign.updates.recompress.archives import (
     HEAD_BYTES,
+    MAX_DECOMPRESSED_BYTES,
     MAX_FILE_BYTES,
-    TOTAL_BYTES,
     InflateBudget,
     max_decompressed,
     may_hold_streams,
@@ -226,7 +226,7 @@ def _recipes(delta_patch: patch.Patch, files: int) -> dict[int, tuple[int, bytes
         index += reader.number(files) + 1
         if index >= files:
             raise Malformed("a recipe is for a file that is not made")
-        length, size = reader.number(TOTAL_BYTES + MAX_FILE_BYTES), reader.number(MAX_FILE_BYTES)
+        length, size = reader.number(MAX_DECOMPRESSED_BYTES + MAX_FILE_BYTES), reader.number(MAX_FILE_BYTES)
         recipe_by_file[index] = (length, reader.take(size))
     return recipe_by_file
 

@@ -1,4 +1,4 @@
-"""Finds deflate streams in zip, gzip and tar files; decompresses them with a recipe to restore the same bytes."""
+"""Finds and decompresses deflate streams in zip, gzip and tar files, and makes recipes that restore the same bytes."""
 
 import zlib
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ MAX_LEVELS = 3
 """The maximum depth of nested archives that are decompressed."""
 MAX_FILE_BYTES = 192 << 20
 """The maximum size of a file that is decompressed. A larger file is left unchanged."""
-TOTAL_BYTES = 256 << 20
-"""The maximum number of decompressed bytes for the old files of one delta, and for its new files."""
+MAX_DECOMPRESSED_BYTES = 256 << 20
+"""The maximum number of decompressed bytes for all old files of one delta, and again for all its new files."""
 DEFLATE_RATIO = 1032
 """The maximum number of bytes that one byte of a deflate stream can expand to."""
 HEAD_BYTES = 262
@@ -20,16 +20,17 @@ HEAD_BYTES = 262
 MIN_STREAM_BYTES = 32
 """The minimum size of content that is decompressed. Decompressing less would not make a delta smaller."""
 
-_LOCAL, _NEXT = b"PK\x03\x04", (b"PK\x03\x04", b"PK\x01\x02")
+_LOCAL, _HEADER_MARKS = b"PK\x03\x04", (b"PK\x03\x04", b"PK\x01\x02")
 _GZIP = b"\x1f\x8b\x08"
 _DESCRIPTOR = 24
 """The size of the longest data descriptor in bytes (APPNOTE 4.3.9)."""
 
 
 def max_decompressed(size: int) -> int:
-    """Return the maximum decompressed size of files with a total of `size` bytes. Only nested archives with almost no
-    content could exceed it; useful archives do not."""
-    return size + min(TOTAL_BYTES, MAX_LEVELS * DEFLATE_RATIO * size)
+    """Return the largest total that is accepted for decompressed files whose original bytes are `size` in total.
+    Nested archives of repeated bytes can be larger, because the ratio applies again at each level; useful archives are
+    not."""
+    return size + min(MAX_DECOMPRESSED_BYTES, MAX_LEVELS * DEFLATE_RATIO * size)
 
 
 class StreamSpan(NamedTuple):
@@ -43,26 +44,26 @@ class StreamSpan(NamedTuple):
 class InflateBudget:
     """The limits on decompressed bytes and streams, shared by all files of one delta."""
 
-    def __init__(self, size: int = TOTAL_BYTES, streams: int = 200_000) -> None:
-        self.size = size
-        self.streams = streams
+    def __init__(self, size: int = MAX_DECOMPRESSED_BYTES, streams: int = 200_000) -> None:
+        self.bytes_left = size
+        self.streams_left = streams
 
     def inflate(self, data: memoryview) -> tuple[bytes, int] | None:
         """Return the content of the deflate stream at the start of the data, and the length of the stream.
 
         Return None if the data does not begin with a complete stream, or if the stream exceeds the budget.
         """
-        if self.streams <= 0:
+        if self.streams_left <= 0:
             return None
-        self.streams -= 1
+        self.streams_left -= 1
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
-            content = inflater.decompress(data, self.size + 1)
+            content = inflater.decompress(data, self.bytes_left + 1)
         except zlib.error:
             return None
-        if not inflater.eof or len(content) > self.size:
+        if not inflater.eof or len(content) > self.bytes_left:
             return None
-        self.size -= len(content)
+        self.bytes_left -= len(content)
         return content, len(data) - len(inflater.unused_data)
 
 
@@ -97,20 +98,20 @@ def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Ite
     position = 0
     while position >= 0 and _has(data, position, _LOCAL) and position + 30 <= len(data):
         # If bit 3 is set, the size follows the content. Then only a deflate stream has an end that can be found.
-        method, is_told = _number(data, position + 8, 2), not _number(data, position + 6, 2) & 8
+        method, is_size_known = _number(data, position + 8, 2), not _number(data, position + 6, 2) & 8
         begin = position + 30 + _number(data, position + 26, 2) + _number(data, position + 28, 2)
-        end = begin + _number(data, position + 18, 4) if is_told else -1
+        end = begin + _number(data, position + 18, 4) if is_size_known else -1
         inflated = budget.inflate(data[begin:]) if method == 8 else None
         if inflated is not None:
             content, length = inflated
-            end = begin + length if is_told else _after_descriptor(data, begin + length)
-            yield from _span(base + begin, content, length)
-        elif method == 0 and is_told:
+            end = begin + length if is_size_known else _after_descriptor(data, begin + length)
+            yield from _spans_if_large(base + begin, content, length)
+        elif method == 0 and is_size_known:
             yield from _streams(data[begin:end], base + begin, budget, levels - 1)
         position = end
 
 
-def _span(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
+def _spans_if_large(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
     if len(content) >= MIN_STREAM_BYTES:
         yield StreamSpan(start, start + length, content)
 
@@ -118,7 +119,9 @@ def _span(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
 def _after_descriptor(data: memoryview, position: int) -> int:
     following_bytes = bytes(data[position : position + _DESCRIPTOR + 4])
     mark_positions = [
-        position_found for position_found in (following_bytes.find(mark) for mark in _NEXT) if position_found >= 0
+        position_found
+        for position_found in (following_bytes.find(mark) for mark in _HEADER_MARKS)
+        if position_found >= 0
     ]
     return position + min(mark_positions) if mark_positions else len(data)
 
@@ -132,7 +135,7 @@ def _gzip(data: memoryview, base: int, budget: InflateBudget) -> Iterator[Stream
         if inflated is None:
             return
         content, length = inflated
-        yield from _span(base + begin, content, length)
+        yield from _spans_if_large(base + begin, content, length)
         position = begin + length + 8
 
 
@@ -169,7 +172,8 @@ def _number(data: memoryview, position: int, length: int) -> int:
     return int.from_bytes(data[position : position + length], "little")
 
 
-MAX_LENGTH = 1 << 40
+MAX_RECIPE_NUMBER = 1 << 40
+"""The maximum of each length and count in a recipe."""
 
 
 class DecompressedFile(NamedTuple):
@@ -188,8 +192,8 @@ def decompress(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> 
     kept_streams = [(span, stream_recipe) for span, stream_recipe in recipes if stream_recipe is not None]
     if not kept_streams:
         return DecompressedFile(data, b"")
-    recipe = [encode_numbers([len(kept_streams), *_gaps(data, [span for span, _ in kept_streams])])]
-    pieces = [_skeleton(data, [span for span, _ in kept_streams])]
+    recipe = [encode_numbers([len(kept_streams), *_gap_lengths(data, [span for span, _ in kept_streams])])]
+    pieces = [_bytes_between_streams(data, [span for span, _ in kept_streams])]
     for span, stream_recipe in kept_streams:
         inner = decompress(span.content, budget, levels - 1)
         recipe.append(
@@ -202,10 +206,11 @@ def decompress(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> 
 
 
 def recompress(content: bytes, recipe: bytes, limit: int) -> bytes:
-    """Restore the original bytes of a file, at most `limit`.
+    """Restore the original bytes of a file.
 
     Raises:
-        Malformed: the recipe is invalid, or does not match this content.
+        Malformed: the recipe is invalid, does not match this content, or has streams that make the file longer than
+            `limit`.
     """
     reader = VarintReader(recipe)
     data = _recompress(memoryview(content), reader, MAX_LEVELS, limit)
@@ -219,7 +224,7 @@ def reference(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> I
     yield data
     stream_spans = spans(data, budget) if levels else []
     if stream_spans:
-        yield _skeleton(data, stream_spans)
+        yield _bytes_between_streams(data, stream_spans)
     for span in stream_spans:
         yield from reference(span.content, budget, levels - 1)
 
@@ -227,39 +232,44 @@ def reference(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> I
 def _recompress(content: memoryview, reader: VarintReader, levels: int, limit: int) -> bytes:
     if levels == 0:
         raise Malformed("the recipe exceeds the maximum depth of nested archives")
-    count = reader.number(MAX_LENGTH)
-    gaps = reader.numbers(count + 1, MAX_LENGTH)
+    count = reader.number(MAX_RECIPE_NUMBER)
+    gaps = reader.numbers(count + 1, MAX_RECIPE_NUMBER)
     position = sum(gaps)
+    # The content begins with the skeleton: all bytes between the streams.
     skeleton = content[:position]
     pieces: list[bytes | memoryview] = []
-    read_bytes = 0
+    skeleton_position = 0
     size = position
     for gap in gaps[:-1]:
-        pieces.append(skeleton[read_bytes : read_bytes + gap])
-        read_bytes += gap
-        length, is_folded = divmod(reader.number(MAX_LENGTH), 2)
-        stream_recipe = zlib_settings.decode(reader, MAX_LENGTH)
+        pieces.append(skeleton[skeleton_position : skeleton_position + gap])
+        skeleton_position += gap
+        length, has_inner_recipe = divmod(reader.number(MAX_RECIPE_NUMBER), 2)
+        stream_recipe = zlib_settings.decode(reader, MAX_RECIPE_NUMBER)
         stream_content = content[position : position + length]
         if len(stream_content) != length:
             raise Malformed("the recipe is for longer content")
         position += length
-        inner = _recompress(stream_content, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(stream_content)
+        inner = (
+            _recompress(stream_content, reader, levels - 1, MAX_RECIPE_NUMBER)
+            if has_inner_recipe
+            else bytes(stream_content)
+        )
         pieces.append(zlib_settings.restore(inner, stream_recipe))
         size += len(pieces[-1])
         if size > limit:
             raise Malformed("the recipe restores more bytes than the limit")
     if position != len(content):
         raise Malformed("the recipe does not use all of the content")
-    return b"".join((*pieces, skeleton[read_bytes:]))
+    return b"".join((*pieces, skeleton[skeleton_position:]))
 
 
-def _gaps(data: bytes, stream_spans: list[StreamSpan]) -> list[int]:
+def _gap_lengths(data: bytes, stream_spans: list[StreamSpan]) -> list[int]:
     gap_starts = [0, *(span.end for span in stream_spans)]
     gap_ends = [*(span.start for span in stream_spans), len(data)]
-    return [start - end for start, end in zip(gap_ends, gap_starts, strict=True)]
+    return [gap_end - gap_start for gap_end, gap_start in zip(gap_ends, gap_starts, strict=True)]
 
 
-def _skeleton(data: bytes, stream_spans: list[StreamSpan]) -> bytes:
+def _bytes_between_streams(data: bytes, stream_spans: list[StreamSpan]) -> bytes:
     gap_starts = [0, *(span.end for span in stream_spans)]
     gap_ends = [*(span.start for span in stream_spans), len(data)]
-    return b"".join(data[end:start] for start, end in zip(gap_ends, gap_starts, strict=True))
+    return b"".join(data[gap_start:gap_end] for gap_end, gap_start in zip(gap_ends, gap_starts, strict=True))

@@ -146,7 +146,7 @@ def check_request(
     """
     challenge = _challenge(query, client, redirect)
     if query.resource and not token_endpoint.is_own_resource(store, query.resource):
-        raise AuthorizationError(redirect, "invalid_target", "the token was asked for another service")
+        raise AuthorizationError(redirect, "invalid_target", "the token was requested for another service")
     return AuthorizationRequest(client, redirect, _scopes(query, client, redirect), challenge, query.resource)
 
 

@@ -49,7 +49,7 @@ def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> 
     """
     named_resources = [resource] if isinstance(resource, str) else list(resource or ())
     if not all(is_own_resource(store, named_resource) for named_resource in named_resources):
-        raise InvalidTarget("the token was asked for another service")
+        raise InvalidTarget("the token was requested for another service")
 
 
 def is_own_resource(store: Store, resource: str) -> bool:
@@ -59,7 +59,7 @@ def is_own_resource(store: Store, resource: str) -> bool:
 
 # If the client is unknown, the sent secret is compared with this hash, so that the response takes as long as for a
 # known client.
-_NO_SECRET = secrets.digest("no client has this")
+_UNKNOWN_CLIENT_HASH = secrets.digest("no client has this")
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="token"'}
 
 
@@ -82,9 +82,11 @@ class UnauthorizedClient(Refused):
 
 def has_client_credentials(credentials: Credentials, headers: Headers) -> bool:
     """Whether the request has credentials of a client. A bearer token does not count."""
-    kind = (headers.get("authorization") or "").partition(" ")[0].lower()
+    scheme = (headers.get("authorization") or "").partition(" ")[0].lower()
     return (
-        kind not in ("", "bearer") or credentials.client_secret is not None or credentials.client_assertion is not None
+        scheme not in ("", "bearer")
+        or credentials.client_secret is not None
+        or credentials.client_assertion is not None
     )
 
 
@@ -97,7 +99,7 @@ async def authenticate_client(store: Store, credentials: Credentials, headers: H
     """
     client_id, secret = _credentials(credentials, headers)
     client = await queries.client(store.database, client_id)
-    stored_hash = client.secret_hash if client else _NO_SECRET
+    stored_hash = client.secret_hash if client else _UNKNOWN_CLIENT_HASH
     if not secrets.matches(secret, stored_hash) or client is None or not clients.is_enabled(store, client):
         raise _invalid_client("unknown client or wrong secret")
     return client
@@ -118,8 +120,8 @@ async def authenticate_for_grant(store: Store, token_request: TokenRequest, head
 
 def _credentials(credentials: Credentials, headers: Headers) -> tuple[str, str]:
     authorization = headers.get("authorization")
-    methods = (authorization, credentials.client_secret, credentials.client_assertion)
-    if sum(method is not None for method in methods) > 1:
+    sent_credentials = (authorization, credentials.client_secret, credentials.client_assertion)
+    if sum(credential is not None for credential in sent_credentials) > 1:
         raise InvalidRequest("authenticate either by HTTP Basic or in the body", resolution="Send one of them.")
     if authorization is None:
         if not credentials.client_id or not credentials.client_secret:
@@ -132,14 +134,14 @@ def _credentials(credentials: Credentials, headers: Headers) -> tuple[str, str]:
 
 
 def _basic_credentials(authorization: str) -> tuple[str, str]:
-    kind, _, encoded_pair = authorization.partition(" ")
+    scheme, _, encoded_pair = authorization.partition(" ")
     try:
-        if kind.lower() != "basic":
+        if scheme.lower() != "basic":
             raise ValueError("another kind of credentials")
         client_id, separator, secret = base64.b64decode(encoded_pair.strip(), validate=True).decode().partition(":")
         pair = unquote_plus(client_id), unquote_plus(secret)
         if not separator or "\0" in "".join(pair):
-            raise ValueError("no colon, or a text that no client has")
+            raise ValueError("no colon, or a NUL character")
         return pair
     except (ValueError, binascii.Error) as error:
         raise _invalid_client("the Authorization header must be HTTP Basic") from error
@@ -167,8 +169,9 @@ class _IssuerClaim(msgspec.Struct):
 
 async def exchange_assertion(store: Store, request: TokenRequest, headers: Headers) -> TokenResponse:
     """Exchange an assertion for an access token. The issuer that the assertion names selects how the assertion is
-    verified. An assertion of this service needs no client authentication. A provider's ID-JAG must be issued for the
-    authenticated client (agent-auth 7.7).
+    verified. An assertion of this service needs no client authentication. An identity
+    assertion of a provider (ID-JAG, identity assertion JWT authorization grant) must be issued for the authenticated
+    client (agent-auth 7.7).
 
     Raises:
         InvalidRequest: the assertion is missing.
@@ -179,11 +182,11 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
     """
     if request.assertion is None:
         raise InvalidRequest("assertion is required", resolution="Send the assertion.")
-    is_own_resource = _issuer(request.assertion) == store.root_url
-    if is_own_resource and not has_client_credentials(request, headers):
+    is_own_assertion = _issuer(request.assertion) == store.root_url
+    if is_own_assertion and not has_client_credentials(request, headers):
         return await exchange_own_assertion(store, request.assertion, request.scope)
     client = await authenticate_for_grant(store, request, headers)
-    if is_own_resource:
+    if is_own_assertion:
         return await exchange_own_assertion(store, request.assertion, request.scope)
     return await exchange_id_jag(store, request.assertion, client, request.scope)
 
@@ -192,8 +195,8 @@ def _issuer(assertion: str) -> str:
     """Return the issuer that an assertion names. The assertion is not verified yet."""
     encoded_payload = assertion.split(".")[1:2]
     try:
-        text = base64.urlsafe_b64decode(encoded_payload[0] + "=" * (-len(encoded_payload[0]) % 4))
-        return msgspec.json.decode(text, type=_IssuerClaim).iss
+        payload = base64.urlsafe_b64decode(encoded_payload[0] + "=" * (-len(encoded_payload[0]) % 4))
+        return msgspec.json.decode(payload, type=_IssuerClaim).iss
     except (IndexError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
         raise InvalidGrant("the assertion must be a JWT with an issuer") from error
 
@@ -245,8 +248,9 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
 
 
 async def revoke(store: Store, request: RevokeRequest, headers: Headers) -> None:
-    """Revoke an access token, or the registration of an agent's assertion, at once on every worker. A token that is
-    unknown or expired, or belongs to another client, is ignored without an error (RFC 7009 §2.2).
+    """Revoke the access token, at once on every worker. If the token is an assertion, revoke the registration of the
+    agent that the assertion names. A token that is unknown or expired, or belongs to another client, is ignored without
+    an error (RFC 7009 §2.2).
 
     Raises:
         InvalidRequest: the token is missing, or the client authenticates in two ways.
@@ -287,7 +291,8 @@ async def _end_registration(store: Store, token: str, client: Client | None) -> 
         return
     async with store.database.transaction() as transaction:
         registration = await registrations.with_id(transaction, claims.sub)
-        # An assertion that was issued before the claim is no longer valid, and cannot be used for revocation either.
+        # When a person claims the agent, the generation of the registration increases. An assertion that was issued
+        # before is no longer valid, and cannot be used for revocation either.
         if registration is not None and registration.generation == claims.gen:
             await registrations.revoke(transaction, registration.id)
 
@@ -378,7 +383,7 @@ class PollTooFast(Refused):
 
 
 class ExpiredToken(Refused):
-    """The claim token, or its attempt, is no longer valid."""
+    """The claim token is no longer valid, or the attempt to claim the agent is over."""
 
     code = "expired_token"
     title = "Expired token"
@@ -413,14 +418,14 @@ async def exchange_claim(store: Store, claim_token: str, scope: str | None) -> C
     registration = progress.registration
     grant = await registrations.grant_of(store.database, registration)
     available_scopes = await tokens.scopes_of_grant(store.database, grant)
-    token = _registration_token(store, grant, tokens.granted_scopes(scope, available_scopes))
+    token_response = _registration_token(store, grant, tokens.granted_scopes(scope, available_scopes))
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = registrations.issue_assertion(store, registration, person.email if person else None)
     return ClaimedToken(
-        token.access_token,
-        token.token_type,
-        token.expires_in,
-        token.scope,
+        token_response.access_token,
+        token_response.token_type,
+        token_response.expires_in,
+        token_response.scope,
         assertion,
         clock.rfc3339(expires_at),
         registration.id,
