@@ -22,7 +22,7 @@ interface Props {
 
 const MARGIN_PX = 8;
 
-export function Menu({ label, items, tight = false, icon, opener: shown }: Props) {
+export function Menu({ label, items, tight = false, icon, opener: buttonContent }: Props) {
   const [openItems, setOpenItems] = useState<readonly MenuItem[] | null>(null);
   const isOpen = openItems !== null;
   const box = useRef<HTMLDivElement>(null);
@@ -37,20 +37,20 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
     if (!isOpen) {
       return undefined;
     }
-    const away = (event: Event) => box.current?.contains(event.target as Node) || close(null);
-    document.addEventListener("pointerdown", away);
-    return () => document.removeEventListener("pointerdown", away);
+    const closeOnOutsidePress = (event: Event) => box.current?.contains(event.target as Node) || close(null);
+    document.addEventListener("pointerdown", closeOnOutsidePress);
+    return () => document.removeEventListener("pointerdown", closeOnOutsidePress);
   }, [isOpen]);
   useLayoutEffect(() => {
     if (list.current) {
       // The list starts below its button, and moves left if it would leave the window.
       list.current.style.translate = "";
-      const beyond = list.current.getBoundingClientRect().right + MARGIN_PX - document.documentElement.clientWidth;
-      list.current.style.translate = beyond > 0 ? `${-beyond}px` : "";
+      const overflowPx = list.current.getBoundingClientRect().right + MARGIN_PX - document.documentElement.clientWidth;
+      list.current.style.translate = overflowPx > 0 ? `${-overflowPx}px` : "";
     }
     entries()[0]?.focus();
   }, [openItems]);
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     const allEntries = entries();
     const focusedIndex = allEntries.indexOf(document.activeElement as HTMLElement);
     const nextIndex = { ArrowDown: focusedIndex + 1, ArrowUp: focusedIndex - 1, Home: 0, End: -1 }[event.key];
@@ -61,8 +61,8 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
     } else if (event.key === "ArrowLeft") {
       setOpenItems(items);
     } else if (event.key === "ArrowRight") {
-      const submenu = openItems?.[focusedIndex]?.does;
-      setOpenItems(Array.isArray(submenu) ? submenu : openItems);
+      const action = openItems?.[focusedIndex]?.does;
+      setOpenItems(Array.isArray(action) ? action : openItems);
     } else if (nextIndex !== undefined) {
       event.preventDefault();
       allEntries.at(nextIndex >= allEntries.length ? 0 : nextIndex)?.focus();
@@ -74,14 +74,14 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
     <div class="menu" ref={box} onFocusOut={closeUnlessFocused}>
       <button
         type="button"
-        class={shown ? "button plain square" : tight ? "button tight" : "button"}
-        aria-label={shown ? label : undefined}
+        class={buttonContent ? "button plain square" : tight ? "button tight" : "button"}
+        aria-label={buttonContent ? label : undefined}
         ref={opener}
         aria-haspopup="menu"
         aria-expanded={isOpen}
         onClick={() => setOpenItems(isOpen ? null : items)}
       >
-        {shown ?? (
+        {buttonContent ?? (
           <>
             {icon && <Icon name={icon} size="s" />}
             {label} <Icon name="chevron-down" size="s" />
@@ -89,7 +89,7 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
         )}
       </button>
       {openItems && (
-        <div class="menu-list" role="menu" aria-label={label} ref={list} onKeyDown={keyed}>
+        <div class="menu-list" role="menu" aria-label={label} ref={list} onKeyDown={handleKey}>
           {openItems.map(({ label: itemLabel, does, icon }) =>
             typeof does === "string" ? (
               <a key={itemLabel} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpenItems(null)}>

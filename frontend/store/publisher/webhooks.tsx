@@ -45,7 +45,7 @@ export function Webhooks({ org }: { org: string }) {
     <div class="stack">
       <p class="prose">{t("webhook.text")}</p>
       {problem && <FailureNotice problem={problem} />}
-      {secret && <WebhookSecret of={secret} />}
+      {secret && <WebhookSecret secret={secret} />}
       <RequestResult of={request}>
         {(rows) =>
           rows.length ? (
@@ -56,7 +56,7 @@ export function Webhooks({ org }: { org: string }) {
               columns={[
                 { name: "url", label: t("webhook.url"), cell: (row) => <span class="written">{row.url}</span> },
                 { name: "types", label: t("webhook.types"), cell: (row) => row.types?.join(", ") ?? t("webhook.all") },
-                { name: "state", label: t("status"), cell: (row) => <WebhookState of={row} /> },
+                { name: "state", label: t("status"), cell: (row) => <WebhookState webhook={row} /> },
                 {
                   name: "actions",
                   label: t("webhook.actions"),
@@ -81,27 +81,27 @@ export function Webhooks({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <NewWebhook org={org} onMade={(webhook) => (setSecret(webhook), request.reload())} />
-      <Removing org={org} webhook={webhookToRemove} onClose={() => setWebhookToRemove(null)} onDone={request.reload} />
+      <NewWebhook org={org} onMade={(secret) => (setSecret(secret), request.reload())} />
+      <RemovalDialog org={org} webhook={webhookToRemove} onClose={() => setWebhookToRemove(null)} onDone={request.reload} />
     </div>
   );
 }
 
 /** The state of deliveries to the webhook. */
-function WebhookState({ of }: { of: Webhook }) {
-  if (of.failures > 0) {
-    return <Chip tone="bad">{t("webhook.failing", { n: of.failures })}</Chip>;
+function WebhookState({ webhook }: { webhook: Webhook }) {
+  if (webhook.failures > 0) {
+    return <Chip tone="bad">{t("webhook.failing", { n: webhook.failures })}</Chip>;
   }
-  return of.delivered_at ? <Chip tone="good">{t("webhook.delivered", { when: sinceWhen(of.delivered_at) })}</Chip> : <Chip>{t("webhook.unused")}</Chip>;
+  return webhook.delivered_at ? <Chip tone="good">{t("webhook.delivered", { when: sinceWhen(webhook.delivered_at) })}</Chip> : <Chip>{t("webhook.unused")}</Chip>;
 }
 
-function WebhookSecret({ of }: { of: string }) {
+function WebhookSecret({ secret }: { secret: string }) {
   return (
     <section class="panel-box form-section" role="status">
       <p>{t("webhook.secret")}</p>
       <p class="row">
-        <code class="written">{of}</code>
-        <CopyButton text={of} of={t("client.secret")} />
+        <code class="written">{secret}</code>
+        <CopyButton text={secret} of={t("client.secret")} />
       </p>
     </section>
   );
@@ -121,7 +121,7 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
       onMade(reply.value.secret ?? null);
     });
   };
-  const check = (type: EventType, isOn: boolean) => change({ ...value, types: TYPES.filter((each) => (each === type ? isOn : value.types.includes(each))) });
+  const setTypeSelected = (type: EventType, isOn: boolean) => change({ ...value, types: TYPES.filter((each) => (each === type ? isOn : value.types.includes(each))) });
   return (
     <form class="form panel-box form-section" onSubmit={add} noValidate>
       <h2>{t("webhook.new")}</h2>
@@ -141,7 +141,7 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
         <p class="help">{t("webhook.types.help")}</p>
         {TYPES.map((eventType) => (
           <label class="check row" key={eventType}>
-            <input type="checkbox" checked={value.types.includes(eventType)} onChange={(event) => check(eventType, event.currentTarget.checked)} />
+            <input type="checkbox" checked={value.types.includes(eventType)} onChange={(event) => setTypeSelected(eventType, event.currentTarget.checked)} />
             <span>
               <code>{eventType}</code>
             </span>
@@ -158,7 +158,7 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
   );
 }
 
-function Removing({ org, webhook, onClose, onDone }: { org: string; webhook: Webhook | null; onClose: () => void; onDone: () => void }) {
+function RemovalDialog({ org, webhook, onClose, onDone }: { org: string; webhook: Webhook | null; onClose: () => void; onDone: () => void }) {
   const { isBusy, problem, run } = useSubmit();
   const values = { webhook_id: webhook?.id ?? "" };
   const remove = () =>

@@ -14,7 +14,7 @@ import { fieldOf, mayRun } from "../models";
 import { isNarrow } from "../narrow";
 import { FavouriteButton } from "../shell/favourite_button";
 import { Popover } from "../popover";
-import { addressOfAll, addressOfView, addressWithQuery, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, VIEW, viewModel, views } from "./saved_views";
+import { addressOfAll, addressOfView, addressWithQuery, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, VIEW_PARAM, viewModel, views } from "./saved_views";
 import { countKey, loadViewCounts, viewCounts } from "./view_counts";
 
 const t = translator("list");
@@ -143,7 +143,7 @@ function SaveView({ model, canShare, onDone }: { model: Model; canShare: boolean
       <Button type="submit" look="strong">
         {t("views.save")}
       </Button>
-      {view && !view.isForeign && (
+      {view && !view.isReadOnly && (
         <Button look="risky" onClick={() => (onDone(), void remove(model, view))}>
           {t("views.remove", { name: view.name })}
         </Button>
@@ -177,7 +177,7 @@ export function ViewChanged({ model }: { model: Model }) {
   return (
     <>
       <span class="quiet view-changed">{t("views.changed")}</span>
-      {!view.isForeign && (
+      {!view.isReadOnly && (
         <Button tight look="plain" onClick={() => void withErrorToast(async () => showSaved(model, await updateView(model, view)))}>
           <span class="accent">{t("views.update")}</span>
         </Button>
@@ -199,5 +199,5 @@ export function ListFavourite({ model }: { model: Model }) {
       go(addressWithQuery(model.name, view), { replaces: true });
     }
   }, [view?.id]);
-  return view ? <FavouriteButton path={`/models/${model.name}?${VIEW}=${view.id}`} name={`${model.plural}: ${view.name}`} /> : <FavouriteButton path={addressOfAll(model)} name={model.plural} />;
+  return view ? <FavouriteButton path={`/models/${model.name}?${VIEW_PARAM}=${view.id}`} name={`${model.plural}: ${view.name}`} /> : <FavouriteButton path={addressOfAll(model)} name={model.plural} />;
 }

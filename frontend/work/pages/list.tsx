@@ -25,7 +25,7 @@ import { listQuery, setFilter, setOrder, searchInput, toggleSort } from "../list
 import { Rows } from "../list/rows";
 import { addressInList, storeTotal } from "../list/walk";
 import { Sorting } from "../list/sorting";
-import { addressWithQuery, declaredViews, loadViews, VIEW, views } from "../list/saved_views";
+import { addressWithQuery, declaredViews, loadViews, VIEW_PARAM, views } from "../list/saved_views";
 import { ListFavourite, ViewChanged, ViewTabs } from "../list/views";
 import { isNarrow } from "../narrow";
 import { Popover } from "../popover";
@@ -44,8 +44,8 @@ export function List({ meta, name }: { meta: Meta; name: string }) {
  *  declared view to the query of that view. */
 function ListEntry({ meta, model }: { meta: Meta; model: Model }) {
   const isBare = query.value.size === 0;
-  const isOnlyView = query.value.size === 1 && query.value.has(VIEW);
-  const view = isBare || isOnlyView ? declaredViews(model).find((declaredView) => isBare || declaredView.id === query.value.get(VIEW)) : undefined;
+  const isOnlyView = query.value.size === 1 && query.value.has(VIEW_PARAM);
+  const view = isBare || isOnlyView ? declaredViews(model).find((declaredView) => isBare || declaredView.id === query.value.get(VIEW_PARAM)) : undefined;
   useLayoutEffect(() => {
     if (view) {
       go(addressWithQuery(model.name, view), { replaces: true });
