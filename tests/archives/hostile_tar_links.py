@@ -7,7 +7,7 @@ from tests.archives.tars import GNU, archive, file, folder, hard, header, link, 
 SEGMENT = b"d" * 247
 
 
-def long_links(kind: bytes) -> bytes:
+def path_max_archive(ending_kind: bytes) -> bytes:
     """Return the archive of CVE-2025-4517. Short links lead to folders with long names. The resolved path exceeds
     PATH_MAX, so that vulnerable programs do not check it. The last entries are a link to the outside and a file below
     this link."""
@@ -19,7 +19,7 @@ def long_links(kind: bytes) -> bytes:
     last_link = path + b"l" * 254
     entries.append(link_with_long_name(last_link, b"../" * 16))
     entries.append(link_with_long_name(b"escape", last_link + b"/../../../etc"))
-    ending = hard(b"flag", b"escape/passwd") if kind == tars.HARD else file(b"escape/new")
+    ending = hard(b"flag", b"escape/passwd") if ending_kind == tars.HARD else file(b"escape/new")
     return archive(*entries, ending)
 
 
@@ -89,7 +89,9 @@ CASES = [
         for trick, target in TARGETS.items()
     ),
     ArchiveCase("symlink escape", "to nothing", "link-target", lambda: archive(link(b"l", b""))),
-    ArchiveCase("symlink escape", "of no UTF-8", "link-target not-utf8", lambda: archive(link(b"l", b"\xff"))),
+    ArchiveCase(
+        "symlink escape", "to a target that is not UTF-8", "link-target not-utf8", lambda: archive(link(b"l", b"\xff"))
+    ),
     ArchiveCase(
         "symlink escape",
         "through a link",
@@ -154,7 +156,7 @@ CASES = [
     ),
     ArchiveCase(
         "write through a link",
-        "by another case",
+        "through a name that differs in letter case",
         "write-through-link file-against-folder collision",
         lambda: archive(link(b"l", b"d"), file(b"L/x")),
     ),
@@ -174,13 +176,13 @@ CASES = [
         "chains past PATH_MAX",
         "CVE-2025-4517",
         "link-escape link-absolute write-through-link file-against-folder",
-        lambda: long_links(tars.FILE),
+        lambda: path_max_archive(tars.FILE),
     ),
     ArchiveCase(
         "chains past PATH_MAX",
         "by a hard link",
         "link-escape link-absolute write-through-link file-against-folder",
-        lambda: long_links(tars.HARD),
+        lambda: path_max_archive(tars.HARD),
     ),
     ArchiveCase(
         "link with payload",

@@ -65,7 +65,9 @@ LINKS = [
     ),
     ArchiveCase("symlink escape", "to nothing", "link-target", lambda: zip_with_link(b"")),
     ArchiveCase("symlink escape", "with a NUL", "link-target", lambda: zip_with_link(b"a\x00b")),
-    ArchiveCase("symlink escape", "of no UTF-8", "link-target not-utf8", lambda: zip_with_link(b"\xff\xfe")),
+    ArchiveCase(
+        "symlink escape", "to a target that is not UTF-8", "link-target not-utf8", lambda: zip_with_link(b"\xff\xfe")
+    ),
     ArchiveCase(
         "symlink escape",
         "through another link",
@@ -110,7 +112,7 @@ LINKS = [
     ),
     ArchiveCase(
         "write through a link",
-        "by another case",
+        "through a name that differs in letter case",
         "write-through-link file-against-folder collision",
         lambda: archive(link(b"l", b"d"), ZipEntry(b"L/x")),
     ),

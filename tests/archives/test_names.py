@@ -11,7 +11,7 @@ from countersign.archives.refusals import ArchiveRefused
 
 STRICT, COMPATIBLE = Limits(), Limits(profile="compatible")
 
-BROKEN = {
+PATHS_BY_BROKEN_RULE = {
     "absolute-path": ["/etc/passwd", "/"],
     "unc-path": ["//host/share", "\\\\host\\share"],
     "drive": ["C:file", "c:/windows", "a/D:x"],
@@ -33,14 +33,16 @@ BROKEN = {
     "path-too-long": ["/".join(["a" * 200] * 6)],
     "too-deep": ["/".join("a" * 66)],
 }
-FINE = (
+ACCEPTED_PATHS = (
     "a", ".hidden", "..a", "a..b", "console", "auxiliary.c", "com10", "a b", "(1) [x] {y} ~$#@!%^&+=,;'`.txt",
     "\u00fcber/stra\u00dfe", "\u65e5\u672c", "\U0001f468\u200d\U0001f469", "a" * 255, "/".join("a" * 65), "backup~",
     "config.toml~1~", "long-name-~1.txt", "a~1.html", "1~2~x",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in BROKEN.items() for path in paths])
+@pytest.mark.parametrize(
+    ("rule", "path"), [(rule, path) for rule, paths in PATHS_BY_BROKEN_RULE.items() for path in paths]
+)
 def test_a_path_that_breaks_a_rule_is_refused_with_the_name_of_the_rule(rule: str, path: str) -> None:
     with pytest.raises(ArchiveRefused) as refusal:
         check_path(path, STRICT)
@@ -49,8 +51,10 @@ def test_a_path_that_breaks_a_rule_is_refused_with_the_name_of_the_rule(rule: st
     assert refusal.value.detail.isascii()
 
 
-@pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in BROKEN.items() for path in paths if path])
-def test_an_entry_is_held_to_the_same_rules(rule: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "path"), [(rule, path) for rule, paths in PATHS_BY_BROKEN_RULE.items() for path in paths if path]
+)
+def test_an_entry_whose_path_breaks_a_rule_is_refused_with_the_name_of_the_rule(rule: str, path: str) -> None:
     for prefix in (
         ("", "above/") if not path.startswith(("/", "\\")) and rule not in ("path-too-long", "drive") else ("",)
     ):
@@ -60,7 +64,7 @@ def test_an_entry_is_held_to_the_same_rules(rule: str, path: str) -> None:
         assert refusal.value.rule == rule
 
 
-@pytest.mark.parametrize("path", FINE)
+@pytest.mark.parametrize("path", ACCEPTED_PATHS)
 def test_a_path_that_breaks_no_rule_is_accepted(path: str) -> None:
     check_path(path, STRICT)
     ArchivePaths(STRICT).take(path, "file")
@@ -73,7 +77,7 @@ def test_a_decomposed_name_is_accepted_only_in_the_compatible_profile() -> None:
         check_path("u\u0308ber", STRICT)
 
 
-MEETING: list[tuple[str, list[tuple[str, Kind]]]] = [
+CONFLICTING_ENTRIES: list[tuple[str, list[tuple[str, Kind]]]] = [
     ("duplicate-name", [("a", "file"), ("a", "file")]),
     ("duplicate-name", [("a", "link"), ("a", "link")]),
     ("duplicate-name", [("a", "folder"), ("a", "folder")]),
@@ -96,31 +100,31 @@ MEETING: list[tuple[str, list[tuple[str, Kind]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "entries"), MEETING)
-def test_two_entries_do_not_meet(rule: str, entries: list[tuple[str, Kind]]) -> None:
-    names = ArchivePaths(COMPATIBLE)
+@pytest.mark.parametrize(("rule", "entries"), CONFLICTING_ENTRIES)
+def test_an_entry_that_conflicts_with_an_earlier_entry_is_refused(rule: str, entries: list[tuple[str, Kind]]) -> None:
+    paths = ArchivePaths(COMPATIBLE)
     for path, kind in entries[:-1]:
-        names.take(path, kind)
+        paths.take(path, kind)
 
     with pytest.raises(ArchiveRefused) as refusal:
-        names.take(*entries[-1])
+        paths.take(*entries[-1])
 
     assert refusal.value.rule == rule
 
 
-def test_a_folder_may_be_named_after_what_is_in_it() -> None:
-    names = ArchivePaths(STRICT)
+def test_the_entry_of_a_folder_may_follow_the_entries_of_its_content() -> None:
+    paths = ArchivePaths(STRICT)
 
     for path, kind in (("a/b/c", "file"), ("a", "folder"), ("a/b", "folder"), ("a/b/d", "file"), ("e", "folder")):
-        names.take(path, "folder" if kind == "folder" else "file")
+        paths.take(path, "folder" if kind == "folder" else "file")
 
 
 def test_folders_that_are_only_implied_count_as_entries() -> None:
-    names = ArchivePaths(replace(STRICT, entries=4))
-    names.take("a/b/c", "file")
-    names.take("d", "file")
+    paths = ArchivePaths(replace(STRICT, entries=4))
+    paths.take("a/b/c", "file")
+    paths.take("d", "file")
 
     with pytest.raises(ArchiveRefused) as refusal:
-        names.take("e", "file")
+        paths.take("e", "file")
 
     assert refusal.value.rule == "too-many-entries"

@@ -30,7 +30,7 @@ from countersign.records.schema.snapshot import EMPTY
 from tests.records import inside
 from tests.records.inside import InProcessService
 
-_CLOCK = re.compile(r"([0-9]{1,4}):([0-5][0-9])", re.ASCII)
+_HOURS_AND_MINUTES = re.compile(r"([0-9]{1,4}):([0-5][0-9])", re.ASCII)
 
 
 class Duration(Field):
@@ -47,10 +47,10 @@ class Duration(Field):
         Raises:
             BadValue: the value is not a text H:MM.
         """
-        clock_text = _CLOCK.fullmatch(value) if isinstance(value, str) else None
-        if clock_text is None:
+        match = _HOURS_AND_MINUTES.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
             raise BadValue("must be hours and minutes, H:MM")
-        return int(clock_text[1]) * 60 + int(clock_text[2])
+        return int(match[1]) * 60 + int(match[2])
 
     def show(self, stored: Stored) -> object:
         """Return the duration as H:MM."""
@@ -62,7 +62,7 @@ class Duration(Field):
         Raises:
             BadValue: the hours are not a number.
         """
-        if _CLOCK.fullmatch(cell):
+        if _HOURS_AND_MINUTES.fullmatch(cell):
             return cell
         try:
             return self.show(round(float(cell.replace(notation.decimal, ".")) * 60))
@@ -109,79 +109,79 @@ ACCOUNT = "DE89370400440532013000"
 
 
 @pytest.fixture
-async def office(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
+async def service(database_url: str, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """A service whose module registers the kinds."""
     async with inside.open_service(database_url, tmp_path, Shift, kinds=KINDS) as service:
         yield service
 
 
-async def add(office: InProcessService, *worked: str) -> list[str]:
+async def add(service: InProcessService, *worked: str) -> list[str]:
     """Create shifts with these durations, and return their ids."""
-    root = office.administrator()
-    return [(await office.value(root, "shift", "create", title="s", worked=text))["id"] for text in worked]
+    root = service.administrator()
+    return [(await service.value(root, "shift", "create", title="s", worked=text))["id"] for text in worked]
 
 
-async def test_a_value_is_read_stored_and_shown(office: InProcessService) -> None:
-    root = office.administrator()
-    created_shift = await office.value(
+async def test_a_value_is_read_stored_and_shown(service: InProcessService) -> None:
+    root = service.administrator()
+    created_shift = await service.value(
         root, "shift", "create", title="s", worked="1:30", account="de89 3704 0044 0532 0130 00"
     )
 
     assert (created_shift["worked"], created_shift["account"]) == ("1:30", ACCOUNT)
-    assert await office.rows('SELECT worked, account FROM "shift"') == [(90, ACCOUNT)]
+    assert await service.rows('SELECT worked, account FROM "shift"') == [(90, ACCOUNT)]
     with pytest.raises(BadInput, match=r"shift\.worked must be hours and minutes"):
-        await office.value(root, "shift", "update", id=created_shift["id"], worked=90)
+        await service.value(root, "shift", "update", id=created_shift["id"], worked=90)
 
 
-async def test_values_are_filtered_ordered_and_counted(office: InProcessService) -> None:
-    await add(office, "10:00", "2:00", "2:00")
-    root = office.administrator()
+async def test_values_are_filtered_ordered_and_counted(service: InProcessService) -> None:
+    await add(service, "10:00", "2:00", "2:00")
+    root = service.administrator()
 
-    long_shifts = await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "gt", "value": "2:00"}])
-    ordered = await office.value(root, "shift", "list", order=[{"field": "worked"}])
-    counts = await office.value(root, "shift", "count_by", field="worked")
+    long_shifts = await service.value(root, "shift", "list", filter=[{"field": "worked", "op": "gt", "value": "2:00"}])
+    ordered = await service.value(root, "shift", "list", order=[{"field": "worked"}])
+    counts = await service.value(root, "shift", "count_by", field="worked")
 
     assert [shift["worked"] for shift in long_shifts] == ["10:00"]
     assert [shift["worked"] for shift in ordered] == ["2:00", "2:00", "10:00"]
     assert counts == [{"value": "2:00", "count": 2}, {"value": "10:00", "count": 1}]
     with pytest.raises(BadInput, match=r"op contains does not fit shift\.worked, a duration field"):
-        await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "contains", "value": "2"}])
+        await service.value(root, "shift", "list", filter=[{"field": "worked", "op": "contains", "value": "2"}])
 
 
-async def test_csv_has_the_form_of_the_kind(office: InProcessService) -> None:
-    root = office.administrator()
+async def test_csv_cells_use_the_notation_of_the_kind(service: InProcessService) -> None:
+    root = service.administrator()
     text = "title;worked\r\na;1,5\r\nb;0:45\r\n"
-    await office.value(root, "shift", "import", csv=text, decimal=",")
+    await service.value(root, "shift", "import", csv=text, decimal=",")
 
-    exported = await office.value(
+    exported = await service.value(
         root, "shift", "export", form="shown", fields=["title", "worked"], order=[{"field": "title"}], decimal=","
     )
-    refused_import = await office.value(root, "shift", "import", csv="title,worked\nc,long\n", dry_run=True)
+    refused_import = await service.value(root, "shift", "import", csv="title,worked\nc,long\n", dry_run=True)
 
     assert exported["text"].splitlines() == ["Title,Worked", 'a,"1,5"', 'b,"0,75"']
     assert "shift.worked must be hours such as 1:30 or 1.5" in str(refused_import["errors"])
 
 
-async def test_a_masked_caller_reads_and_sends_back_tokens(office: InProcessService) -> None:
-    root = office.administrator()
-    created_shift = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
-    second_shift = await office.value(root, "shift", "create", title="b")
+async def test_a_masked_caller_reads_and_sends_back_tokens(service: InProcessService) -> None:
+    root = service.administrator()
+    created_shift = await service.value(root, "shift", "create", title="a", account=ACCOUNT)
+    second_shift = await service.value(root, "shift", "create", title="b")
     grant = Grant(model="shift", commands="*", clear=("title", "worked"), masked=("account",), write="*")
-    person = await office.person(grant)
+    person = await service.person(grant)
 
-    token = (await office.value(person, "shift", "get", id=created_shift["id"]))["account"]
-    await office.value(person, "shift", "update", id=second_shift["id"], account=token)
+    token = (await service.value(person, "shift", "get", id=created_shift["id"]))["account"]
+    await service.value(person, "shift", "update", id=second_shift["id"], account=token)
 
     assert re.fullmatch("IBAN_[0-9]+", token)
-    assert (await office.value(root, "shift", "get", id=second_shift["id"]))["account"] == ACCOUNT
+    assert (await service.value(root, "shift", "get", id=second_shift["id"]))["account"] == ACCOUNT
     with pytest.raises(BadInput, match="one placeholder token and nothing else"):
-        await office.value(person, "shift", "update", id=second_shift["id"], account=f"X {token}")
+        await service.value(person, "shift", "update", id=second_shift["id"], account=f"X {token}")
 
 
-async def test_a_registered_kind_is_described(office: InProcessService) -> None:
-    root, approvals = office.administrator(), Approvals(frozenset(), frozenset(), frozenset())
+async def test_a_registered_kind_is_described(service: InProcessService) -> None:
+    root, approvals = service.administrator(), Approvals(frozenset(), frozenset(), frozenset())
 
-    meta = api_document.meta(root, office.service.records.registry, approvals)
+    meta = api_document.meta(root, service.service.records.registry, approvals)
     fields = next(model["fields"] for model in meta["models"] if model["name"] == "shift")
     schema = api_document.input_schema(root.view.models["shift"], "create")["properties"]
 
@@ -189,19 +189,21 @@ async def test_a_registered_kind_is_described(office: InProcessService) -> None:
     assert schema["worked"]["pattern"] == "^[0-9]{1,4}:[0-5][0-9]$"
 
 
-def test_an_upgrade_keeps_the_values_of_a_kind_that_is_widened() -> None:
+def test_an_upgrade_from_number_keeps_the_values_only_if_the_new_kind_widens_number() -> None:
     class Minutes(Duration):
         kind: ClassVar[str] = "minutes"
         widens: ClassVar[frozenset[str]] = frozenset({"number"})
 
-    def tables(worked: Field, *kinds: type[Field]) -> Registry:
+    def registry_with(worked: Field, *kinds: type[Field]) -> Registry:
         model = type("Shift", (Model,), {"title": Text(), "worked": worked})
         return Registry([base_models.MODULE, Module("trial", version="1", models=(model,), kinds=kinds)])
 
-    snapshot_before = desired_snapshot(tables(Number()), EMPTY, "sqlite")
+    snapshot_before = desired_snapshot(registry_with(Number()), EMPTY, "sqlite")
     for worked, is_destructive in ((Minutes(), False), (Duration(), True)):
-        widened_tables = tables(worked, Minutes, Duration)
+        changed_registry = registry_with(worked, Minutes, Duration)
         steps = steps_between(
-            snapshot_before, desired_snapshot(widened_tables, snapshot_before, "sqlite"), widened_tables.kinds.values()
+            snapshot_before,
+            desired_snapshot(changed_registry, snapshot_before, "sqlite"),
+            changed_registry.kinds.values(),
         )
         assert any(step.is_destructive for step in steps) is is_destructive

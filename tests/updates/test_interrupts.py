@@ -14,9 +14,9 @@ from tests.kernel.http.served import wait_until
 pytestmark = pytest.mark.process
 
 
-def waits_for_a_file(process: int) -> bool:
+def is_ready_for_sigint(pid: int) -> bool:
     """Return whether the reader has imported all that it needs, and neither catches nor ignores SIGINT."""
-    folder = Path("/proc") / str(process)
+    folder = Path("/proc") / str(pid)
     lines = (line.partition(":\t") for line in (folder / "status").read_text().splitlines())
     status = {name: value for name, _, value in lines}
     handled = int(status["SigCgt"], 16) | int(status["SigIgn"], 16)
@@ -29,7 +29,7 @@ def test_an_idle_reader_ends_without_a_traceback() -> None:
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
     with our_end, child_end, subprocess.Popen(command, pass_fds=[child_end.fileno()], **pipes) as reader:
         try:
-            wait_until(lambda: waits_for_a_file(reader.pid))
+            wait_until(lambda: is_ready_for_sigint(reader.pid))
             reader.send_signal(signal.SIGINT)
             _, error_output = reader.communicate(timeout=60)
         finally:

@@ -57,10 +57,10 @@ class _Clock:
 
 
 @pytest.fixture
-def fixed_clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
-    moment = _Clock()
-    monkeypatch.setattr(clock, "now", moment.now)
-    return moment
+def settable_clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    settable_clock = _Clock()
+    monkeypatch.setattr(clock, "now", settable_clock.now)
+    return settable_clock
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def counters(tmp_path: Path) -> SharedMemoryCounters:
 
 
 def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
-    counters: SharedMemoryCounters, fixed_clock: _Clock
+    counters: SharedMemoryCounters, settable_clock: _Clock
 ) -> None:
     answers = [counters.hit_now("k", 3, 60) for _ in range(5)]
 
@@ -82,13 +82,15 @@ def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
     ]
 
 
-def test_a_window_begins_at_the_first_hit_and_ends_on_time(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
-    fixed_clock.seconds += 0.5
+def test_a_window_begins_at_the_first_hit_and_ends_on_time(
+    counters: SharedMemoryCounters, settable_clock: _Clock
+) -> None:
+    settable_clock.seconds += 0.5
     counters.hit_now("k", 1, 60)
 
-    fixed_clock.seconds += 59.25
+    settable_clock.seconds += 59.25
     assert counters.hit_now("k", 1, 60) == Quota(1, 0, 1, False)
-    fixed_clock.seconds += 0.75
+    settable_clock.seconds += 0.75
     assert counters.hit_now("k", 1, 60) == Quota(1, 0, 60, True)
 
 
@@ -100,7 +102,7 @@ def test_a_cost_that_does_not_fit_is_refused_whole(counters: SharedMemoryCounter
     assert not counters.hit_now("none", 0, 60).allowed
 
 
-async def test_a_peek_counts_nothing(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
+async def test_a_peek_counts_nothing(counters: SharedMemoryCounters, settable_clock: _Clock) -> None:
     assert await counters.peek("k", 1, 60) == Quota(1, 1, 60, True)
     assert await counters.hit("k", 1, 60) == Quota(1, 0, 60, True)
     assert await counters.peek("k", 1, 60) == Quota(1, 0, 60, False)
@@ -118,7 +120,7 @@ def test_counts_survive_a_restart(counters: SharedMemoryCounters, tmp_path: Path
 
 
 def test_eight_processes_together_are_allowed_exactly_the_limit(tmp_path: Path) -> None:
-    hammers = [_run(_HAMMER, str(tmp_path), "5000", "2000") for _ in range(8)]
+    hammers = [_start(_HAMMER, str(tmp_path), "5000", "2000") for _ in range(8)]
     for hammer in hammers:
         assert _line(hammer) == "ready"
 
@@ -126,22 +128,22 @@ def test_eight_processes_together_are_allowed_exactly_the_limit(tmp_path: Path) 
         _release(hammer)
 
     assert sum(int(_line(hammer)) for hammer in hammers) == 5_000
-    assert [_end(hammer) for hammer in hammers] == [0] * 8
+    assert [_exit_code(hammer) for hammer in hammers] == [0] * 8
 
 
-def test_other_workers_count_on_after_a_worker_is_killed_during_a_count(
+def test_other_workers_can_count_after_a_worker_is_killed_during_a_count(
     counters: SharedMemoryCounters, tmp_path: Path
 ) -> None:
     rng = random.Random(7)
     for _ in range(5):
-        hammer = _run(_HAMMER, str(tmp_path), "4000000000", "1000000000")
+        hammer = _start(_HAMMER, str(tmp_path), "4000000000", "1000000000")
         assert _line(hammer) == "ready"
         _release(hammer)
         remaining_before = counters.hit_now("one key", 4_000_000_000, 3_600).remaining
         for _ in range(rng.randrange(2_000, 20_000)):
             counters.hit_now("one key", 4_000_000_000, 3_600)
         hammer.kill()
-        assert _end(hammer) == -signal.SIGKILL
+        assert _exit_code(hammer) == -signal.SIGKILL
 
         quota = counters.hit_now("one key", 4_000_000_000, 3_600)
         assert quota.allowed
@@ -152,7 +154,7 @@ def test_other_workers_count_on_after_a_worker_is_killed_during_a_count(
 def test_a_stopped_worker_with_the_lock_does_not_stop_other_workers(
     counters: SharedMemoryCounters, tmp_path: Path
 ) -> None:
-    holder = _run(_HOLDER, str(tmp_path / "counters.lock"))
+    holder = _start(_HOLDER, str(tmp_path / "counters.lock"))
     assert _line(holder) == "held"
 
     began_s = clock.monotonic_s()
@@ -163,17 +165,17 @@ def test_a_stopped_worker_with_the_lock_does_not_stop_other_workers(
     assert answers[-1].remaining == 50
     # If each of the 50 hits waited 0.25 s for the lock, they would take 12.5 s.
     assert 0.2 < elapsed_s < 6
-    assert _end(holder) == 0
+    assert _exit_code(holder) == 0
 
 
 def test_a_forked_child_counts_in_the_same_windows_and_does_not_share_the_lock(tmp_path: Path) -> None:
-    forker = _run(_FORKER, str(tmp_path))
+    forker = _start(_FORKER, str(tmp_path))
 
     assert int(_line(forker)) + int(_line(forker)) == 5_000
-    assert _end(forker) == 0
+    assert _exit_code(forker) == 0
 
 
-def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, fixed_clock: _Clock) -> None:
+def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, settable_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     for number in range(8):
         counters.hit_now(f"k{number}", 1, 100 if number == 3 else 1_000)
@@ -186,10 +188,10 @@ def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, fixe
     assert counters.hit_now("k3", 1, 100).allowed
 
 
-def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, fixed_clock: _Clock) -> None:
+def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, settable_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     counters.hit_now("ended", 1, 10)
-    fixed_clock.seconds += 11
+    settable_clock.seconds += 11
     for number in range(8):
         counters.hit_now(f"k{number}", 1, 5)
 
@@ -197,24 +199,24 @@ def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, fixed_cloc
 
 
 @pytest.mark.parametrize("jump_s", [-1, -59, -61, -3_600, -10 * 365 * 86_400])
-def test_a_clock_that_goes_back_keeps_the_count_but_for_no_longer_than_a_window(
-    counters: SharedMemoryCounters, fixed_clock: _Clock, jump_s: int
+def test_after_the_clock_is_set_back_a_count_remains_for_at_most_one_window(
+    counters: SharedMemoryCounters, settable_clock: _Clock, jump_s: int
 ) -> None:
     counters.hit_now("k", 1, 60)
 
-    fixed_clock.seconds += jump_s
+    settable_clock.seconds += jump_s
 
     assert counters.hit_now("k", 1, 60) == Quota(1, 0, 60, False)
-    fixed_clock.seconds += 60
+    settable_clock.seconds += 60
     assert counters.hit_now("k", 1, 60).allowed
 
 
-def test_windows_from_the_future_make_room_first(tmp_path: Path, fixed_clock: _Clock) -> None:
+def test_windows_from_the_future_make_room_first(tmp_path: Path, settable_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
-    fixed_clock.seconds += 10**6
+    settable_clock.seconds += 10**6
     for number in range(8):
         counters.hit_now(f"future{number}", 1, 60)
-    fixed_clock.seconds -= 10**6
+    settable_clock.seconds -= 10**6
 
     for number in range(8):
         counters.hit_now(f"k{number}", 1, 60)
@@ -222,29 +224,29 @@ def test_windows_from_the_future_make_room_first(tmp_path: Path, fixed_clock: _C
     assert not any(counters.hit_now(f"k{number}", 1, 60).allowed for number in range(8))
 
 
-def test_a_clock_set_back_removes_no_counter_while_there_is_space(tmp_path: Path, fixed_clock: _Clock) -> None:
+def test_a_clock_set_back_removes_no_counter_while_there_is_space(tmp_path: Path, settable_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     for number in range(4):
         counters.hit_now(f"before{number}", 1, 60)
 
-    fixed_clock.seconds -= 1
+    settable_clock.seconds -= 1
     for number in range(4):
         counters.hit_now(f"after{number}", 1, 60)
 
     assert not any(counters.hit_now(f"before{number}", 1, 60).allowed for number in range(4))
 
 
-def test_a_clock_set_forward_ends_the_windows(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
+def test_a_clock_set_forward_ends_the_windows(counters: SharedMemoryCounters, settable_clock: _Clock) -> None:
     counters.hit_now("k", 1, 60)
 
-    fixed_clock.seconds += 10 * 365 * 86_400
+    settable_clock.seconds += 10 * 365 * 86_400
 
     assert counters.hit_now("k", 1, 60).allowed
 
 
-def test_a_changed_window_length_applies_at_once(counters: SharedMemoryCounters, fixed_clock: _Clock) -> None:
+def test_a_changed_window_length_applies_at_once(counters: SharedMemoryCounters, settable_clock: _Clock) -> None:
     counters.hit_now("k", 1, 3_600)
-    fixed_clock.seconds += 61
+    settable_clock.seconds += 61
 
     assert counters.hit_now("k", 1, 60).allowed
 
@@ -259,39 +261,41 @@ _STEPS = st.one_of(
 
 @settings(deadline=None)
 @given(steps=st.lists(_STEPS, max_size=60))
-def test_any_sequence_of_hits_answers_like_a_dictionary(
+def test_any_sequence_of_hits_gets_the_same_quotas_as_from_a_dictionary_of_windows(
     steps: list[tuple[str, str, int, int, int] | tuple[str, float] | tuple[str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     directory = tmp_path_factory.mktemp("counters")
     counters = SharedMemoryCounters(directory, slots=64)
-    model: dict[str, tuple[int, int]] = {}
-    moment = _Clock()
+    window_by_key: dict[str, tuple[int, int]] = {}
+    settable_clock = _Clock()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clock, "now", moment.now)
+        patch.setattr(clock, "now", settable_clock.now)
         for step in steps:
             if len(step) == 5:
                 _, key, limit, window_s, cost = step
-                assert counters.hit_now(key, limit, window_s, cost) == _model(
-                    model, moment.now(), key, limit, window_s, cost
+                assert counters.hit_now(key, limit, window_s, cost) == _expected_quota(
+                    window_by_key, settable_clock.now(), key, limit, window_s, cost
                 )
             elif len(step) == 2:
-                moment.seconds += step[1]
+                settable_clock.seconds += step[1]
             else:
                 counters = SharedMemoryCounters(directory, slots=64)
 
 
-def _model(model: dict[str, tuple[int, int]], now: int, key: str, limit: int, window_s: int, cost: int) -> Quota:
-    start, count = model.get(key, (now, 0))
+def _expected_quota(
+    window_by_key: dict[str, tuple[int, int]], now: int, key: str, limit: int, window_s: int, cost: int
+) -> Quota:
+    start, count = window_by_key.get(key, (now, 0))
     if start > now:
         start = now
     if now >= start + window_s * clock.SECOND:
         start, count = now, 0
     is_allowed = count + cost <= limit
     count += cost if is_allowed else 0
-    model[key] = (start, count)
-    remaining_ns = start + window_s * clock.SECOND - now
-    return Quota(limit, max(0, limit - count), (remaining_ns + clock.SECOND - 1) // clock.SECOND, is_allowed)
+    window_by_key[key] = (start, count)
+    remaining_us = start + window_s * clock.SECOND - now
+    return Quota(limit, max(0, limit - count), (remaining_us + clock.SECOND - 1) // clock.SECOND, is_allowed)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +314,7 @@ def test_a_damaged_or_foreign_file_is_replaced(tmp_path: Path, content: bytes) -
     assert (tmp_path / COUNTERS_FILE).read_bytes()[:12] == b"CSCOUNT1" + (64).to_bytes(4, "little")
 
 
-def test_garbage_in_the_slots_locks_callers_out_for_at_most_one_window(tmp_path: Path, fixed_clock: _Clock) -> None:
+def test_new_callers_are_allowed_although_the_slots_contain_garbage(tmp_path: Path, settable_clock: _Clock) -> None:
     SharedMemoryCounters(tmp_path, slots=64)
     path = tmp_path / COUNTERS_FILE
     path.write_bytes(path.read_bytes()[:64] + random.Random(1).randbytes(64 * 32))
@@ -350,7 +354,7 @@ async def test_closing_releases_every_file(tmp_path: Path) -> None:
     assert open_files.open_files_below(tmp_path) == []
 
 
-def _run(program: str, *arguments: str) -> subprocess.Popen[str]:
+def _start(program: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -371,7 +375,7 @@ def _release(process: subprocess.Popen[str]) -> None:
     process.stdin.close()
 
 
-def _end(process: subprocess.Popen[str]) -> int:
+def _exit_code(process: subprocess.Popen[str]) -> int:
     assert process.stdin is not None
     process.stdin.close()
     assert process.stdout is not None

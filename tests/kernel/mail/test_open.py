@@ -17,7 +17,7 @@ async def test_discarded_mail_is_not_sent(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_bad_address_is_refused_all_the_same(tmp_path: Path) -> None:
+async def test_a_bad_recipient_is_refused_although_mail_is_discarded(tmp_path: Path) -> None:
     mail = open_mail("discard:", "Store <no-reply@store.example>", tmp_path)
 
     with pytest.raises(BadAddress):

@@ -28,17 +28,17 @@ def png(colour: str = "red") -> bytes:
     return png_bytes.getvalue()
 
 
-async def announce(shop: Shop, size: int, **members: object) -> httpx.Response:
+async def announce(shop: Shop, size: int, **overrides: object) -> httpx.Response:
     """Announce a picture of the shop's product."""
-    announcement = {"kind": "cover", "filename": "cover.png", "size": size, "alt": "A river", **members}
+    announcement = {"kind": "cover", "filename": "cover.png", "size": size, "alt": "A river", **overrides}
     return await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=announcement)
 
 
-async def send(shop: Shop, data: bytes, **members: object) -> httpx.Response:
+async def announce_and_upload(shop: Shop, data: bytes, **overrides: object) -> httpx.Response:
     """Announce and upload a picture."""
-    announcement = await announce(shop, len(data), **members)
-    assert announcement.status_code == 201, announcement.text
-    return await shop.put(announcement.json()["upload_url"], data)
+    response = await announce(shop, len(data), **overrides)
+    assert response.status_code == 201, response.text
+    return await shop.put(response.json()["upload_url"], data)
 
 
 async def product_media(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ async def list_sealed_digests(shop: Shop) -> set[str]:
 async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> None:
     data = png() + b"what follows a picture"
 
-    response = await send(shop, data)
+    response = await announce_and_upload(shop, data)
 
     assert response.status_code == 201, response.text
     picture = response.json()
@@ -67,7 +67,7 @@ async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> No
 
 
 async def test_a_picture_is_served_without_active_content_and_cached_for_a_year(shop: Shop) -> None:
-    url = (await send(shop, png())).json()["url"]
+    url = (await announce_and_upload(shop, png())).json()["url"]
     digest = url.rsplit("/", 1)[1]
 
     response = await shop.world.http.get(url, headers={"Accept": "image/*"})
@@ -85,7 +85,7 @@ async def test_a_picture_is_served_without_active_content_and_cached_for_a_year(
 
 @pytest.mark.parametrize(("film", "media_type"), [(MP4, "video/mp4"), (WEBM, "video/webm")])
 async def test_a_video_is_stored_unchanged(shop: Shop, film: bytes, media_type: str) -> None:
-    body = (await send(shop, film, kind="video", filename="film")).json()
+    body = (await announce_and_upload(shop, film, kind="video", filename="film")).json()
 
     response = await shop.world.http.get(body["url"])
 
@@ -94,7 +94,7 @@ async def test_a_video_is_stored_unchanged(shop: Shop, film: bytes, media_type: 
 
 
 @pytest.mark.parametrize(
-    ("members", "data", "code"),
+    ("overrides", "data", "code"),
     [
         ({}, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "unsupported_image"),
         ({}, b"GIF89a" + bytes(50), "unsupported_image"),
@@ -105,10 +105,10 @@ async def test_a_video_is_stored_unchanged(shop: Shop, film: bytes, media_type: 
         ({"kind": "video"}, WEBM.replace(b"webm", b"matr"), "unsupported_video"),
     ],
 )
-async def test_a_refused_picture_leaves_no_files(
-    shop: Shop, members: dict[str, object], data: bytes, code: str
+async def test_a_refused_picture_or_video_leaves_no_files_and_no_rows(
+    shop: Shop, overrides: dict[str, object], data: bytes, code: str
 ) -> None:
-    response = await send(shop, data, **members)
+    response = await announce_and_upload(shop, data, **overrides)
 
     assert (response.status_code, response.json()["code"]) == (422, code)
     assert response.json()["resolution"]
@@ -119,7 +119,7 @@ async def test_a_refused_picture_leaves_no_files(
 
 
 @pytest.mark.parametrize(
-    ("members", "expected_pointer"),
+    ("overrides", "expected_pointer"),
     [
         ({"kind": "poster"}, "/kind"),
         ({"filename": "a/b"}, "/filename"),
@@ -131,10 +131,10 @@ async def test_a_refused_picture_leaves_no_files(
         ({"sha256": "0" * 64}, "/sha256"),
     ],
 )
-async def test_the_error_of_a_bad_announcement_names_the_member(
-    shop: Shop, members: dict[str, object], expected_pointer: str
+async def test_the_error_of_a_bad_announcement_has_the_pointer_of_the_json_member(
+    shop: Shop, overrides: dict[str, object], expected_pointer: str
 ) -> None:
-    body = {"kind": "cover", "filename": "cover.png", "size": 10, "alt": "A river", **members}
+    body = {"kind": "cover", "filename": "cover.png", "size": 10, "alt": "A river", **overrides}
 
     response = await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
 
@@ -145,23 +145,23 @@ async def test_the_error_of_a_bad_announcement_names_the_member(
 async def test_only_members_of_the_organisation_see_media_of_a_draft(world: World) -> None:
     shop = await open_shop(world)
     draft = shop._replace(product_id=await product(world, shop.token, "draft"))
-    url = (await send(draft, png())).json()["url"]
-    stranger = await world.person("s@south.example", south="owner")
-    viewer = await world.person("v@north.example", north="viewer")
+    url = (await announce_and_upload(draft, png())).json()["url"]
+    stranger_token = await world.person("s@south.example", south="owner")
+    viewer_token = await world.person("v@north.example", north="viewer")
 
     async def get(token: str | None) -> httpx.Response:
         return await world.http.get(url, headers={} if token is None else {"Authorization": f"Bearer {token}"})
 
     await world.person("early@example.org")
     await world.grant("early@example.org", draft.product_id)
-    early_buyer = await world.person_token("early@example.org", "read:library")
+    early_buyer_token = await world.person_token("early@example.org", "read:library")
 
     assert (await get(None)).json()["code"] == "resource_not_found"
-    assert (await get(stranger)).status_code == 404
-    assert (await get(early_buyer)).status_code == 404
-    viewer_response = await get(viewer)
+    assert (await get(stranger_token)).status_code == 404
+    assert (await get(early_buyer_token)).status_code == 404
+    viewer_response = await get(viewer_token)
     assert (viewer_response.status_code, viewer_response.headers["Cache-Control"]) == (200, "private, no-cache")
-    await send(shop, png())
+    await announce_and_upload(shop, png())
     public_response = await get(None)
     assert (public_response.status_code, public_response.headers["Cache-Control"]) == (
         200,
@@ -170,13 +170,13 @@ async def test_only_members_of_the_organisation_see_media_of_a_draft(world: Worl
 
 
 async def test_only_owners_see_media_of_an_archived_product(shop: Shop) -> None:
-    url = (await send(shop, png())).json()["url"]
-    buyer = await shop.world.person("buyer@example.org")
+    url = (await announce_and_upload(shop, png())).json()["url"]
+    buyer_token = await shop.world.person("buyer@example.org")
     async with shop.store.database.transaction() as transaction:
         await transaction.run("UPDATE product SET status = 'archived' WHERE id = $1", shop.product_id)
 
     async def status() -> int:
-        return (await shop.world.http.get(url, headers={"Authorization": f"Bearer {buyer}"})).status_code
+        return (await shop.world.http.get(url, headers={"Authorization": f"Bearer {buyer_token}"})).status_code
 
     assert await status() == 404
     await shop.world.grant("buyer@example.org", shop.product_id)
@@ -185,29 +185,29 @@ async def test_only_owners_see_media_of_an_archived_product(shop: Shop) -> None:
 
 async def test_only_publishers_of_the_organisation_change_its_media(shop: Shop) -> None:
     world = shop.world
-    media_id = (await send(shop, png())).json()["id"]
-    stranger = await world.person("s@south.example", south="publisher")
-    viewer = await world.person("v@north.example", north="viewer")
-    hidden_product = await product(world, shop.token, "hidden")
+    media_id = (await announce_and_upload(shop, png())).json()["id"]
+    stranger_token = await world.person("s@south.example", south="publisher")
+    viewer_token = await world.person("v@north.example", north="viewer")
+    hidden_product_id = await product(world, shop.token, "hidden")
 
-    for token, status in ((None, 401), (stranger, 403), (viewer, 403)):
-        attacker = shop._replace(token=token)
-        assert (await announce(attacker, 10)).status_code == status
+    for token, status in ((None, 401), (stranger_token, 403), (viewer_token, 403)):
+        shop_as_caller = shop._replace(token=token)
+        assert (await announce(shop_as_caller, 10)).status_code == status
         deletion = await world.call("DELETE", f"/products/{shop.product_id}/media/{media_id}", token)
         assert deletion.status_code == status
-    assert (await announce(shop._replace(token=stranger, product_id=hidden_product), 10)).status_code == 404
+    assert (await announce(shop._replace(token=stranger_token, product_id=hidden_product_id), 10)).status_code == 404
     assert len(await product_media(shop)) == 1
 
 
 async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    picture = (await send(shop, png())).json()
+    picture = (await announce_and_upload(shop, png())).json()
     path = f"/products/{shop.product_id}/media/{picture['id']}"
-    other_product = await product(shop.world, shop.token, "other")
+    other_product_id = await product(shop.world, shop.token, "other")
 
     wrong_product_response = await shop.world.call(
-        "DELETE", f"/products/{other_product}/media/{picture['id']}", shop.token
+        "DELETE", f"/products/{other_product_id}/media/{picture['id']}", shop.token
     )
     response = await shop.world.call("DELETE", path, shop.token)
     repeated_response = await shop.world.call("DELETE", path, shop.token)
@@ -223,7 +223,8 @@ async def test_a_deleted_picture_is_missing_and_its_bytes_are_deleted_later(
 async def test_a_picture_that_was_uploaded_twice_outlives_one_deletion(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deleted_picture, remaining_picture = (await send(shop, png())).json(), (await send(shop, png())).json()
+    deleted_picture = (await announce_and_upload(shop, png())).json()
+    remaining_picture = (await announce_and_upload(shop, png())).json()
     monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
     await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{deleted_picture['id']}", shop.token)
@@ -234,12 +235,12 @@ async def test_a_picture_that_was_uploaded_twice_outlives_one_deletion(
 
 
 @pytest.mark.parametrize("kind", ["cover", "icon"])
-async def test_a_picture_whose_encoding_does_not_change_is_stored(shop: Shop, kind: str) -> None:
-    picture = (await send(shop, png(), kind=kind)).json()
+async def test_a_picture_that_encodes_to_the_same_bytes_is_stored(shop: Shop, kind: str) -> None:
+    picture = (await announce_and_upload(shop, png(), kind=kind)).json()
     encoded = (await shop.world.http.get(picture["url"])).content
     await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{picture['id']}", shop.token)
 
-    response = await send(shop, encoded, kind=kind)
+    response = await announce_and_upload(shop, encoded, kind=kind)
 
     assert response.status_code == 201, response.text
     assert response.json()["url"].endswith(sha256_of(encoded))
@@ -250,7 +251,7 @@ async def test_a_picture_with_the_bytes_of_an_artifact_does_not_remove_the_artif
     data = png()
     artifact = await shop.upload(data, "picture.png")
 
-    await send(shop, data)
+    await announce_and_upload(shop, data)
 
     response = await shop.world.call("GET", f"/artifacts/{artifact['id']}", shop.token)
     assert (response.status_code, response.content) == (200, data)
@@ -285,14 +286,16 @@ def landscape(width: int = 1300, height: int = 731) -> bytes:
 
 
 async def test_a_cover_has_smaller_sizes_that_are_served_like_the_cover(shop: Shop) -> None:
-    url = (await send(shop, landscape())).json()["url"]
+    url = (await announce_and_upload(shop, landscape())).json()["url"]
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
 
     assert (cover["url"], cover["placeholder"], cover["alt"]) == (url, False, "A river")
     assert cover["color"] in {"#7f007f", "#80007f", "#7f0080", "#800080"}
-    sizes = [(image["type"], image["width"]) for image in cover["srcset"]]
-    assert sizes == [(kind, width) for kind in ("image/avif", "image/webp") for width in (320, 640, 1280)]
+    types_and_widths = [(image["type"], image["width"]) for image in cover["srcset"]]
+    assert types_and_widths == [
+        (media_type, width) for media_type in ("image/avif", "image/webp") for width in (320, 640, 1280)
+    ]
     for smaller in cover["srcset"]:
         response = await shop.world.http.get(smaller["url"])
         assert (response.status_code, response.headers["content-type"]) == (200, smaller["type"])
@@ -302,8 +305,8 @@ async def test_a_cover_has_smaller_sizes_that_are_served_like_the_cover(shop: Sh
 
 
 async def test_small_covers_and_screenshots_have_no_smaller_sizes(shop: Shop) -> None:
-    await send(shop, landscape(), kind="screenshot")
-    await send(shop, png())
+    await announce_and_upload(shop, landscape(), kind="screenshot")
+    await announce_and_upload(shop, png())
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
 
@@ -313,15 +316,15 @@ async def test_small_covers_and_screenshots_have_no_smaller_sizes(shop: Shop) ->
 async def test_deleting_the_newest_cover_shows_the_previous_one_and_deletes_the_sizes(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old_cover = (await send(shop, png())).json()
-    new_cover = (await send(shop, landscape())).json()
-    sizes = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["srcset"]
+    old_cover = (await announce_and_upload(shop, png())).json()
+    new_cover = (await announce_and_upload(shop, landscape())).json()
+    smaller_images = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["srcset"]
     path = f"/products/{shop.product_id}/media"
 
     assert (await shop.world.call("DELETE", f"{path}/{new_cover['id']}", shop.token)).status_code == 204
 
     assert (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["url"] == old_cover["url"]
-    assert [(await shop.world.http.get(size["url"])).status_code for size in sizes] == [404] * 6
+    assert [(await shop.world.http.get(image["url"])).status_code for image in smaller_images] == [404] * 6
     later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
     monkeypatch.setattr(clock, "now", lambda: later_time)
@@ -330,7 +333,7 @@ async def test_deleting_the_newest_cover_shows_the_previous_one_and_deletes_the_
 
 
 async def test_garbage_collection_keeps_the_sizes_of_a_cover(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    await send(shop, landscape())
+    await announce_and_upload(shop, landscape())
     stored_digests = await list_sealed_digests(shop)
     later_time = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
     await blob_gc.collect(shop.store)
@@ -342,7 +345,7 @@ async def test_garbage_collection_keeps_the_sizes_of_a_cover(shop: Shop, monkeyp
     assert len(stored_digests) == 7
 
 
-async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_stored_again(
+async def test_a_smaller_size_that_is_removed_before_the_cover_refers_to_it_is_stored_again(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original_put, original_reserve, digests, removed_digests = blobs.put, blobs.reserve, list[str](), list[str]()
@@ -363,7 +366,7 @@ async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_st
     monkeypatch.setattr(blobs, "put", recording_put)
     monkeypatch.setattr(blobs, "reserve", reserve_after_a_removal)
 
-    assert (await send(shop, landscape())).status_code == 201
+    assert (await announce_and_upload(shop, landscape())).status_code == 201
 
     cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
     assert [(await shop.world.http.get(image["url"])).status_code for image in cover["srcset"]] == [200] * 6
