@@ -23,7 +23,7 @@ from countersign.records.commands.run import Actor, Run
 from countersign.settings import Settings
 from tests.records.office import ROOT_URL
 from tests.records.worlds.asking import GeneratedRequest, RequestSequence
-from tests.records.worlds.building import PASSWORD, STARTED, BuiltDatabase, Variant, salt_anew
+from tests.records.worlds.building import PASSWORD, STARTED, OpenWorld, Variant, salt_anew
 from tests.records.worlds.carrying import Carrier, ResponseMeaning
 from tests.records.worlds.comparing import (
     MANY_TOKENS,
@@ -346,7 +346,7 @@ _HIDDEN_STEPS: tuple[Callable[[Writer, int], None], ...] = (_change_hidden_field
 class ConnectedWorld:
     """One of the two services, with the application that writes its existing database."""
 
-    built: BuiltDatabase
+    built: OpenWorld
     writer: Writer
 
 
@@ -388,11 +388,11 @@ def _settings(data: Path, module: Path, url: str) -> Settings:
 
 
 @asynccontextmanager
-async def _served(settings: Settings, variant: Variant, tokens: dict[str, str]) -> AsyncGenerator[BuiltDatabase]:
+async def _served(settings: Settings, variant: Variant, tokens: dict[str, str]) -> AsyncGenerator[OpenWorld]:
     async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            yield BuiltDatabase(service, http, variant, tokens=dict(tokens))
+            yield OpenWorld(service, http, variant, tokens=dict(tokens))
 
 
 async def _people(settings: Settings) -> dict[str, str]:
@@ -517,7 +517,7 @@ async def compare(
     return found
 
 
-async def _learn_ids(worlds: tuple[BuiltDatabase, BuiltDatabase], requests: ConnectedRequests) -> None:
+async def _learn_ids(worlds: tuple[OpenWorld, OpenWorld], requests: ConnectedRequests) -> None:
     """Read the ids of all records of both worlds, also of those that the caller does not see."""
     for model in MODELS:
         found: dict[str, None] = {}

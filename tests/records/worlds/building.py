@@ -30,13 +30,13 @@ PARTIES, LEADS, ACTIVITIES, INVOICES, TICKETS = 18, 26, 12, 8, 14
 ROLES = {"root": ["administrator"], "alice": ["sales_manager"], "bob": ["clerk"], "carol": ["accountant"], "dan": []}
 STAGES = ("new", "qualified", "proposed", "won", "lost")
 
-LIFTED = (
+DIRECT_AGENT_COMMANDS = (
     *("party.update", "product.create", "product.update", "lead.win", "invoice.settle"),
     *("payment.create", "payment.update"),
 )
 """The commands that agents may run directly in this test, so that their responses are compared too."""
 
-DAN: tuple[dict[str, str], ...] = (
+GRANTS_OF_DAN: tuple[dict[str, str], ...] = (
     {
         "model": "lead",
         "commands": "*",
@@ -81,7 +81,7 @@ DAN: tuple[dict[str, str], ...] = (
 
 
 @dataclass
-class BuiltDatabase:
+class OpenWorld:
     """One of the two databases, with its service, a client and the bearer tokens of its callers. World b also has the
     plans of others and the steps that others run during the test."""
 
@@ -99,31 +99,33 @@ class BuiltDatabase:
 
     async def hidden_step(self, number: int) -> None:
         """Let others run the next step that the audience does not see."""
-        path, body = self.steps[number % len(self.steps)]
-        said = {name: f"{each} {number}" if name in TURNING else each for name, each in body.items()}
+        path, fields = self.steps[number % len(self.steps)]
+        body = {
+            name: f"{each} {number}" if name in FIELDS_CHANGED_AT_EACH_STEP else each for name, each in fields.items()
+        }
         if path.endswith("/update"):
-            said.setdefault("id", made_id(path.split("/")[2], number % 4))
+            body.setdefault("id", made_id(path.split("/")[2], number % 4))
         with ids.seeded(f"hidden {number}"):
-            answer = await self.call("root", path, said)
+            answer = await self.call("root", path, body)
         assert answer.status_code == 200 or "no such record" in answer.text, answer.text
 
-    async def returning_step(self, turn: int) -> tuple[str, str]:
-        """Add, remove or restore a value that the audience sees, in both worlds. In world b, a hidden record gets an
-        equal value before it is removed. Return the model and the id of the record."""
-        turns, phase = divmod(turn, 3)
-        returning = RETURNING[self.audience]
-        value = f"Leaver {turns} of {self.variant}"
-        record_id = made_id(returning.model, returning.numbers[turns % len(returning.numbers)])
-        said = {"id": record_id, returning.field: f"Away {value}" if phase == 1 else value}
+    async def change_restored_field(self, turn: int) -> tuple[str, str]:
+        """Add, remove or restore a value that the audience sees, in both worlds. In world b only, also give a hidden
+        record the same value before the value is removed. Return the model and the id of the visible record."""
+        round_number, phase = divmod(turn, 3)
+        restored_field = RESTORED_FIELDS[self.audience]
+        value = f"Leaver {round_number} of {self.variant}"
+        record_id = made_id(restored_field.model, restored_field.numbers[round_number % len(restored_field.numbers)])
+        body = {"id": record_id, restored_field.field: f"Away {value}" if phase == 1 else value}
         with ids.seeded(f"returning {turn}"):
-            answer = await self.call("root", f"/api/{returning.model}/update", said)
+            answer = await self.call("root", f"/api/{restored_field.model}/update", body)
             assert answer.status_code == 200 or "no such record" in answer.text, answer.text
         if phase == 0 and self.variant == "b":
-            path, field, body = returning.holder
+            path, field, body = restored_field.hidden_equal_input
             with ids.seeded(f"holder {turn}"):
                 answer = await self.call("root", path, {**body, field: value})
             assert answer.status_code == 200, answer.text
-        return returning.model, record_id
+        return restored_field.model, record_id
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ async def build(settings: Settings, variant: Variant, audience: Audience) -> Clo
 
 
 @asynccontextmanager
-async def open_world(settings: Settings, variant: Variant, built: ClosedWorld) -> AsyncGenerator[BuiltDatabase]:
+async def open_world(settings: Settings, variant: Variant, built: ClosedWorld) -> AsyncGenerator[OpenWorld]:
     """Open the world that was built in this database, or in the database from which this one was copied."""
     async with _served(settings, variant) as world:
         await salt_anew(world.service)
@@ -160,31 +162,32 @@ async def open_world(settings: Settings, variant: Variant, built: ClosedWorld) -
 
 
 @asynccontextmanager
-async def _served(settings: Settings, variant: Variant) -> AsyncGenerator[BuiltDatabase]:
+async def _served(settings: Settings, variant: Variant) -> AsyncGenerator[OpenWorld]:
     if variant == "b":
         settings = replace(settings, modules=f"{settings.modules},archive")
     async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            yield BuiltDatabase(service, http, variant)
+            yield OpenWorld(service, http, variant)
 
 
-async def _sign_in_root(world: BuiltDatabase) -> None:
+async def _sign_in_root(world: OpenWorld) -> None:
     answer = await world.http.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
     world.tokens["root"] = answer.json()["token"]
 
 
-async def _let_others_work(world: BuiltDatabase, audience: Audience) -> None:
-    """Create agents of others with the same label, and let them propose plans. The plans are also about records that
-    the audience sees, unless people of the audience would see these plans."""
+async def _let_others_work(world: OpenWorld, audience: Audience) -> None:
+    """Create agents of another person, one of them with the same label as the audience's agent, and let them propose
+    plans. For dan, the plans are about leads that he does not see, because he would see plans about other leads. For
+    the rest of the audience, the plans are also about visible leads."""
     for label in ("scout", "other"):
         answer = await world.call("root", "/api/auth/agent-token", {"scopes": ["*"], "label": label})
         world.tokens[label] = answer.json()["token"]
     world.steps = STEPS["sales" if audience in ("alice", "bob") else audience]
     leads = [number for number in range(LEADS) if STAGES[number % 5] == "won"] if audience == "dan" else range(6)
     for number, label in zip(leads, ("scout", "other", "scout", "other", "scout", "other"), strict=False):
-        doomed = {"id": made_id("lead", number), "cascade": True}
-        answer = await world.call(label, "/api/lead/delete", doomed)
+        deletion = {"id": made_id("lead", number), "cascade": True}
+        answer = await world.call(label, "/api/lead/delete", deletion)
         world.plans.append(answer.json()["plan_id"])
 
 
@@ -196,12 +199,12 @@ async def salt_anew(service: app.RecordsService) -> None:
         await versions.bump(transaction, "access")
 
 
-async def _sign_in(world: BuiltDatabase, audience: str) -> None:
+async def _sign_in(world: OpenWorld, audience: str) -> None:
     with ids.seeded("signing in"):
         await _get_tokens(world, audience)
 
 
-async def _get_tokens(world: BuiltDatabase, audience: str) -> None:
+async def _get_tokens(world: OpenWorld, audience: str) -> None:
     answer = await world.http.post("/api/auth/login", json={"username": audience, "password": PASSWORD})
     world.tokens["person"] = answer.json()["token"]
     answer = await world.call("person", "/api/auth/agent-token", {"scopes": ["*"], "label": "scout"})
@@ -216,7 +219,7 @@ def made_id(model: str, key: object) -> str:
         return ids.new_record_id()
 
 
-TURNING = frozenset({"tax_id", "sku"})
+FIELDS_CHANGED_AT_EACH_STEP = frozenset({"tax_id", "sku"})
 """The fields that must get another value at every step."""
 
 STEPS: Mapping[str, tuple[Step, ...]] = {
@@ -246,18 +249,19 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
 
 @dataclass(frozen=True)
 class RestoredField:
-    """A field that the audience sees, the numbers of the records whose value in it is removed and restored, and the
-    input that gives a hidden record an equal value: a path, its field, and the rest of the body."""
+    """A field that the audience sees. Its value is removed and restored in the records with these numbers.
+    `hidden_equal_input` gives a hidden record an equal value: the path, the field of the hidden record, and the other
+    members of the body."""
 
     model: str
     field: str
     numbers: tuple[int, ...]
-    holder: tuple[str, str, Mapping[str, object]]
+    hidden_equal_input: tuple[str, str, Mapping[str, object]]
 
 
 _OF_SALES = RestoredField("lead", "contact_name", (0, 5, 7), ("/api/dossier/create", "writer", {"title": "Equal"}))
 _URGENT: Mapping[str, object] = {"subject": "It broke", "priority": "urgent"}
-RETURNING: Mapping[Audience, RestoredField] = {
+RESTORED_FIELDS: Mapping[Audience, RestoredField] = {
     "alice": _OF_SALES,
     "bob": _OF_SALES,
     "dan": RestoredField("lead", "contact_name", (0, 5, 6), ("/api/ticket/create", "requester_name", _URGENT)),
@@ -274,14 +278,14 @@ class _WorldBuilder:
         self._people: dict[str, str] = {}
 
     async def create_all(self) -> None:
-        """Create everything that the audience sees, which is equal in both worlds. The ids of records in both worlds
-        are equal too."""
+        """Create the records of this world. What the audience sees is equal in both worlds, and so are the ids of
+        records that both worlds have. Values that the audience does not see differ, and world b has more records."""
         password_hash = await passwords.hash_password(PASSWORD)
         async with self._service.records.database.transaction() as transaction:
             nobody = Caller("person", "", "", "", View({}))
             actor = Actor("0" * 24, request_id="made")
             self._run = Run(self._service.engine, nobody, transaction, actor, transaction)
-            await self._everybody(password_hash)
+            await self._create_people_and_roles(password_hash)
             for number in range(PARTIES):
                 await self._party(number)
             for number in range(LEADS):
@@ -292,54 +296,56 @@ class _WorldBuilder:
                 await self._ticket(number)
             await self._billing()
             if self._is_b:
-                await self._more()
+                await self._create_world_b_extras()
 
     async def _make(self, model: str, key: object, /, **values: object) -> str:
-        hands = workflow.EffectContext(self._run, self._run.engine.registry.models[model], "", {}, "made")
+        effects = workflow.EffectContext(self._run, self._run.engine.registry.models[model], "", {}, "made")
         with ids.seeded(f"{model}/{key}"):
-            return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
+            return await effects.create(model, **{name: each for name, each in values.items() if each is not None})
 
     async def _change(self, model: str, record_id: str, /, **values: object) -> None:
         declared = self._run.engine.registry.models[model]
         record = await record_writer.find(self._run, declared, None, record_id)
-        hands = workflow.EffectContext(self._run, declared, record_id, record.values, f"{model}.update")
-        await hands.change(**values)
-        await record_writer.update(self._run, declared, record, hands.changes, f"{model}.update")
+        effects = workflow.EffectContext(self._run, declared, record_id, record.values, f"{model}.update")
+        await effects.change(**values)
+        await record_writer.update(self._run, declared, record, effects.changes, f"{model}.update")
 
-    async def _everybody(self, hashed: str) -> None:
+    async def _create_people_and_roles(self, password_hash: str) -> None:
         with ids.seeded("people"):
             for name, roles in ROLES.items():
-                words = f"{name} {'Beta' if self._is_b and name != self._audience else 'Alpha'}"
+                display_name = f"{name} {'Beta' if self._is_b and name != self._audience else 'Alpha'}"
                 self._people[name] = await user_creation.add(
-                    self._run, name, words, f"{name}@example.com", roles, hashed
+                    self._run, name, display_name, f"{name}@example.com", roles, password_hash
                 )
-        for name in LIFTED:
+        for name in DIRECT_AGENT_COMMANDS:
             await self._make("setting", name, title=f"approval:{name}", value='{"n": 0}')
         role = await self._make("role", "dan", title="role of dan")
         await self._make("user_role", "dan", user=self._people["dan"], role=role)
-        for number, grant in enumerate(DAN):
+        for number, grant in enumerate(GRANTS_OF_DAN):
             await self._make("grant", number, role=role, **grant)
 
-    def _of(self, first: object, second: object) -> object:
+    def _in_world(self, a: object, b: object) -> object:
         """Return a value that the audience sees as a token or not at all. It differs in world b."""
-        return second if self._is_b else first
+        return b if self._is_b else a
 
     async def _party(self, number: int) -> None:
         is_hidden = self._audience == "dan" and number % 2 == 0
-        same = number % 7
+        contact_number = number % 7
         await self._make(
             "party",
             number,
-            name=self._of(f"Ada Lovelace {number}", f"Zoë\u202f{number} née Õ'Brien-{number * 77}"),
+            name=self._in_world(f"Ada Lovelace {number}", f"Zoë\u202f{number} née Õ'Brien-{number * 77}"),
             kind="company" if number % 2 == 0 else "person",
-            email=self._of(f"contact{same}@a.example", f"{same}.someone.else@elsewhere.example"),
-            phone=self._of(f"+43 1 {number % 5}", f"+1 (555) 000-{number % 5:04d}"),
-            tax_id=self._of(f"AT{number:08d}", f"FR{number * 13:011d}"),
+            email=self._in_world(
+                f"contact{contact_number}@a.example", f"{contact_number}.someone.else@elsewhere.example"
+            ),
+            phone=self._in_world(f"+43 1 {number % 5}", f"+1 (555) 000-{number % 5:04d}"),
+            tax_id=self._in_world(f"AT{number:08d}", f"FR{number * 13:011d}"),
             website=f"https://{number}.example"
             if not is_hidden
-            else self._of("https://a.example", "https://b.example"),
+            else self._in_world("https://a.example", "https://b.example"),
             customer_since=f"2020-01-{number + 1:02d}",
-            notes=self._of("Likes tea. EMAIL_12", "Hates tea, wants a call back") if number % 3 == 0 else None,
+            notes=self._in_world("Likes tea. EMAIL_12", "Hates tea, wants a call back") if number % 3 == 0 else None,
         )
 
     async def _lead(self, number: int) -> None:
@@ -348,27 +354,31 @@ class _WorldBuilder:
         await self._make(
             "lead",
             number,
-            title=self._of("Hidden order", "Another hidden order") if is_hidden else f"Order {number % 4}",
+            title=self._in_world("Hidden order", "Another hidden order") if is_hidden else f"Order {number % 4}",
             stage=stage,
-            contact_name=self._of(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
-            contact_email=self._of(f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"),
+            contact_name=self._in_world(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
+            contact_email=self._in_world(
+                f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"
+            ),
             party=self._party_of_lead(number) if number % 3 else None,
             owner=self._people["carol" if self._is_b and self._audience == "dan" else "bob"],
             source=("web", "fair", None)[number % 3],
             expected_close=(f"2026-12-{number % 9 + 1:02d}", None)[number % 4 == 0],
-            expected_revenue_minor=number * 1000 if self._is_sales else self._of(number * 1000, 5000 - number),
+            expected_revenue_minor=number * 1000 if self._is_sales else self._in_world(number * 1000, 5000 - number),
             lost_reason=("price", None)[stage != "lost"],
-            notes=(None, self._of("Call her", "Write to him at once"))[number % 2],
+            notes=(None, self._in_world("Call her", "Write to him at once"))[number % 2],
         )
 
     def _party_of_lead(self, number: int) -> str | None:
         party = number % PARTIES
         if self._audience != "dan" or party % 2:
             return made_id("party", party)
-        # Another company, of which dan sees neither, or one company and none.
+        # Dan sees no company. Each world has another company here, or only one of the worlds has a company.
         first, second = made_id("party", party), made_id("party", (party + 2) % PARTIES)
-        one = {2: self._of(None, second), 4: self._of(first, None)}.get(number % 12, self._of(first, second))
-        return None if one is None else str(one)
+        party_of_this_world = {2: self._in_world(None, second), 4: self._in_world(first, None)}.get(
+            number % 12, self._in_world(first, second)
+        )
+        return None if party_of_this_world is None else str(party_of_this_world)
 
     async def _activity(self, number: int) -> None:
         await self._make(
@@ -377,8 +387,8 @@ class _WorldBuilder:
             lead=made_id("lead", number % LEADS),
             kind=("call", "mail")[number % 2],
             subject=f"Talk {number}",
-            due=f"2026-11-{number + 1:02d}" if self._is_sales else self._of("2026-11-05", "2027-01-01"),
-            notes=self._of("He said no", "She said perhaps"),
+            due=f"2026-11-{number + 1:02d}" if self._is_sales else self._in_world("2026-11-05", "2027-01-01"),
+            notes=self._in_world("He said no", "She said perhaps"),
         )
 
     async def _ticket(self, number: int) -> None:
@@ -387,12 +397,14 @@ class _WorldBuilder:
         await self._make(
             "ticket",
             number,
-            subject=f"It broke {number % 3}" if not is_hidden else self._of("Secret fault", "Other secret fault"),
+            subject=f"It broke {number % 3}" if not is_hidden else self._in_world("Secret fault", "Other secret fault"),
             priority=priority,
-            requester_name=self._of(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
-            requester_email=self._of(f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"),
+            requester_name=self._in_world(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
+            requester_email=self._in_world(
+                f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"
+            ),
             party=made_id("party", number * 2 % PARTIES + 1) if number % 2 else None,
-            description=self._of("Please help", "It burns"),
+            description=self._in_world("Please help", "It burns"),
         )
 
     async def _billing(self) -> None:
@@ -400,23 +412,23 @@ class _WorldBuilder:
         for number in range(4):
             name = ("Visible", "Hidden")[number % 2]
             is_same = is_seen or name == "Visible"
-            sku = f"SKU-{number}" if is_same else self._of(f"SKU-{number}", f"SKU-{number}X")
-            price = 1000 if is_seen else self._of(1000, 7777)
+            sku = f"SKU-{number}" if is_same else self._in_world(f"SKU-{number}", f"SKU-{number}X")
+            price = 1000 if is_seen else self._in_world(1000, 7777)
             await self._make("product", number, sku=sku, name=f"{name} {number}", unit_price_minor=price)
         for number in range(INVOICES):
             await self._invoice(number, is_seen=is_seen)
 
     async def _invoice(self, number: int, *, is_seen: bool) -> None:
-        """Create an invoice. In world b, other invoices are paid, for dan, who sees invoices without parties and
-        amounts."""
-        is_moved = self._is_b and not is_seen
-        party = made_id("party", number + 9 if is_moved else number)
+        """Create an invoice. Unless the audience sees all of it, party and amount differ in world b, and payments
+        belong to other invoices than in world a."""
+        differs = self._is_b and not is_seen
+        party = made_id("party", number + 9 if differs else number)
         invoice = await self._make("invoice", number, party=party, due=f"2026-12-{number + 1:02d}")
-        line = {"description": "Work", "quantity": 5 if is_moved else 2, "unit_price_minor": 1000}
+        line = {"description": "Work", "quantity": 5 if differs else 2, "unit_price_minor": 1000}
         await self._make("invoice_line", number, invoice=invoice, **line)
         if number % 2:
             await self._post(invoice)
-            if is_seen or number % 4 == self._of(1, 3):
+            if is_seen or number % 4 == self._in_world(1, 3):
                 await self._make("payment", number, invoice=invoice, amount_minor=1_000_000)
 
     async def _post(self, invoice: str) -> None:
@@ -425,7 +437,7 @@ class _WorldBuilder:
         with ids.seeded(f"post/{invoice}"):
             await workflow.perform(self._run, declared_invoice, record, workflow.move_of(declared_invoice, "post"), {})
 
-    async def _more(self) -> None:
+    async def _create_world_b_extras(self) -> None:
         """Create what only world b has: more hidden records, and hidden changes of visible records."""
         if self._audience != "carol":
             for number in range(PARTIES):
@@ -436,30 +448,30 @@ class _WorldBuilder:
                 if self._is_sales:
                     await self._make("invoice", f"more {number}", party=party)
         if self._audience == "dan":
-            await self._more_for_dan()
+            await self._create_world_b_extras_for_dan()
         if self._audience == "carol":
             for number in range(9):
                 await self._make("lead", f"more {number}", title="Not hers", owner=self._people["bob"])
                 await self._change("lead", made_id("lead", number), title="Renamed")
 
         for number in range(3):
-            await self._archive(number)
+            await self._create_deleted_records_and_dossiers(number)
 
-    async def _archive(self, number: int) -> None:
+    async def _create_deleted_records_and_dossiers(self, number: int) -> None:
         """Create records that are deleted again, and records of a model that only this world has, which refer to
         visible records."""
         model = "lead" if self._audience == "carol" else "product"
         values: dict[str, object] = {"title": "Gone", "owner": self._people["bob"]}
         if model == "product":
             values = {"sku": f"GONE-{number}", "name": "Gone", "unit_price_minor": 1}
-        gone = await self._make(model, f"gone {number}", **values)
+        deleted_id = await self._make(model, f"gone {number}", **values)
         declared = self._run.engine.registry.models[model]
-        record = await record_writer.find(self._run, declared, None, gone)
+        record = await record_writer.find(self._run, declared, None, deleted_id)
         await record_writer.delete(self._run, declared, record, f"{model}.delete")
         party, lead = made_id("party", number), made_id("lead", number)
         await self._make("dossier", number, title="Secret", party=party, lead=lead, writer="Grace 1")
 
-    async def _more_for_dan(self) -> None:
+    async def _create_world_b_extras_for_dan(self) -> None:
         for number in range(7):
             await self._make("party", f"more {number}", name=f"Company {number}", kind="company")
             lead = {"title": f"Order {number % 4}", "stage": "won", "party": made_id("party", 2 * number + 1)}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import httpx
 
 from tests.records.worlds.asking import GeneratedRequest
-from tests.records.worlds.building import BuiltDatabase
+from tests.records.worlds.building import OpenWorld
 
 DOCUMENTS = ("/api/commands", "/api/meta", "/api/openapi.json")
 ELSEWHERE = ("/api/auth/", "/api/approve/")
@@ -25,7 +25,7 @@ class Carrier(Protocol):
     """Sends requests to a world."""
 
     async def ask(
-        self, world: BuiltDatabase, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
+        self, world: OpenWorld, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
     ) -> httpx.Response:
         """Send the request to one world and return the response. `tokens` are the tokens of this world, each with its
         counterpart in the other world."""
@@ -40,7 +40,7 @@ class RestCarrier:
     """Sends every request over REST."""
 
     async def ask(
-        self, world: BuiltDatabase, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
+        self, world: OpenWorld, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
     ) -> httpx.Response:
         """Send the request over REST."""
         headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept, **asked.headers}
@@ -63,7 +63,7 @@ class McpCarrier(RestCarrier):
     revisions of MCP. Requests without a tool (tokens, approvals) are sent over REST."""
 
     async def ask(
-        self, world: BuiltDatabase, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
+        self, world: OpenWorld, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
     ) -> httpx.Response:
         """Send the request over MCP."""
         if asked.path.startswith(ELSEWHERE):

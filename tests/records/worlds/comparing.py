@@ -12,13 +12,13 @@ import httpx
 from countersign.kernel import clock, ids
 from countersign.kernel.http.response import etag_of
 from tests.records.worlds.asking import OTHERS, GeneratedRequest, RequestSequence
-from tests.records.worlds.building import STARTED, BuiltDatabase
+from tests.records.worlds.building import STARTED, OpenWorld
 from tests.records.worlds.carrying import REST, Carrier, ResponseMeaning
 
 OTHERS_EVERY = 7
 """The number of requests after which another caller changes something in world b."""
 
-RETURNING_EVERY = 4
+RESTORED_FIELD_EVERY = 4
 """The number of requests after which a value is added, removed or restored in both worlds, and read."""
 
 MANY_TOKENS = 40
@@ -87,7 +87,7 @@ class TokenRenaming:
 
 
 async def compare(
-    worlds: tuple[BuiltDatabase, BuiltDatabase],
+    worlds: tuple[OpenWorld, OpenWorld],
     who: str,
     requests: RequestSequence,
     count: int,
@@ -114,9 +114,9 @@ async def compare(
         with clock.fixed(now):
             if number % OTHERS_EVERY == 0:
                 await second.hidden_step(number // OTHERS_EVERY)
-            if number % RETURNING_EVERY == 0:
-                turn = number // RETURNING_EVERY
-                (model, record_id), _ = [await world.returning_step(turn) for world in worlds]
+            if number % RESTORED_FIELD_EVERY == 0:
+                turn = number // RESTORED_FIELD_EVERY
+                (model, record_id), _ = [await world.change_restored_field(turn) for world in worlds]
                 await asking.ask(GeneratedRequest(f"/api/{model}/get", {"id": record_id}), f"look {number}")
             await asking.ask(asked, f"request {number}")
     found = asking.found
@@ -134,7 +134,7 @@ Canonical = Callable[[GeneratedRequest, Sequence[httpx.Response], Sequence[Respo
 class WorldComparison:
     """Sends requests to both worlds and compares the responses."""
 
-    worlds: tuple[BuiltDatabase, BuiltDatabase]
+    worlds: tuple[OpenWorld, OpenWorld]
     who: str
     requests: RequestSequence
     carrier: Carrier
@@ -160,7 +160,7 @@ class WorldComparison:
         _learn(self.requests, asked, answers[0], heard[0])
 
 
-async def look(world: BuiltDatabase, who: str, requests: RequestSequence) -> None:
+async def look(world: OpenWorld, who: str, requests: RequestSequence) -> None:
     """Read what the caller sees, so that most requests are meaningful."""
     headers = {"Authorization": f"Bearer {world.tokens[who]}"}
     meta = (await world.http.get("/api/meta", headers=headers)).json()

@@ -13,7 +13,7 @@ import pytest
 from countersign.settings import Settings
 from tests.records.office import settings
 from tests.records.worlds import building
-from tests.records.worlds.building import Audience, BuiltDatabase, ClosedWorld, Variant
+from tests.records.worlds.building import Audience, ClosedWorld, OpenWorld, Variant
 from tests.servers.postgres import Cluster, PostgresFactory
 
 ARCHIVE = """
@@ -80,7 +80,7 @@ class WorldPairs:
         await self._originals.build(audience)
 
     @asynccontextmanager
-    async def copy_pair(self, audience: Audience) -> AsyncGenerator[tuple[BuiltDatabase, BuiltDatabase]]:
+    async def copy_pair(self, audience: Audience) -> AsyncGenerator[tuple[OpenWorld, OpenWorld]]:
         """Return a pair of worlds for this test that look the same to the audience."""
         first, second = await self._originals.take(audience)
         async with (

@@ -20,7 +20,7 @@ from countersign.web.assets import Assets
 from countersign.web.origin import PublicAddress
 from countersign.web.site import Site
 from tests.records.office import ROOT_URL
-from tests.records.worlds.building import PASSWORD, STARTED, Audience, BuiltDatabase, made_id
+from tests.records.worlds.building import PASSWORD, STARTED, Audience, OpenWorld, made_id
 from tests.records.worlds.comparing import TokenRenaming
 from tests.records.worlds.conftest import WorldPairs
 
@@ -126,7 +126,7 @@ class PageRequest(NamedTuple):
 
 
 @asynccontextmanager
-async def visited(browser: Browser, world: BuiltDatabase, who: str) -> AsyncGenerator[PageRequest]:
+async def visited(browser: Browser, world: OpenWorld, who: str) -> AsyncGenerator[PageRequest]:
     """Open a page of the world's work app in which the person is signed in. This process serves the site."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
