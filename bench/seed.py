@@ -21,7 +21,7 @@ from countersign.kernel.http.response import encode, etag_of
 from countersign.settings import Settings
 from countersign.store.app import open_store
 from countersign.store.auth import tokens
-from countersign.store.catalog.cards import card_of, cover_of
+from countersign.store.catalog.product_assembly import card_of, cover_of
 from countersign.store.catalog.projection import ENCODING, WEIGHT_OF_TITLE, weights
 from countersign.store.catalog.schemas import Channel, ProductDetail, Release
 from countersign.store.catalog.search import deletion_variants

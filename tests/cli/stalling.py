@@ -2,8 +2,8 @@
 
 from countersign.cli.main import main
 from countersign.kernel.http.response import Response
-from countersign.records.handlers import Handlers
 from countersign.records.http import RecordsRequest
+from countersign.records.rest_handlers import Handlers
 
 
 async def spin(_: Handlers, __: RecordsRequest) -> Response:

@@ -38,7 +38,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   const check = useIntegrityCheck();
   const hasCheck = mayRun(model, "verify");
   const download = async () => {
-    const { exportRawCsv: exportedRaw } = await import("../list/export");
+    const { exportRawCsv: exportedRaw } = await import("../list/csv_export");
     await exportedRaw(model, { filter, order });
   };
   return (

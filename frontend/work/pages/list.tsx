@@ -264,7 +264,7 @@ async function copyCall(model: Model, inputText: string): Promise<void> {
 }
 
 async function download(model: Model, inputText: string, columns: readonly Field[] | null): Promise<void> {
-  const { exportCsv: exported, exportRawCsv: exportedRaw } = await import("../list/export");
+  const { exportCsv: exported, exportRawCsv: exportedRaw } = await import("../list/csv_export");
   const input = JSON.parse(inputText) as object;
   await (columns ? exported(model, input, columns) : exportedRaw(model, input));
 }

@@ -52,10 +52,10 @@ from countersign.records.commands.run import Body, Check, Engine, Run
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
-from countersign.records.handlers import Handlers
 from countersign.records.http import route
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
+from countersign.records.rest_handlers import Handlers
 from countersign.records.schema import install
 from countersign.records.suspension_letters import SuspensionLetters
 from countersign.settings import BadSetting, Settings

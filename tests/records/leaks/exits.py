@@ -9,7 +9,7 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
-from countersign.records import api_document, dispatch, handlers, openapi_document, redaction
+from countersign.records import api_document, dispatch, openapi_document, redaction, rest_handlers
 from countersign.records.access import visibility
 from countersign.records.access.view import Domain
 from countersign.records.commands import export, record_writer
@@ -237,7 +237,7 @@ def _looking_before_refusing(patch: pytest.MonkeyPatch) -> None:
         return original_require(caller, model, name)
 
     replace_defence(patch, dispatch, "require_command", require_command)
-    replace_defence(patch, handlers, "require_command", require_command)
+    replace_defence(patch, rest_handlers, "require_command", require_command)
 
 
 _ASKED: list[str] = []

@@ -7,7 +7,7 @@ import pytest
 
 from countersign.declare import BadValue
 from countersign.kernel import ids
-from countersign.records import dispatch, handlers
+from countersign.records import dispatch, rest_handlers
 from countersign.records.access import visibility
 from countersign.records.commands import crud, dependents, mask_output, unmask_input
 from countersign.records.commands.errors import BadInput
@@ -95,7 +95,7 @@ def _reveal_forbidden_models(patch: pytest.MonkeyPatch) -> None:
         return original(caller, model, name)
 
     replace_defence(patch, dispatch, "require_command", require_command)
-    replace_defence(patch, handlers, "require_command", require_command)
+    replace_defence(patch, rest_handlers, "require_command", require_command)
 
 
 @channel(13, _reveal_forbidden_models)
@@ -238,9 +238,9 @@ async def l23(office: Office) -> None:
 
 
 def _deny_fields_by_row(patch: pytest.MonkeyPatch) -> None:
-    original = handlers.Envelope
+    original = rest_handlers.Envelope
     replace_defence(
-        patch, handlers, "Envelope", lambda denied_names, value: original(denied_names if value else (), value)
+        patch, rest_handlers, "Envelope", lambda denied_names, value: original(denied_names if value else (), value)
     )
 
 

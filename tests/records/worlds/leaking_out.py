@@ -8,7 +8,7 @@ import pytest
 
 from countersign.declare import Field
 from countersign.kernel.http.response import Response
-from countersign.records import api_document, app, handlers
+from countersign.records import api_document, app, rest_handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import proposals
 from countersign.records.commands import export, queries, record_writer, select, unmask_input
@@ -76,16 +76,16 @@ def tokens_follow_a_common_counter(patch: pytest.MonkeyPatch) -> None:
 
 def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
     """A command of a hidden model has another error than a command of an unknown model."""
-    real = handlers.Handlers.run
+    real = rest_handlers.Handlers.run
 
-    async def run(self: handlers.Handlers, call: Any) -> Response:
+    async def run(self: rest_handlers.Handlers, call: Any) -> Response:
         """Run a command, or refuse a hidden model with another status."""
         model = call.path["model"]
         if model in self.dispatch.engine.registry.models and model not in call.caller.view.models:
             raise BadInput("not allowed")
         return await real(self, call)
 
-    patch.setattr(handlers.Handlers, "run", run)
+    patch.setattr(rest_handlers.Handlers, "run", run)
 
 
 def exports_hold_clear_values(patch: pytest.MonkeyPatch) -> None:
@@ -105,12 +105,13 @@ def exports_hold_clear_values(patch: pytest.MonkeyPatch) -> None:
 def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
     """The OpenAPI document contains every model, as for a caller who sees everything."""
 
-    async def openapi(self: handlers.Handlers, call: Any) -> Response:
+    async def openapi(self: rest_handlers.Handlers, call: Any) -> Response:
         """Return the OpenAPI document of every model."""
         models = self.dispatch.engine.registry.models
-        return handlers._tagged(call, {"paths": {f"/api/{name}/list": sorted(models[name].fields) for name in models}})
+        paths = {f"/api/{name}/list": sorted(models[name].fields) for name in models}
+        return rest_handlers._tagged(call, {"paths": paths})
 
-    patch.setattr(handlers.Handlers, "openapi", openapi)
+    patch.setattr(rest_handlers.Handlers, "openapi", openapi)
 
 
 def meta_names_every_module(patch: pytest.MonkeyPatch) -> None:

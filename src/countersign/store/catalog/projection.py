@@ -15,7 +15,7 @@ from countersign.kernel.database.port import Database, Transaction, Value
 from countersign.kernel.http.response import encode, etag_of
 from countersign.kernel.normalization import normalized
 from countersign.store.catalog import catalog_index
-from countersign.store.catalog.cards import ProductRecord, card_of, read_products
+from countersign.store.catalog.product_assembly import ProductRecord, card_of, read_products
 from countersign.store.catalog.schemas import ChannelName, Platform, ProductDetail
 from countersign.store.catalog.search import deletion_variants, words
 

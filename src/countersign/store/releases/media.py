@@ -19,7 +19,7 @@ from countersign.kernel.http.range_response import (
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import Caller, StoreRequest
-from countersign.store.catalog import cards, projection
+from countersign.store.catalog import product_assembly, projection
 from countersign.store.catalog import products as catalog
 from countersign.store.catalog.covers.routes import SVG
 from countersign.store.catalog.products import ProductNotFound
@@ -311,7 +311,7 @@ async def _answer(reader: Reader, upload: Upload) -> Response:
     row = await reader.fetch_one(BY_ID, upload.subject_id)
     if row is None:
         raise UploadNotFound("the media of this upload were removed")
-    shown_as = cards.media_of(*row)
+    shown_as = product_assembly.media_of(*row)
     return response.json(shown_as, 201, (("Location", shown_as.url),))
 
 

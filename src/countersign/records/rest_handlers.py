@@ -1,4 +1,5 @@
-"""The handlers of the documented endpoints. A handler converts a request to a command, and the result to a response."""
+"""The handlers of the REST endpoints: a handler converts a request to a command, and the result to a response. The
+status is 202 if the command was stored as a plan that a person must approve."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing

@@ -1,4 +1,5 @@
-"""The members of a product that lists and pages show. They are read from the tables for one product or for many."""
+"""Puts products together for API answers, one or many at once, from the rows of several tables: the product itself, its
+publisher, its cover and media, and the newest release of each channel."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -223,8 +224,6 @@ class _ProductRow(NamedTuple):
 
 _texts = msgspec.json.Decoder(list[str])
 _platforms = msgspec.json.Decoder(list[Platform])
-
-
 
 
 def _latest(release: NewestRelease, sizes: Mapping[str, dict[Platform, int]]) -> LatestRelease:
