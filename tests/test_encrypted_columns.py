@@ -69,7 +69,7 @@ def encrypting_modules() -> list[str]:
     return sorted(module_names)
 
 
-def test_code_that_encrypts_declares_the_column_and_its_service_lists_it() -> None:
+def test_every_encrypted_column_is_declared_by_its_code_and_listed_by_its_service() -> None:
     modules = encrypting_modules()
 
     assert len(modules) == len({id(column) for column in ALL_COLUMNS})

@@ -21,7 +21,7 @@ def packages(tmp_path: Path) -> dict[str, str]:
     return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}
 
 
-def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, packages: dict[str, str]) -> None:
+def test_the_printed_tour_runs_and_runs_again_after_a_reset(tmp_path: Path, packages: dict[str, str]) -> None:
     page = (docs.ROOT / "README.md").read_text()
     tour, ports = docs.commands(page), (free_port(), free_port())
     demonstration = partial(served, tmp_path / "data", "--demo", service="both", ports=ports)

@@ -25,7 +25,7 @@ def test_the_tax_is_rounded_to_the_next_minor_unit_and_a_half_away_from_zero(
 
 
 @given(NET, st.integers(0, 10_000))
-def test_the_tax_is_never_further_from_the_exact_one_than_half_a_unit(net_minor: int, tax_bp: int) -> None:
+def test_rounded_tax_differs_from_the_exact_tax_by_at_most_half_a_unit(net_minor: int, tax_bp: int) -> None:
     assert abs(tax_of(net_minor, tax_bp) * 10_000 - net_minor * tax_bp) * 2 <= 10_000
 
 

@@ -24,7 +24,9 @@ class Sample(Model):
     price = Number(max_value=9)
 
 
-async def test_a_value_that_does_not_fit_is_refused_with_where_it_is_from(database_url: str, tmp_path: Path) -> None:
+async def test_a_value_that_does_not_fit_is_refused_with_the_name_of_its_source(
+    database_url: str, tmp_path: Path
+) -> None:
     async with inside.open_service(database_url, tmp_path, Ware, Sample) as shop:
         root = shop.administrator()
         cheap, dear = [(await shop.value(root, "ware", "create", title="Oak", price=price))["id"] for price in (9, 10)]

@@ -150,7 +150,9 @@ async def test_a_key_is_a_uuid_bare_or_quoted(office: Office) -> None:
     assert await leads(office) == 1
 
 
-async def test_a_key_with_another_input_is_refused_and_the_same_input_may_be_spelt_otherwise(office: Office) -> None:
+async def test_a_key_is_refused_with_another_input_and_accepted_with_another_spelling_of_the_input(
+    office: Office
+) -> None:
     key = new_key()
     await run_with_key(office, "alice", "lead.create", key, LEAD)
 
@@ -194,7 +196,7 @@ async def test_a_command_that_reads_takes_no_key(office: Office) -> None:
                 assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False)
 
 
-async def test_the_description_names_the_idempotency_key_where_it_is_accepted(office: Office) -> None:
+async def test_the_openapi_document_names_the_idempotency_key_of_operations_that_accept_keys(office: Office) -> None:
     paths = (await office.http.get("/api/openapi.json", headers=office.headers("alice"))).json()["paths"]
 
     keyed_paths = {path for path, each in paths.items() if "parameters" in each["post"]}
@@ -264,7 +266,7 @@ async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> N
     assert [response.status_code for response in repeated_answers] == [400, 429]
 
 
-async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Office) -> None:
+async def test_only_one_of_twenty_concurrent_calls_with_one_key_has_an_effect(office: Office) -> None:
     key = new_key()
 
     answers = await asyncio.gather(*(run_with_key(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
@@ -282,7 +284,7 @@ async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Of
     assert has_same_bytes(first_answer, await run_with_key(office, "alice", "lead.create", key, LEAD))
 
 
-async def test_of_two_nodes_with_one_key_one_has_an_effect(office_settings: OfficeSettings) -> None:
+async def test_only_one_of_two_nodes_with_one_key_has_an_effect(office_settings: OfficeSettings) -> None:
     async with (
         app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as first_node,
         app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as two,
@@ -492,7 +494,7 @@ async def sqlite_pair(sqlite_office: SeededOffice, tmp_path: Path) -> AsyncItera
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_calls_with_retries_leave_what_calls_without_them_leave(
+async def test_calls_with_retries_leave_the_same_database_as_calls_without_retries(
     sqlite_pair: tuple[Office, Office], seed: int
 ) -> None:
     """The test sends the same random calls to two offices. One office gets each call a second time, at once or much

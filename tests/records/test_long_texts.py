@@ -36,7 +36,7 @@ async def test_a_text_too_long_for_an_index_is_refused_without_a_server_error(of
         assert leads == []
 
 
-async def test_a_page_of_texts_that_are_too_long_together_is_refused_and_a_smaller_one_answered(
+async def test_a_page_of_too_many_long_texts_is_refused_and_a_smaller_page_is_returned(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(list_search, "MAX_PAGE_BYTES", 1 << 20)

@@ -33,7 +33,7 @@ def test_names_are_separated_by_commas_and_spaces_do_not_matter() -> None:
     assert modules.names("") == ()
 
 
-def test_without_any_name_there_is_the_engine_alone() -> None:
+def test_without_module_names_only_the_engine_is_loaded() -> None:
     assert [module.name for module in modules.found([]).modules] == ["base"]
     assert [module.name for module in modules.found(["base"]).modules] == ["base"]
 

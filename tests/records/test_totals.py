@@ -110,7 +110,7 @@ async def test_intermediate_sums_of_a_small_total_overflow_in_neither_database(s
     assert (await safe.value(root, "purse", "get", id=purse))["sum_minor"] == -7
 
 
-async def test_payments_of_the_largest_amount_are_refused_with_the_total_that_they_would_exceed(office: Office) -> None:
+async def test_payments_are_refused_if_the_total_would_exceed_the_largest_amount(office: Office) -> None:
     invoice = await office.first_record("invoice", state="posted", paid_minor=0)
     await office.value("carol", "payment.create", invoice=invoice["id"], amount_minor=LARGEST)
     for who in ("carol", await office.agent("carol", "*")):

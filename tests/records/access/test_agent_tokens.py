@@ -25,7 +25,7 @@ FREE = {"plan.get", "plan.list", "plan.search", "plan.withdraw"}
         ("*", {"lead.get", "party.list", "lead.qualify", "activity.create"}),
     ],
 )
-async def test_a_scope_covers_what_it_names(office: Office, scope: str, expected: set[str]) -> None:
+async def test_a_scope_covers_only_the_commands_that_it_names(office: Office, scope: str, expected: set[str]) -> None:
     agent = await office.agent("bob", scope)
 
     commands = await _commands(office, agent)
@@ -122,7 +122,7 @@ async def test_only_callers_with_the_right_revoke_the_token_of_another_person(of
     await office.value("root", "agent_token.revoke", id=record["id"])
 
 
-async def test_a_wildcard_means_what_the_person_may_do_at_each_moment(office: Office) -> None:
+async def test_a_wildcard_covers_the_current_rights_of_the_person(office: Office) -> None:
     agent = await office.agent("bob", "*")
     assert (await office.call(agent, "product.list", {})).status_code == 404
     role = await office.first_record("role", title="clerk")
@@ -171,7 +171,7 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
     assert [bool(each.get("ended_at")) for _, each in ended_records] == [False, True, True, True, False]
 
 
-async def test_ending_what_has_ended_changes_nothing(office: Office) -> None:
+async def test_ending_an_ended_token_changes_nothing(office: Office) -> None:
     await office.agent("alice", label="bot")
     token = next(
         agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "bot"

@@ -48,7 +48,7 @@ async def test_the_link_makes_the_first_administrator_once(empty: Office) -> Non
     assert [audit_entry["command"] for audit_entry in await empty.all("audit_entry", "ada")].count("user.create") == 2
 
 
-async def test_a_person_with_a_password_is_led_to_the_sign_in_page_if_it_exists(empty: Office) -> None:
+async def test_a_person_with_a_password_is_redirected_to_the_sign_in_page_if_the_page_exists(empty: Office) -> None:
     form = {**GIVEN, "token": (await _link(empty)).partition("token=")[2]}
     transport = httpx.ASGITransport(app.create(empty.service, sign_in="/signin"))
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -88,7 +88,9 @@ async def _is_signed_in(office: Office) -> str:
 
 
 @pytest.mark.parametrize("change", [{"password": "short"}, {"username": ""}, {"username": "\t"}, {"password": ""}])
-async def test_a_refused_form_is_shown_again_and_the_link_stays_valid(empty: Office, change: dict[str, str]) -> None:
+async def test_a_refused_form_is_shown_again_and_the_invitation_link_stays_valid(
+    empty: Office, change: dict[str, str]
+) -> None:
     token = (await _link(empty)).partition("token=")[2]
 
     refused_response = await empty.http.post("/setup", data={**GIVEN, "token": token, **change})
@@ -98,7 +100,7 @@ async def test_a_refused_form_is_shown_again_and_the_link_stays_valid(empty: Off
     assert (await empty.http.post("/setup", data={**GIVEN, "token": token})).status_code == 200
 
 
-async def test_a_link_is_valid_for_a_day_and_a_newer_one_ends_it(empty: Office) -> None:
+async def test_a_link_is_valid_for_a_day_or_until_a_newer_link_is_created(empty: Office) -> None:
     old, new = await _link(empty), await _link(empty)
 
     assert (await empty.http.get(old)).status_code == 404

@@ -132,7 +132,7 @@ async def test_of_many_wrong_attempts_at_once_five_at_most_get_that_answer(offic
     assert sorted(answer.status_code for answer in answers) == [401] * 5 + [429] * 15
 
 
-async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
+async def test_signing_out_ends_only_the_own_session(office: Office) -> None:
     token = (await _sign_in(office.http, "alice", PASSWORD)).json()["token"]
     office.tokens["alice elsewhere"] = token
 
@@ -185,7 +185,7 @@ async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every
     assert (await _sign_in(office.http, "bob", PASSWORD)).status_code == 200
 
 
-async def test_tokens_are_stored_as_hashes_alone(office: Office) -> None:
+async def test_tokens_are_stored_only_as_hashes(office: Office) -> None:
     await office.agent("alice")
     rows = await office.service.records.database.fetch("SELECT digest FROM credential")
 

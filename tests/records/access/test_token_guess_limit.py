@@ -5,7 +5,9 @@ from countersign.kernel import clock
 from tests.records.office import Office
 
 
-async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_shows_it(office: Office) -> None:
+async def test_after_twenty_unknown_tokens_the_caller_gets_429_and_the_audit_records_the_attempts(
+    office: Office
+) -> None:
     agent, other_agent = await office.agent("alice", label="one"), await office.agent("alice", label="two")
     lead = (await office.first_record("lead"))["id"]
     body = {"id": lead, "contact_email": "EMAIL_12345"}

@@ -69,7 +69,7 @@ async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
     assert lead["owner"] == dan
 
 
-async def test_a_rule_with_today_in_it_means_the_present_day_from_call_to_call(office: Office) -> None:
+async def test_a_rule_with_today_uses_the_day_of_each_call(office: Office) -> None:
     rule = '[{"field": "expected_close", "op": "lte", "value": {"stand": "TODAY"}}]'
     await office.person("dan", {**LIST, "rows": rule})
     now = clock.now()
@@ -150,6 +150,6 @@ async def test_a_setting_that_cannot_be_understood_is_refused(office: Office) ->
     await office.value("root", "setting.create", title="approval:lead.update", value=large)
 
 
-async def test_a_role_has_only_rights_that_there_are(office: Office) -> None:
+async def test_a_role_has_only_existing_rights(office: Office) -> None:
     assert "role.rights" in await office.refusal_of("root", "role.create", title="x", rights="base.everything")
     await office.value("root", "role.create", title="x", rights="base.unmask")

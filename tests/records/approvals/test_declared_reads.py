@@ -86,7 +86,7 @@ async def create_record(yard: InProcessService, model: str, /, **values: object)
 
 @pytest.mark.parametrize("model", ["crate", "parcel"])
 @pytest.mark.parametrize("change", ["depot", "shelf changed", "shelf added", "shelf gone", "label", "other depot", ""])
-async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
+async def test_a_plan_depends_on_the_records_that_its_model_and_its_rules_declare(
     yard: InProcessService, model: str, change: str
 ) -> None:
     root = await yard.member()
@@ -143,7 +143,7 @@ async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yar
         assert (sent_order["place"], sent_order["state"]) == (expected_place, "sent")
 
 
-async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: InProcessService) -> None:
+async def test_an_agent_only_proposes_an_action_with_rules_on_hidden_fields(yard: InProcessService) -> None:
     everything = Grant(model="order", commands="*", clear="*", write="*")
     member = await yard.member()
     token, user_id = await yard.issue_agent_token(member), member.user_id
@@ -163,7 +163,7 @@ async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard
                 await yard.value(seeing, "order", "send", id=order)
 
 
-async def test_a_refusal_names_what_was_sent_and_not_the_default_of_a_hidden_field(yard: InProcessService) -> None:
+async def test_a_refusal_names_the_sent_value_and_not_the_default_of_a_hidden_field(yard: InProcessService) -> None:
     depot = await create_record(yard, "depot", title="a", room=0)
     parcel = Grant(model="parcel", commands="*", clear=("title", "depot"), write="*")
     blind = await yard.person(parcel, Grant(model="depot", clear="*"))

@@ -84,7 +84,7 @@ async def test_one_email_reports_all_plans_five_minutes_after_the_first(office: 
         assert f"{ROOT_URL}/approvals" in text
 
 
-async def test_a_restored_service_sends_no_email_until_it_is_resumed(office: Office) -> None:
+async def test_a_restored_service_sends_no_email_until_sending_is_resumed(office: Office) -> None:
     database = office.service.records.database
     async with database.transaction() as transaction:
         await outbox.pause(transaction)

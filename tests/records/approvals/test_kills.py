@@ -69,7 +69,7 @@ async def _sound(office: Office) -> None:
     assert (await verify(records.database, records.secret)).faults == ()
 
 
-async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
+async def test_a_batch_killed_between_any_two_statements_is_complete_or_absent(
     office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(office_settings) as office:
@@ -99,7 +99,7 @@ async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
     assert kills > 3
 
 
-async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_there(
+async def test_a_deletion_killed_between_any_two_statements_is_complete_or_absent(
     office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     async with _opened(office_settings) as office:

@@ -22,7 +22,7 @@ async def agent(office: Office) -> str:
     return await office.agent("alice", label="mailbot")
 
 
-async def test_executed_and_a_repeat_answers_the_same(office: Office, agent: str) -> None:
+async def test_an_executed_plan_returns_the_same_answer_when_approved_again(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
 
     first_approval = await office.approve("alice", plan_id, note="fine")
@@ -55,7 +55,7 @@ async def test_rejected_with_a_reason_that_the_proposer_reads(office: Office, ag
     assert (await office.value("alice", "lead.get", id=lead))["id"] == lead
 
 
-async def test_withdrawn_by_its_proposer_alone(office: Office, agent: str) -> None:
+async def test_a_plan_is_withdrawn_only_by_its_proposer(office: Office, agent: str) -> None:
     plan_id, _ = await _plan(office, agent)
     other_agent = await office.agent("alice", label="other")
 
@@ -157,7 +157,7 @@ async def test_an_agent_that_gives_a_reason_with_a_command_is_shown_where_it_bel
     assert "plan.propose" not in await office.refusal_of("alice", "lead.update", id=lead, why="she asked")
 
 
-async def test_a_caller_without_a_field_does_not_learn_that_it_changed(office: Office) -> None:
+async def test_a_caller_does_not_learn_that_a_hidden_field_changed(office: Office) -> None:
     lead = (await office.value("alice", "lead.create", title="Seen", notes="hidden"))["id"]
     await office.person("dora", {"model": "lead", "commands": "get,list,delete", "clear": "title"})
     plan_id = await office.proposed(await office.agent("dora", "lead.*"), "lead.delete", id=lead)
@@ -229,7 +229,7 @@ async def test_another_digest_is_refused(office: Office, agent: str) -> None:
     assert (await office.approve("alice", plan_id, digest=digest)).status_code == 200
 
 
-async def test_the_same_proposal_is_the_same_plan(office: Office, agent: str) -> None:
+async def test_a_repeated_proposal_returns_the_same_plan(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
 
     assert await office.proposed(agent, "lead.delete", id=lead) == plan_id

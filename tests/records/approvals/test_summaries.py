@@ -41,7 +41,7 @@ async def test_a_deletion_is_of_high_risk_and_names_its_record(office: Office, a
     assert (deletion_plan["needs"], deletion_plan["needs_left"]) == (1, 1)
 
 
-async def test_the_name_stays_after_the_record_is_deleted(office: Office, agent: str) -> None:
+async def test_a_plan_summary_keeps_the_record_name_after_the_record_is_deleted(office: Office, agent: str) -> None:
     record_id = await lead(office)
     plan_id = await office.proposed(agent, "lead.delete", id=record_id)
     await office.approve("alice", plan_id)
@@ -168,7 +168,7 @@ async def test_a_viewer_without_the_model_reads_neither_its_name_nor_its_fields(
     assert set(plan_summary.COMPUTED_MEMBERS) >= {"risk", "title", "needs_left"}
 
 
-async def test_watching_counts_the_waiting_plans_and_those_of_high_risk(office: Office, agent: str) -> None:
+async def test_watching_counts_the_pending_plans_and_the_high_risk_plans(office: Office, agent: str) -> None:
     counts_before = await office.value("alice", "plan.watch")
     record_id = await lead(office, party=(await office.first_record("party"))["id"])
     await office.value("alice", "lead.qualify", id=record_id)

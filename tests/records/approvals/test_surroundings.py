@@ -82,7 +82,7 @@ async def count_lookups(yard: InProcessService, depot: str, count: int) -> tuple
         return {await around.fingerprint(item) for item in several}, counting.found
 
 
-async def test_commands_about_one_record_look_it_up_once(yard: InProcessService) -> None:
+async def test_commands_about_one_record_read_the_record_once(yard: InProcessService) -> None:
     depot = await create_record(yard, "depot", title="a")
     await create_record(yard, "shelf", title="s", depot=depot)
     (lookup,), row_counts = await count_lookups(yard, depot, 1)

@@ -20,7 +20,7 @@ async def _tamper(office: Office) -> str:
     return str(row[0])
 
 
-async def test_an_administrator_is_shown_what_was_read_and_what_is_wrong(office: Office) -> None:
+async def test_an_administrator_sees_the_checked_entries_and_the_errors(office: Office) -> None:
     report_before = await office.value("root", "audit_entry.verify")
     entries = await office.value("root", "audit_entry.search", limit=1)
 
@@ -65,7 +65,7 @@ async def test_no_other_person_and_no_agent_finds_the_command(office: Office) ->
     assert refused_response.status_code == 400
 
 
-async def test_a_caller_during_a_reading_gets_the_same_reading(office: Office) -> None:
+async def test_callers_during_a_verification_share_its_result(office: Office) -> None:
     results = await asyncio.gather(*(office.value("root", "audit_entry.verify") for _ in range(5)))
 
     # On a busy machine, another call may start after the read has ended.
@@ -73,7 +73,7 @@ async def test_a_caller_during_a_reading_gets_the_same_reading(office: Office) -
     assert "unknown key since" in await office.refusal_of("root", "audit_entry.verify", since="yesterday")
 
 
-async def test_the_audit_is_exported_to_each_reader_as_it_is_listed_to_him(office: Office) -> None:
+async def test_the_audit_export_contains_the_entries_that_the_reader_can_list(office: Office) -> None:
     await office.person("dan", {**AUDITOR, "commands": "get,list,export"}, {"model": "party", "commands": "get,list"})
     await office.value("alice", "lead.create", title="out of dan's sight")
 

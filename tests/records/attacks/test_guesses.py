@@ -81,7 +81,7 @@ async def test_a_value_that_an_action_copies_keeps_its_token(office: Office) -> 
     assert (created_party["name"], created_party["email"]) == (seen_lead["contact_name"], seen_lead["contact_email"])
 
 
-async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_copied_to(office: Office) -> None:
+async def test_a_guess_in_a_clear_field_is_not_confirmed_by_a_copy_in_a_masked_field(office: Office) -> None:
     agent = await office.agent("root", "*", unmask=["lead.contact_phone"])
     victim = next(party for party in await office.all("party", agent) if party["phone"])
     clear_phone = (await office.value("root", "party.get", id=victim["id"]))["phone"]
@@ -94,7 +94,7 @@ async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_cop
     assert (await office.value(agent, "party.get", id=party))["phone"] != victim["phone"]
 
 
-async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_guessed(office: Office) -> None:
+async def test_the_next_token_of_a_label_does_not_confirm_the_previous_guess(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.get", label="mail", name="first")
     victim, clear_lead = await first_lead(office, agent)
     own_lead = await office.value(agent, "lead.create", title="x", contact_email=clear_lead["contact_email"])
@@ -133,7 +133,7 @@ async def test_a_value_computed_from_a_guess_does_not_get_the_token_of_an_existi
     assert (by_token["same"], by_token["again"]) == (token, token)
 
 
-async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(
+async def test_right_and_wrong_guesses_change_computed_fields_in_the_same_way(
     cards: InProcessService, agent: Caller
 ) -> None:
     root = cards.administrator()

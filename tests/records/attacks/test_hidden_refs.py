@@ -28,7 +28,7 @@ def without_lead_id(answer: httpx.Response | Any, lead: str) -> str:
     return text.replace(lead, "LEAD")
 
 
-async def test_a_plans_diff_shows_a_hidden_ref_like_an_empty_one(office: Office) -> None:
+async def test_the_diff_of_a_plan_shows_a_hidden_ref_like_an_empty_ref(office: Office) -> None:
     diffs: list[str] = []
     for lead in await two_leads(office):
         plan = await office.proposed("agent", "lead.delete", id=lead)
@@ -37,7 +37,7 @@ async def test_a_plans_diff_shows_a_hidden_ref_like_an_empty_one(office: Office)
     assert diffs[0] == diffs[1]
 
 
-async def test_history_shows_a_hidden_ref_like_an_empty_one(office: Office) -> None:
+async def test_history_shows_a_hidden_ref_like_an_empty_ref(office: Office) -> None:
     histories: list[str] = []
     for lead in await two_leads(office):
         entries = await office.value("agent", "lead.history", id=lead)
@@ -114,7 +114,7 @@ async def test_emptying_a_hidden_ref_is_not_proposed_either(office: Office) -> N
     assert response_texts[0] == response_texts[1]
 
 
-async def test_emptying_a_ref_that_is_seen_empties_it(office: Office) -> None:
+async def test_emptying_a_visible_ref_empties_the_field(office: Office) -> None:
     agent = await office.agent("alice", "*")
     party = (await office.first_record("party"))["id"]
     lead = await office.value("alice", "lead.create", title="x", party=party)

@@ -9,7 +9,7 @@ PAYMENTS = {"model": "payment", "commands": "get,list", "clear": "invoice,amount
 LINES = {"model": "invoice_line", "commands": "get,list,update", "clear": "description", "write": "description"}
 
 
-async def test_a_total_is_hidden_from_anyone_who_does_not_see_all_it_counts(office: Office) -> None:
+async def test_a_total_is_hidden_from_callers_who_do_not_see_all_counted_records(office: Office) -> None:
     await office.person("dan", TOTALS, {**PAYMENTS, "rows": CARD})
     invoice = await office.first_record("invoice", state="posted")
     for who in ("dan", await office.agent("dan", "*")):
@@ -20,7 +20,7 @@ async def test_a_total_is_hidden_from_anyone_who_does_not_see_all_it_counts(offi
         assert "invoice.paid_minor" in await office.denied(who, "invoice.get", id=invoice["id"])
 
 
-async def test_a_total_is_seen_by_anyone_who_sees_all_it_counts(office: Office) -> None:
+async def test_a_total_is_shown_to_callers_who_see_all_counted_records(office: Office) -> None:
     await office.person("eve", TOTALS, PAYMENTS)
     narrow = await office.agent("eve", "invoice.*")
     invoice = await office.first_record("invoice", state="posted")
@@ -28,7 +28,7 @@ async def test_a_total_is_seen_by_anyone_who_sees_all_it_counts(office: Office) 
         assert (await office.value(who, "invoice.get", id=invoice["id"]))["paid_minor"] == invoice["paid_minor"]
 
 
-async def test_an_agent_does_not_learn_a_hidden_state_from_what_an_action_answers(office: Office) -> None:
+async def test_an_agent_does_not_learn_a_hidden_state_from_the_response_to_an_action(office: Office) -> None:
     await office.person("dan", {"model": "lead", "commands": "get,list,qualify,propose,lose", "clear": "title"})
     agent = await office.agent("dan", "*")
     for stage in ("new", "won"):

@@ -134,7 +134,9 @@ async def test_other_requests_are_served_during_the_work_on_a_plan_of_many_steps
 
 
 @pytest.mark.parametrize("lines", ["\n", "x\n"])
-async def test_of_too_many_lines_no_more_are_read_than_show_it(office: Office, lines: str) -> None:
+async def test_an_import_with_too_many_lines_is_read_only_until_the_limit_is_exceeded(
+    office: Office, lines: str
+) -> None:
     # The last line cannot be read, so the response contains no error for it.
     reason = await office.refusal_of("alice", "lead.import", csv="title\n" + lines * 200_000 + '"x', dry_run=True)
 

@@ -71,7 +71,7 @@ async def test_whether_a_token_fits_does_not_depend_on_the_length_of_its_value(
     assert answer_texts[0] == answer_texts[1]
 
 
-async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: InProcessService, agent: Caller) -> None:
+async def test_a_token_fits_into_a_field_that_is_shorter_than_the_token(book: InProcessService, agent: Caller) -> None:
     clear_contact = await book.value(book.administrator(), "contact", "create", name="n" * 900)
     shown_contact = await book.value(agent, "contact", "get", id=clear_contact["id"])
 
@@ -91,7 +91,7 @@ async def test_a_line_is_never_longer_than_lines_are(book: InProcessService, age
         await book.value(agent, "contact", "create", summary=shown_contact["notes"])
 
 
-async def test_notes_are_added_to_also_where_they_are_full(book: InProcessService, agent: Caller) -> None:
+async def test_notes_are_appended_to_a_full_field_too(book: InProcessService, agent: Caller) -> None:
     clear_contact = await book.value(book.administrator(), "contact", "create", notes="o" * 1_000_000)
     shown_contact = await book.value(agent, "contact", "get", id=clear_contact["id"])
 

@@ -24,7 +24,7 @@ async def test_an_update_that_moves_a_locked_record_changes_no_other_field(offic
     assert (await office.value("carol", "invoice.update", id=invoice["id"], state="paid"))["state"] == "paid"
 
 
-async def test_an_update_that_moves_an_open_record_changes_the_rest_of_it_too(office: Office) -> None:
+async def test_an_update_of_the_state_of_an_open_record_changes_its_other_fields_too(office: Office) -> None:
     lead = await office.first_record("lead", stage="new")
     agent = await office.agent("alice", "lead.*")
     changed_lead = await office.value(agent, "lead.update", id=lead["id"], stage="qualified", title="and renamed")

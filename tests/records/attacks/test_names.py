@@ -20,7 +20,7 @@ PLAIN = ("ada", "ada.lovelace", "ada_2", "a-b@mail.example", "a+b@mail.example",
 
 
 @pytest.mark.parametrize("name", [*LOOKING_LIKE_ROOT, '<script>"x\'&', "...", "a/b", "١٢"])
-async def test_a_user_name_that_could_be_mistaken_is_refused_with_what_may_be_there(
+async def test_a_confusable_user_name_is_refused_with_the_allowed_characters(
     office: Office, name: str
 ) -> None:
     assert "letters of one script" in await office.refusal_of("root", "user.create", username=name)
@@ -33,7 +33,7 @@ async def test_names_in_each_of_many_scripts_are_accepted(office: Office) -> Non
         assert (await office.value("root", "user.create", username=name))["username"] == name
 
 
-async def test_a_user_name_in_another_case_is_the_same_name(office: Office) -> None:
+async def test_user_names_are_compared_without_case(office: Office) -> None:
     for name in ("Root", "ROOT", "Alice"):
         assert "unique" in await office.refusal_of("root", "user.create", username=name)
     bob = (await office.first_record("user", username="bob"))["id"]

@@ -61,7 +61,7 @@ async def test_anyone_who_sees_the_field_and_its_source_masked_may_approve(offic
     assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other_lead["contact_email"]
 
 
-async def test_a_value_that_no_record_has_any_more_is_shown_only_to_callers_who_could_read_it_anywhere(
+async def test_a_removed_value_is_shown_only_to_callers_who_read_its_field_in_every_record(
     office: Office,
 ) -> None:
     plan, tax_id = await propose_copy(office)

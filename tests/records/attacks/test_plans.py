@@ -68,7 +68,7 @@ async def test_a_digest_cannot_be_made_from_guesses(office: Office) -> None:
     assert digest != f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
-async def test_an_agent_only_proposes_to_change_who_may_do_what(office: Office) -> None:
+async def test_an_agent_only_proposes_changes_of_rights(office: Office) -> None:
     agent = await office.agent("root", "*")
     bob, administrator = (await office.first_record("user", username="bob"))["id"], await role(office, "administrator")
     await asks(office, "lead.update", n=2)
@@ -95,7 +95,7 @@ async def test_an_agent_can_revoke_only_itself(office: Office) -> None:
     assert (await office.call(other_agent, "lead.get", {"id": await lead(office)})).status_code == 200
 
 
-async def test_an_update_that_moves_a_record_needs_what_an_update_needs(office: Office) -> None:
+async def test_an_update_that_changes_the_state_needs_the_right_to_update(office: Office) -> None:
     await asks(office, "lead.update", n=1)
     agent = await office.agent("alice", "lead.*")
     new = await lead(office)
@@ -104,7 +104,7 @@ async def test_an_update_that_moves_a_record_needs_what_an_update_needs(office: 
     assert (await office.value(agent, "lead.update", id=new, stage="qualified"))["stage"] == "qualified"
 
 
-async def test_a_condition_of_approval_looks_at_what_is_computed(office: Office) -> None:
+async def test_an_approval_condition_applies_to_computed_fields(office: Office) -> None:
     high = {"when": {"field": "net_minor", "op": "gt", "value": 100_000}}
     await asks(office, "invoice_line.create", **high)
     await asks(office, "invoice_line.update", **high)
@@ -153,7 +153,7 @@ async def test_a_person_who_may_not_write_a_record_may_not_approve_its_plan(offi
     assert (await office.approve("alice", plan)).status_code == 200
 
 
-async def test_an_approver_cannot_link_a_record_that_is_hidden_from_them(office: Office) -> None:
+async def test_an_approver_cannot_link_a_hidden_record(office: Office) -> None:
     await asks(office, "lead.update", n=1)
     await office.person(
         "dan",
@@ -282,7 +282,7 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     assert (await office.value("alice", "lead.get", id=new))["title"] == "meanwhile"
 
 
-async def test_everyone_who_decided_on_a_plan_sees_why_it_failed(office: Office) -> None:
+async def test_everyone_who_decided_on_a_plan_sees_why_the_plan_failed(office: Office) -> None:
     agent = await office.agent("alice", "party.*", "plan.*")
     used_party = (await office.first_record("invoice"))["party"]
     plan = await office.proposed(agent, "party.delete", id=used_party)

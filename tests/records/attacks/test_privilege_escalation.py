@@ -136,7 +136,7 @@ async def test_no_person_gives_a_right_that_they_lack(office: Office) -> None:
     await office.value("hr", "role.update", id=own_role, description="as before")
 
 
-async def test_rows_bind_what_is_made_and_what_a_change_leaves(office: Office) -> None:
+async def test_the_row_scope_applies_to_created_records_and_to_the_result_of_changes(office: Office) -> None:
     await office.person("hr", {**GRANTS, "rows": ROWS_OF_TICKETS}, ROLES, TICKETS)
     own_role = await _role(office, "role of hr")
     ticket = {"commands": "get,list", "clear": "subject"}

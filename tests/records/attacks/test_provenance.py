@@ -37,7 +37,7 @@ async def test_a_copy_within_one_record_is_made_at_once(office: Office) -> None:
     assert "NOTES_" in changed_lead["notes"]
 
 
-async def test_a_copy_to_a_record_that_the_same_people_see_is_made_at_once(office: Office) -> None:
+async def test_a_copy_to_a_record_with_the_same_audience_is_made_at_once(office: Office) -> None:
     agent = await office.agent("alice", "*")
     own_lead, other_lead = await office.value(agent, "lead.list", limit=2)
 

@@ -18,7 +18,7 @@ class TransactionAborted(Exception):
     """The error with which a test makes a transaction fail."""
 
 
-async def test_an_entry_is_kept_with_everything_it_says(database: Database, chain: Chain):
+async def test_an_entry_is_stored_with_all_its_members(database: Database, chain: Chain):
     scout_entry = entry(7, agent="scout")
 
     async with database.transaction() as transaction:
@@ -35,7 +35,7 @@ async def test_an_entry_is_kept_with_everything_it_says(database: Database, chai
     assert await faults(database) == ()
 
 
-async def test_entries_of_one_transaction_stand_in_one_lane_in_their_order(database: Database, chain: Chain):
+async def test_entries_of_one_transaction_are_appended_in_order_to_one_lane(database: Database, chain: Chain):
     async with database.transaction() as transaction:
         for number in range(5):
             await chain.append(transaction, entry(number))
@@ -190,7 +190,7 @@ async def test_without_lanes_nothing_can_be_written(database: Database, chain: C
             await chain.append(transaction, entry())
 
 
-def test_the_hash_is_what_its_description_says():
+def test_the_hash_is_computed_as_documented():
     columns = ("ab", 1, None, "Zoë", -5, "")
     hashed_bytes = bytes(32) + b"2:ab1:1-4:Zo\xc3\xab2:-50:"
 

@@ -183,7 +183,7 @@ async def cut_lane(database: Database, lane: int, count: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 3])
 @pytest.mark.parametrize("is_remembered", [True, False])
-async def test_going_on_after_a_head_was_put_back_does_not_make_it_good(
+async def test_appending_after_a_head_was_reset_does_not_make_the_chain_valid(
     database: Database, chain: Chain, count: int, is_remembered: bool
 ):
     lane = await one_lane(database, chain, 5)
@@ -226,7 +226,7 @@ async def test_a_missing_head_is_found(database: Database, chain: Chain):
     assert await faults(database) == (ChainDefect(lane, 0, None, "head"),)
 
 
-async def test_a_chain_rewritten_from_one_entry_on_is_detected(database: Database, chain: Chain):
+async def test_a_chain_rewritten_from_an_entry_to_its_end_is_detected(database: Database, chain: Chain):
     lane = await one_lane(database, chain, 6)
 
     await rewrite(database, lane, 3, "UPDATE audit_entry SET command = 'lead.get' WHERE id = $1")
@@ -248,7 +248,7 @@ async def rewrite(database: Database, lane: int, number: int, statement: str) ->
     await change(database, "UPDATE audit_lane SET hash = $2, mac = $3 WHERE lane = $1", lane, last_hash, head_mac)
 
 
-async def test_unknown_lanes_are_found_and_only_so_many_named(database: Database, chain: Chain):
+async def test_unknown_lanes_are_reported_and_a_limited_number_of_them_is_named(database: Database, chain: Chain):
     await append_entries(database, chain, 3)
     async with database.transaction() as transaction:
         for lane in range(MAX_FAULTS + 5):

@@ -17,7 +17,7 @@ async def lift(office: Office, *commands: str) -> None:
         await office.value("root", "setting.create", title=f"approval:{command}", value=LIFTED)
 
 
-async def test_agents_propose_what_moves_money(office: Office) -> None:
+async def test_agents_only_propose_commands_that_move_money(office: Office) -> None:
     agent = await office.agent("root", "*")
     invoice = (await create_posted_invoice(office))["id"]
     plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
@@ -80,7 +80,7 @@ async def test_an_agent_can_only_propose_the_address_of_invoices(office: Office)
 
 
 @pytest.mark.parametrize("change", ["name", "address", "new address", "gone address"])
-async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(office: Office, change: str) -> None:
+async def test_a_posting_plan_becomes_stale_when_the_copied_party_fields_change(office: Office, change: str) -> None:
     agent = await office.agent("root", "*")
     party = (await office.value("root", "party.create", name="Ada"))["id"]
     address_values = {"street": "Low 1", "city": "Yr", "country": "FR"}
@@ -137,7 +137,7 @@ async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(of
 
 
 @pytest.mark.parametrize("command", ["invoice.post", "invoice.cancel", "payment.delete", "lead.convert", "user.update"])
-async def test_no_setting_lifts_what_is_always_proposed(office: Office, command: str) -> None:
+async def test_no_setting_allows_agents_direct_commands_that_are_always_proposed(office: Office, command: str) -> None:
     reason = await office.refusal_of("root", "setting.create", title=f"approval:{command}", value=LIFTED)
     assert reason == f"setting.value: n must be 1 or more, since no setting lifts the approval of {command}"
 
@@ -148,7 +148,7 @@ async def test_a_setting_that_lifts_an_approval_has_no_other_member(office: Offi
         assert "0 alone lifts approval" in reason
 
 
-async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office: Office) -> None:
+async def test_lists_of_commands_and_fields_mark_the_commands_that_agents_only_propose(office: Office) -> None:
     agent = await office.agent("root", "*")
     headers = office.headers(agent)
     commands = (await office.http.get("/api/commands", headers=headers)).json()["commands"]

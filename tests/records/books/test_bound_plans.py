@@ -177,7 +177,7 @@ async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_par
     assert await approve_and_get_state(office, plan) == ("executed" if change == "nothing" else "stale")
 
 
-async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
+async def test_the_second_of_two_plans_for_one_invoice_must_be_read_again(office: Office) -> None:
     own_agent, other_agent = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
     invoice = (await create_posted_invoice(office))["id"]
     plans = [

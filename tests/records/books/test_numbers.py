@@ -35,6 +35,6 @@ async def test_a_series_for_each_party_reveals_nothing_of_other_parties(office: 
 
 
 @pytest.mark.parametrize("value", ["party", '"month"', '{"n": 1}', "1"])
-async def test_a_setting_of_a_module_has_one_of_its_options(office: Office, value: str) -> None:
+async def test_a_module_setting_accepts_only_its_options(office: Office, value: str) -> None:
     reason = await office.refusal_of("root", "setting.create", title=SETTING, value=value)
     assert reason == f'setting.value of {SETTING} must be one of "year", "party"'

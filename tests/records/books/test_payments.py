@@ -56,7 +56,7 @@ async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office
     assert "open_minor is 0" in await office.refusal_of("carol", "invoice.settle", id=invoice)
 
 
-async def test_an_overpaid_invoice_is_paid_back_before_it_is_settled(office: Office) -> None:
+async def test_an_overpaid_invoice_needs_a_refund_before_settlement(office: Office) -> None:
     invoice = (await create_posted_invoice(office))["id"]
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=10_000)
     assert "open_minor is 0" in await office.refusal_of("carol", "invoice.settle", id=invoice)
@@ -108,7 +108,7 @@ async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
         await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
 
 
-async def test_a_reference_is_of_one_party(office: Office) -> None:
+async def test_a_payment_reference_belongs_to_one_party(office: Office) -> None:
     own_invoice, other_invoice = await create_posted_invoice(office), (await create_posted_invoice(office))["id"]
     first_payment = await office.value(
         "carol", "payment.create", invoice=own_invoice["id"], amount_minor=5, reference="UE-1"
@@ -146,7 +146,7 @@ async def test_a_restore_keeps_references_that_an_earlier_version_took(office: O
     assert "payment.reference" in unrestored["errors"][0]["error"]
 
 
-async def test_of_the_same_reference_for_two_parties_at_once_one_is_booked(office: Office) -> None:
+async def test_one_reference_sent_for_two_parties_at_once_is_booked_for_one_party(office: Office) -> None:
     invoices = [(await create_posted_invoice(office))["id"] for _ in range(30)]
     bodies = [{"invoice": invoice, "amount_minor": 5, "reference": "UE-1"} for invoice in invoices]
     answers = await asyncio.gather(*(office.call("carol", "payment.create", body) for body in bodies))

@@ -60,7 +60,7 @@ async def test_a_clock_that_was_ahead_does_not_stop_the_books(office: Office) ->
         assert (await office.value("carol", "invoice.post", id=await create_draft(office)))["issued"] == day(2)
 
 
-async def test_the_day_of_an_invoice_is_real_not_to_come_and_given_by_posting_alone(office: Office) -> None:
+async def test_the_day_of_an_invoice_is_a_past_or_present_day_that_only_posting_sets(office: Office) -> None:
     invoice = await create_draft(office)
     tomorrow = (date.fromisoformat(TODAY) + timedelta(days=2)).isoformat()
     reason = await office.refusal_of("carol", "invoice.post", id=invoice, issued=tomorrow)
@@ -165,7 +165,7 @@ async def test_nothing_is_open_of_a_cancelled_invoice(office: Office) -> None:
     assert (cancelled["open_minor"], cancelled["total_minor"]) == (0, 1000)
 
 
-async def test_a_product_fills_what_is_left_out_of_a_line(office: Office) -> None:
+async def test_a_product_fills_the_omitted_fields_of_a_line(office: Office) -> None:
     price: dict[str, Any] = {"name": "Oak table", "unit_price_minor": 12_300, "tax_bp": 700}
     product = (await office.value("root", "product.create", sku="OAK", **price))["id"]
     invoice = await create_draft(office)
@@ -187,7 +187,7 @@ async def test_a_product_fills_what_is_left_out_of_a_line(office: Office) -> Non
     assert body["required"] == ["invoice"]
 
 
-async def test_a_product_fills_only_what_its_reader_sees(office: Office) -> None:
+async def test_a_product_fills_only_fields_that_the_caller_sees(office: Office) -> None:
     grants = [
         {"model": "invoice", "commands": "*", "clear": "*", "write": "*"},
         {"model": "invoice_line", "commands": "*", "clear": "*", "write": "*"},

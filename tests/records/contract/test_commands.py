@@ -106,7 +106,7 @@ async def test_two_updates_at_once_never_lose_a_field(office: Office) -> None:
     )
 
 
-async def test_of_two_updates_of_one_revision_one_is_refused(office: Office) -> None:
+async def test_the_second_update_of_one_revision_is_refused(office: Office) -> None:
     lead = await office.value("alice", "lead.create", title="x")
 
     answers = await asyncio.gather(
@@ -230,7 +230,7 @@ async def test_an_invoice_adds_up_its_lines_and_is_locked_once_posted(office: Of
     assert (await office.value("carol", "invoice.settle", id=invoice))["state"] == "paid"
 
 
-async def test_denied_lists_every_hidden_field_and_no_masked_one(office: Office) -> None:
+async def test_denied_lists_every_hidden_field_and_no_masked_field(office: Office) -> None:
     for command in ("party.list", "party.search"):
         assert await office.denied("bob", command, limit=1) == ["party.tax_id"]
     assert await office.denied("carol", "party.list", limit=1) == []
@@ -248,7 +248,7 @@ async def test_fields_the_caller_may_not_see_are_unknown_keys(office: Office) ->
     assert hidden_refusal.replace("tax_id", "?") == unknown.replace("tax_ix", "?")
 
 
-async def test_export_answers_text_or_streams_what_accept_names(office: Office) -> None:
+async def test_export_returns_text_or_streams_the_format_of_the_accept_header(office: Office) -> None:
     value = await office.value("alice", "lead.export", filter=[{"field": "stage", "op": "eq", "value": "new"}])
     assert set(value) == {"content_type", "text"}
     assert len(value["text"].splitlines()) >= 101
@@ -274,7 +274,7 @@ async def test_import_shows_errors_by_row_and_writes_all_or_nothing(office: Offi
     assert len(await office.all("lead", "alice")) == 502
 
 
-async def test_history_shows_what_was_done_to_a_record(office: Office) -> None:
+async def test_history_shows_the_commands_on_a_record(office: Office) -> None:
     lead = await office.value("alice", "lead.create", title="x")
     await office.value("alice", "lead.update", id=lead["id"], title="y")
 

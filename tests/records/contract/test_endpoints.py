@@ -59,7 +59,7 @@ async def test_post_auth_agent_token_answers_a_token_once(office: Office) -> Non
     assert "scout" in listed_tokens
 
 
-async def test_post_auth_agent_token_is_for_people_alone(office: Office) -> None:
+async def test_post_auth_agent_token_is_only_for_people(office: Office) -> None:
     agent = await office.agent("alice")
 
     answer = await office.post(agent, "/api/auth/agent-token", {"scopes": ["*"], "label": "child"})
@@ -67,7 +67,7 @@ async def test_post_auth_agent_token_is_for_people_alone(office: Office) -> None
     assert (answer.status_code, answer.json()) == (404, {"error": "not found"})
 
 
-async def test_get_commands_lists_what_this_caller_may_use(office: Office) -> None:
+async def test_get_commands_lists_the_commands_that_the_caller_may_use(office: Office) -> None:
     agent = await office.agent("alice", "lead.get", "lead.delete", "*.list")
 
     answer = await office.http.get("/api/commands", headers=office.headers(agent))
@@ -87,7 +87,7 @@ async def _listed_commands(office: Office, who: str) -> set[str]:
     return {command["id"] for command in answer.json()["commands"]}
 
 
-async def test_every_listed_command_is_there_and_every_other_is_not(office: Office) -> None:
+async def test_every_listed_command_exists_and_every_other_command_is_missing(office: Office) -> None:
     listed_by_caller = {who: await _listed_commands(office, who) for who in ("alice", "bob", "carol", "root")}
     every = listed_by_caller["root"]
 
@@ -98,7 +98,7 @@ async def test_every_listed_command_is_there_and_every_other_is_not(office: Offi
             assert (answer.status_code != 404) == (command in listed_by_caller[who]), command
 
 
-async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
+async def test_get_meta_describes_the_fields_that_the_caller_sees(office: Office) -> None:
     answer = await office.http.get("/api/meta", headers=office.headers("bob"))
 
     assert answer.headers["link"] == '</mcp>; rel="mcp"'
@@ -146,7 +146,7 @@ async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
     }
 
 
-async def test_get_meta_says_what_dashboards_measure(office: Office) -> None:
+async def test_get_meta_lists_the_measures_of_dashboards(office: Office) -> None:
     lead = (await _models(office, "bob"))["lead"]
 
     revenue = next(measure for measure in lead["measures"] if measure["fn"] == "sum")
@@ -158,7 +158,7 @@ async def test_get_meta_says_what_dashboards_measure(office: Office) -> None:
     assert [measure["label"]["en"] for measure in lead["measures"] if measure["ahead"]] == ["Open pipeline"]
 
 
-async def test_get_meta_has_the_views_of_a_list_as_search_takes_them(office: Office) -> None:
+async def test_get_meta_shows_the_views_of_a_list_as_input_for_search(office: Office) -> None:
     closing, mine_view = (await _models(office, "alice"))["lead"]["views"]
 
     assert (closing["name"], closing["label"]["de"]) == ("closing", "Abschluss im Quartal")
@@ -205,7 +205,7 @@ async def _models(office: Office, who: str) -> dict[str, Any]:
     return {model["name"]: model for model in answer.json()["models"]}
 
 
-async def test_get_openapi_describes_what_the_caller_may_use(office: Office) -> None:
+async def test_get_openapi_describes_the_commands_that_the_caller_may_use(office: Office) -> None:
     answer = await office.http.get("/api/openapi.json", headers=office.headers("bob"))
 
     assert answer.status_code == 200, answer.text
@@ -225,7 +225,7 @@ async def test_post_model_command_answers_an_envelope(office: Office) -> None:
     assert len(answer.json()["value"]) == 2
 
 
-async def test_post_model_command_answers_202_to_what_needs_approval(office: Office) -> None:
+async def test_post_model_command_answers_202_if_the_command_needs_approval(office: Office) -> None:
     agent = await office.agent("alice")
     lead = await office.first_record("lead")
 
@@ -330,7 +330,7 @@ async def test_a_body_other_than_a_json_object_is_400(office: Office, content: b
     assert (answer.status_code, list(answer.json())) == (400, ["error"])
 
 
-async def test_unknown_hidden_and_forbidden_commands_are_one_404(office: Office) -> None:
+async def test_unknown_hidden_and_forbidden_commands_get_the_same_404(office: Office) -> None:
     agent = await office.agent("bob", "lead.get")
     answers = [
         await office.call(who, command, {"id": "x"})

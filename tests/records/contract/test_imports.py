@@ -53,7 +53,7 @@ async def test_words_for_true_and_false_are_understood(office: Office, cell: str
     assert party["is_active"] is is_active
 
 
-async def test_a_reference_is_given_by_id_or_by_what_the_record_is_called(office: Office) -> None:
+async def test_a_reference_is_imported_by_the_id_or_the_name_of_its_record(office: Office) -> None:
     party = await office.value("alice", "party.create", name="Straße AG")
     for cell in (party["id"], "Straße AG", "STRASSE ag"):
         lead = await import_one(office, "alice", "lead", f"title,Party,owner\nNew,{cell},bob\n")

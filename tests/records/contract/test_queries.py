@@ -34,7 +34,7 @@ def _value(leads: Rows, name: str) -> object:
 
 
 @pytest.mark.parametrize("field", FITTING)
-async def test_each_operator_works_where_it_fits_and_is_400_elsewhere(office: Office, field: str) -> None:
+async def test_each_operator_works_on_fitting_fields_and_gets_400_on_other_fields(office: Office, field: str) -> None:
     leads = await office.all("lead", "alice")
     value = _value(leads, field)
     for op in OPERATORS:
@@ -91,7 +91,7 @@ async def test_only_ne_also_matches_empty_values(office: Office) -> None:
         assert len([lead for lead in leads if lead["expected_revenue_minor"] is None]) == expected, op
 
 
-async def test_is_null_false_matches_what_is_there(office: Office) -> None:
+async def test_is_null_false_matches_records_with_a_value(office: Office) -> None:
     leads = await _filter_leads(office, _where("lost_reason", "is_null", False))
 
     assert leads

@@ -79,7 +79,7 @@ async def test_records_that_refer_to_each_other_in_a_circle_are_deleted_together
     assert f'"parent":["{second_node}",null]' in entries[-1][0], "the audit has the refs as they were"
 
 
-async def test_a_record_that_refers_to_itself_alone_is_free(graph: InProcessService) -> None:
+async def test_a_record_with_references_only_from_itself_can_be_deleted(graph: InProcessService) -> None:
     lone_node = await node(graph, "alone")
     await graph.value(graph.administrator(), "node", "update", id=lone_node, parent=lone_node, boss=lone_node)
 
@@ -88,7 +88,7 @@ async def test_a_record_that_refers_to_itself_alone_is_free(graph: InProcessServ
     assert await titles(graph) == []
 
 
-async def test_a_reference_that_prevents_a_deletion_does_so_where_its_record_stays(graph: InProcessService) -> None:
+async def test_a_reference_prevents_a_deletion_only_if_its_record_is_kept(graph: InProcessService) -> None:
     first_node = await node(graph, "first")
     child = await node(graph, "child", parent=first_node, boss=first_node)
     stays = await node(graph, "stays", boss=child, friend=first_node)

@@ -41,7 +41,7 @@ async def test_a_reference_that_the_agent_does_not_see_is_found_by_the_approver(
 
 
 @pytest.mark.parametrize("cascade", [False, True])
-async def test_a_record_that_refers_to_it_since_the_proposal_makes_the_plan_stale(
+async def test_a_reference_added_after_the_proposal_makes_the_deletion_plan_stale(
     office: Office, cascade: bool
 ) -> None:
     agent, doomed_lead = await office.agent("alice", "*"), await lead(office)
@@ -73,7 +73,7 @@ async def test_a_plan_lists_the_deleted_records_to_callers_who_see_them(office: 
     assert (await office.value("alice", "lead.get", id=doomed_lead))["party"] is None
 
 
-async def test_a_plan_says_nothing_of_what_its_proposer_does_not_see(office: Office) -> None:
+async def test_a_plan_reveals_no_record_that_its_proposer_does_not_see(office: Office) -> None:
     agent, doomed_lead = await office.agent("alice", "lead.*"), await lead(office)
     await activity(office, doomed_lead)
 
@@ -83,7 +83,7 @@ async def test_a_plan_says_nothing_of_what_its_proposer_does_not_see(office: Off
     assert (await office.value("alice", "plan.get", id=plan))["effects"] == ["1 activity deleted"]
 
 
-async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(office: Office) -> None:
+async def test_a_plan_may_delete_referring_records_before_the_record_they_refer_to(office: Office) -> None:
     agent, doomed_lead = await office.agent("alice", "*"), await lead(office)
     activity_id = await activity(office, doomed_lead)
     steps = [{"command": f"{model}.delete", "input": {"id": each}} for model, each in

@@ -25,7 +25,7 @@ async def test_a_deletion_is_refused_while_any_reference_to_the_record_exists(of
     assert len(targets_with_referrers) >= 16, "the shipped modules have fewer references than they had"
 
 
-async def test_a_cascading_deletion_does_what_each_reference_declares(office: Office) -> None:
+async def test_a_deletion_follows_the_rule_that_each_reference_declares(office: Office) -> None:
     for number, (target, referrer) in enumerate(referrers(office.service.records.registry)):
         record_id, referring_id = await pair(office, target, referrer)
         body = {"id": record_id, "cascade": True}
@@ -86,7 +86,7 @@ def _has_right_of_its_own(referrer: Referrer) -> bool:
     return "update" in referrer.model.commands and not referrer.ref.readonly
 
 
-async def test_meta_says_what_a_deletion_does_to_each_reference_that_is_seen(office: Office) -> None:
+async def test_meta_shows_the_deletion_rule_of_each_visible_reference(office: Office) -> None:
     registry = office.service.records.registry
     for who in ("root", "alice", "carol"):
         answer = await office.http.get("/api/meta", headers=office.headers(who))

@@ -26,7 +26,7 @@ async def test_the_check_fails_without_the_defence(
         await channel.check(office)
 
 
-def test_there_is_a_check_for_each_of_the_fifty() -> None:
+def test_each_of_the_fifty_leaks_has_a_check() -> None:
     assert sorted(CHANNELS) == list(range(1, 51))
     channel_names = [name for module in MODULES for name in vars(module) if name[:1] == "l" and name[1:].isdigit()]
     assert sorted(channel_names) == [f"l{number:02d}" for number in range(1, 51)]

@@ -84,7 +84,7 @@ async def test_a_domain_whose_tokens_have_expired_is_not_used_again(book: InProc
     assert await token_of(book, later_caller, contact_id) != old
 
 
-async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: InProcessService) -> None:
+async def test_a_pending_plan_keeps_the_domain_until_the_decision(book: InProcessService) -> None:
     person = await book.member()
     contact_id = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
     first_token_id = await book.issue_agent_token(person)

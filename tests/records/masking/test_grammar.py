@@ -85,7 +85,7 @@ def test_tokens_and_plain_words_are_not_reported_as_mistyped_tokens(text: str) -
     assert GRAMMAR.near_miss(text) is None
 
 
-def test_of_two_labels_the_longer_one_is_found() -> None:
+def test_the_longer_of_two_matching_labels_is_found() -> None:
     assert tokens_in("TAX_1 TAX_ID_1 TAX_ID_1_1") == ["TAX_1", "TAX_ID_1"]
     assert [(token.label, token.number) for token in GRAMMAR.tokens("TAX_ID_12")] == [("TAX_ID", 12)]
 
@@ -102,7 +102,7 @@ def test_digits_of_other_scripts_are_no_digits() -> None:
     assert tokens_in("EMAIL_١٢ EMAIL_１２") == []
 
 
-def test_a_token_that_begins_another_one_is_replaced_on_its_own() -> None:
+def test_a_token_that_is_the_prefix_of_another_token_is_replaced_separately() -> None:
     meanings = {"EMAIL_1": "one", "EMAIL_10": "ten", "EMAIL_100": "hundred"}
 
     assert (
@@ -132,7 +132,7 @@ def test_an_inserted_value_is_not_searched_for_tokens() -> None:
 
 
 @given(TEXTS)
-def test_every_text_is_the_same_after_its_tokens_went_out_and_came_back(text: str) -> None:
+def test_every_text_is_unchanged_after_masking_and_unmasking(text: str) -> None:
     """A caller reads a clear field, in which LITERAL tokens replace token-like text, and sends it back unchanged."""
     numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(tokens_in(text)))}
 

@@ -22,7 +22,7 @@ async def get(book: InProcessService, caller: Caller, record: dict[str, Any]) ->
     return await book.value(caller, "contact", "get", id=record["id"])
 
 
-async def test_a_guessed_value_does_not_get_the_token_of_the_one_that_is_there(
+async def test_a_guessed_value_does_not_get_the_token_of_the_existing_value(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     existing_contact = await book.value(root, "contact", "create", email=KNOWN)
@@ -40,7 +40,7 @@ async def test_a_guessed_value_does_not_get_the_token_of_the_one_that_is_there(
     assert sorted(row["email"] for row in rows) == sorted([token, shown_contact["email"]])
 
 
-async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_value(
+async def test_an_update_with_a_clear_text_gets_its_own_token_even_for_the_same_value(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     existing_contact = await book.value(root, "contact", "create", email=KNOWN)

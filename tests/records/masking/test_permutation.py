@@ -43,7 +43,7 @@ def test_decoding_reverses_encoding_and_encoding_reverses_decoding(key: bytes, n
 
 
 @given(KEYS, NUMBERS)
-def test_a_batch_gives_what_each_number_gives_alone(key: bytes, numbers: list[int]) -> None:
+def test_a_batch_has_the_same_result_as_permuting_each_number_separately(key: bytes, numbers: list[int]) -> None:
     permutation = Permutation(key)
 
     assert permutation.encode(numbers) == [permutation.encode([number])[0] for number in numbers]
@@ -88,7 +88,7 @@ def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
     assert all(number >= 20_000 for number in Permutation((key_number ^ 1 << bit).to_bytes(32)).decode(numbers_here))
 
 
-def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
+def test_tokens_are_the_same_with_and_without_the_cache() -> None:
     domain = Domain("d", b"k" * 32)
     rng = random.Random(5)
     values = [rng.randrange(SIZE) for _ in range(3 * MAX_KNOWN)]

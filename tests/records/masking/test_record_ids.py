@@ -63,7 +63,7 @@ def test_ids_of_another_table_or_database_are_not_accepted(kind: KeyKind, key: K
     assert [ids.decode(str(cipher.encode([key])[0])) for cipher in other_ciphers] == [None, None]
 
 
-def test_a_uuid_with_hyphens_has_the_id_of_the_same_uuid_without() -> None:
+def test_a_uuid_has_the_same_id_with_and_without_hyphens() -> None:
     ids = RecordIds(SECRET, "public.plant", ("uuid",))
 
     plain_id, hyphenated_id = ids.encode(

@@ -74,7 +74,7 @@ async def _same_after(office: Office, who: str, model: str, record: dict[str, An
     assert await _entries(office) == entries_before
 
 
-async def test_a_notes_token_with_more_beside_it_is_a_change(office: Office) -> None:
+async def test_a_note_with_text_added_beside_its_token_is_a_change(office: Office) -> None:
     await _fill(office)
     agent = await office.agent("alice")
     record = next(lead for lead in await office.all("lead", agent) if lead["contact_phone"] and lead["notes"])

@@ -42,7 +42,7 @@ async def refusal_of(book: InProcessService, caller: Caller, command: str = "cre
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS.filter(bool), TEXTS.filter(bool), TEXTS.filter(bool))
-async def test_every_text_comes_back_exactly(
+async def test_every_text_is_unchanged_after_masking_and_unmasking(
     book: InProcessService, root: Caller, agent: Caller, title: str, email: str, notes: str
 ) -> None:
     contact_id = await make(book, root, title=title, remark=notes, email=email, notes=notes)
@@ -59,7 +59,7 @@ async def test_every_text_comes_back_exactly(
     assert (copy["title"], copy["remark"], copy["email"], copy["notes"]) == (title, notes, email, notes)
 
 
-async def test_a_value_with_tokens_inside_stays_as_it_is(book: InProcessService, root: Caller, agent: Caller) -> None:
+async def test_a_value_that_contains_tokens_is_unchanged(book: InProcessService, root: Caller, agent: Caller) -> None:
     first_contact = await make(book, root, email="ada@example.com")
     token = (await seen_contact(book, agent, first_contact))["email"]
     second_contact = await make(book, root, email=f"{token}", notes=f"not {token}, nor EMAIL_1")
@@ -150,7 +150,7 @@ async def test_a_caller_who_sees_everything_writes_token_like_text_unchanged(
     )
 
 
-async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
+async def test_token_like_text_becomes_a_literal_token_that_is_unmasked_in_any_field(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, title="about EMAIL_12 and EMAIL_1", remark="EMAIL_12")

@@ -126,7 +126,7 @@ async def test_values_whose_ids_would_be_equal_get_two(book: InProcessService, m
     assert held_again == [second_held, first_held]
 
 
-async def test_references_are_what_a_recount_finds_after_many_changes(
+async def test_reference_counts_equal_a_recount_after_many_changes(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contacts: list[str] = []
@@ -153,7 +153,7 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
     assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
 
 
-async def test_values_held_in_one_batch_are_counted_once_each(book: InProcessService) -> None:
+async def test_values_added_in_one_batch_are_counted_once_each(book: InProcessService) -> None:
     vault = book.service.engine.vault
     values = [PersonalValue("EMAIL", "a", True), PersonalValue("EMAIL", "b", True), PersonalValue("EMAIL", "a", True)]
     values += [PersonalValue("NOTES", "a", False), PersonalValue("NOTES", "a", False)]
@@ -184,7 +184,7 @@ async def test_more_releases_than_holds_leave_no_value(book: InProcessService) -
 
 
 @pytest.mark.parametrize("text", ["", "a", "zoë\U0001f600", "x" * 5_000])
-def test_a_sealed_copy_opens_with_its_key_alone(text: str) -> None:
+def test_an_encrypted_copy_is_decrypted_only_with_its_key(text: str) -> None:
     vault, stranger = Vault(b"1" * 32), Vault(b"2" * 32)
 
     sealed_text = vault.seal(b"k" * 16, text)

@@ -157,7 +157,7 @@ def matrix_cells(held_by_caller: Mapping[str, frozenset[str]], *, is_full: bool)
                 yield model, name, caller, row_kind
 
 
-async def test_every_command_does_for_every_caller_what_the_table_says(
+async def test_every_command_has_the_result_of_the_table_for_every_caller(
     scene: MatrixScene, is_full: bool, figures: Figures
 ) -> None:
     cells, complaints = Counter[str](), list[str]()
@@ -271,7 +271,7 @@ def naming(model: str, name: str, record_id: str) -> Iterator[tuple[str, dict[st
         yield word, {"id": record_id, name: "x"}
 
 
-async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures: Figures) -> None:
+async def test_a_hidden_field_gets_the_same_answer_as_a_misspelt_field(scene: MatrixScene, figures: Figures) -> None:
     cells, differences = 0, list[str]()
     for caller in ("keeper", "keeper's agent"):
         for model, hidden_field in table.HIDDEN.items():
@@ -300,7 +300,9 @@ async def test_a_hidden_field_is_like_a_misspelt_one(scene: MatrixScene, figures
     figures["cells"] = cells
 
 
-async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: MatrixScene, figures: Figures) -> None:
+async def test_plans_are_seen_and_decided_by_people_who_may_run_their_commands(
+    scene: MatrixScene, figures: Figures
+) -> None:
     cells = 0
     for (maker, name, row_kind), deciders in table.PLANS.items():
         owner = table.AGENTS[maker][0]
@@ -351,7 +353,7 @@ async def _reject(scene: MatrixScene, caller: str, plan_id: str, *, sees: bool) 
         assert answer.content == NO_SUCH_RECORD, (caller, answer.text)
 
 
-async def test_a_command_that_agents_may_only_propose_is_never_executed_for_them(
+async def test_a_command_that_agents_may_only_propose_is_never_executed_directly_for_an_agent(
     scene: MatrixScene, figures: Figures
 ) -> None:
     cells = Counter[int]()

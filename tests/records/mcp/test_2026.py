@@ -29,7 +29,7 @@ async def send(desk: McpDesk, message: dict[str, Any], who: str = "alice", **hea
     return await desk.send(message, who, revision or None, **{**mcp_headers, **headers})
 
 
-async def test_discovery_shows_what_is_offered(modern: McpDesk) -> None:
+async def test_discovery_shows_the_offered_capabilities(modern: McpDesk) -> None:
     answer = await send(modern, with_meta(request("server/discover")))
 
     result = answer.json()["result"]
@@ -39,7 +39,7 @@ async def test_discovery_shows_what_is_offered(modern: McpDesk) -> None:
     assert result["_meta"][f"{PREFIX}serverInfo"]["name"] == "countersign-records"
 
 
-async def test_tools_are_listed_for_the_caller_alone(modern: McpDesk) -> None:
+async def test_the_tool_list_contains_only_tools_of_the_caller(modern: McpDesk) -> None:
     agent = await modern.office.agent("alice", "lead.get")
 
     result = (await send(modern, with_meta(request("tools/list")), agent)).json()["result"]
@@ -162,12 +162,12 @@ async def test_clients_with_a_handshake_are_served_beside(modern: McpDesk, revis
 
 
 @pytest.mark.parametrize("revision", [MODERN, "1999-01-01"])
-async def test_a_handshake_never_agrees_to_it(modern: McpDesk, revision: str) -> None:
+async def test_a_handshake_never_agrees_to_the_2026_revision(modern: McpDesk, revision: str) -> None:
     assert (await modern.result(initialize(revision), revision=None))["protocolVersion"] == NEW
     assert (await modern.send(initialize(NEW), revision=MODERN)).status_code == 400
 
 
-async def test_the_description_of_the_service_names_what_is_on(modern: McpDesk, desk: McpDesk) -> None:
+async def test_the_description_of_the_service_names_the_enabled_revisions(modern: McpDesk, desk: McpDesk) -> None:
     descriptions: list[object] = []
     for client in (desk, modern):
         answer = await client.office.http.get("/api/openapi.json", headers=client.office.headers("alice"))
@@ -187,7 +187,9 @@ async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: McpDesk) -> 
     assert pinged.json()["result"] == {}
 
 
-async def test_without_the_setting_its_clients_get_an_error_that_makes_them_fall_back(desk: McpDesk) -> None:
+async def test_without_the_setting_clients_of_2026_get_an_error_that_makes_them_use_an_older_revision(
+    desk: McpDesk
+) -> None:
     answer = await send(desk, with_meta(request("server/discover")))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)

@@ -127,7 +127,7 @@ async def test_h11_a_client_that_accepts_any_type_gets_json(desk: McpDesk, accep
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
 
 
-async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDesk) -> None:
+async def test_h11_a_client_that_accepts_only_a_stream_gets_one_event(desk: McpDesk) -> None:
     answer = await desk.send(tool("lead__list", limit=2), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
@@ -137,7 +137,7 @@ async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDes
 
 
 @every_revision
-async def test_h12_no_session_is_opened_and_a_stray_one_is_ignored(desk: McpDesk, revision: str) -> None:
+async def test_h12_no_session_is_opened_and_a_sent_session_id_is_ignored(desk: McpDesk, revision: str) -> None:
     initialized = await desk.send(initialize(revision), revision=None)
     answer = await desk.send(PING, revision=revision, mcp_session_id="made-up")
 
@@ -150,7 +150,7 @@ async def test_h13_another_content_type_is_refused(desk: McpDesk, media_type: st
     assert (await desk.send(PING, content_type=media_type)).status_code == 415
 
 
-async def test_h13_json_in_utf_8_may_say_so(desk: McpDesk) -> None:
+async def test_h13_the_content_type_may_name_the_charset_utf_8(desk: McpDesk) -> None:
     assert (await desk.send(PING, content_type="application/json; charset=utf-8")).status_code == 200
 
 

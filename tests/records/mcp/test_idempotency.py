@@ -49,7 +49,7 @@ async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: McpDesk) ->
     assert await leads(desk.office) == 1
 
 
-async def test_in_the_newest_revision_a_result_has_one_meta(modern: McpDesk) -> None:
+async def test_the_newest_revision_has_one_meta_member_in_a_result(modern: McpDesk) -> None:
     key = new_key()
     call_meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -21,7 +21,7 @@ def with_id(raw: str) -> bytes:
 
 
 @pytest.mark.parametrize("raw", ["0", "-7", "1", "18446744073709551616", '"1"', '""', '"ä\\n\\"\\u0001"', '"2.0"'])
-async def test_j1_the_id_comes_back_with_its_type(desk: McpDesk, raw: str) -> None:
+async def test_j1_the_answer_has_the_id_of_the_request_with_its_type(desk: McpDesk, raw: str) -> None:
     answer = await desk.send(with_id(raw))
 
     assert answer.json()["id"] == json.loads(raw)
@@ -54,7 +54,7 @@ UNREADABLE = {
 
 @every_revision
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
-async def test_j3_what_is_not_json_is_a_parse_error(desk: McpDesk, revision: str, body: bytes) -> None:
+async def test_j3_a_body_that_is_not_json_gets_a_parse_error(desk: McpDesk, revision: str, body: bytes) -> None:
     answer = await desk.send(body, revision=revision)
 
     assert answer.status_code == 400
@@ -77,7 +77,9 @@ async def test_j3_what_is_not_json_is_a_parse_error(desk: McpDesk, revision: str
         {"jsonrpc": "2.0", "result": {}},
     ],
 )
-async def test_j4_what_is_no_message_is_an_invalid_request(desk: McpDesk, revision: str, message: object) -> None:
+async def test_j4_json_that_is_not_a_message_gets_an_invalid_request_error(
+    desk: McpDesk, revision: str, message: object
+) -> None:
     answer = await desk.send(message, revision=revision)
 
     assert answer.status_code == 400
@@ -128,7 +130,7 @@ async def test_j7_a_batch_has_a_limit(desk: McpDesk) -> None:
     assert (await desk.send([NOTE] * (MAX_BATCHED + 1), revision=FIRST)).status_code == 400
 
 
-async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
+async def test_j8_a_batch_with_initialize_is_refused_as_a_whole(desk: McpDesk) -> None:
     count_before = len(await desk.office.all("lead"))
 
     answer = await desk.send([tool("lead__create", title="Never"), initialize(FIRST)], revision=FIRST)
@@ -195,7 +197,7 @@ GOOD = {"protocolVersion": NEW, "capabilities": {}, "clientInfo": CLIENT}
         {**GOOD, "clientInfo": "x"},
     ],
 )
-async def test_j14_a_handshake_without_what_it_needs_is_invalid(desk: McpDesk, params: object) -> None:
+async def test_j14_a_handshake_without_required_members_is_invalid(desk: McpDesk, params: object) -> None:
     assert (await desk.error(request("initialize", params), revision=None))[0] == -32602
 
 
@@ -212,7 +214,7 @@ async def test_j16_tools_are_listed_and_called_without_a_handshake(desk: McpDesk
 
 
 @every_revision
-async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, revision: str) -> None:
+async def test_j17_every_answer_matches_the_published_schema_of_the_revision(desk: McpDesk, revision: str) -> None:
     """The client validates each response against the schema. This test sends a request of every kind."""
     agent = await desk.office.agent("alice", "*")
     lead = await desk.office.first_record("lead")

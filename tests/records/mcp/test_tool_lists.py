@@ -71,7 +71,7 @@ async def test_no_schema_has_an_empty_enum_which_some_clients_refuse(desk: McpDe
         assert "product__count_by" in schemas
 
 
-async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk: McpDesk) -> None:
+async def test_o4_tool_names_are_valid_for_every_client_and_unique(desk: McpDesk) -> None:
     names = [tool["name"] for tool in await desk.tools("root")]
 
     assert all(NAME.fullmatch(name) for name in names)
@@ -79,7 +79,7 @@ async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk:
 
 
 @every_revision
-async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: McpDesk, revision: str) -> None:
+async def test_o5_each_caller_is_shown_the_commands_that_the_caller_may_use(both: McpDesk, revision: str) -> None:
     agent = await both.office.agent("alice", "lead.get", "lead.update")
     for who in ("root", "alice", "bob", "carol", agent):
         answer = await both.office.http.get("/api/commands", headers=both.office.headers(who))
@@ -90,7 +90,7 @@ async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: McpDesk, r
     assert {tool["name"] for tool in await both.tools(agent)} < {tool["name"] for tool in await both.tools("alice")}
 
 
-async def test_o5_a_schema_names_only_what_its_caller_sees(both: McpDesk) -> None:
+async def test_o5_a_schema_names_only_fields_that_the_caller_sees(both: McpDesk) -> None:
     tools_by_caller = {who: await both.tools(who) for who in ("root", "alice", await both.office.agent("alice", "*"))}
     members = {
         who: {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
@@ -115,7 +115,7 @@ SIGHTS: dict[str, dict[str, str]] = {
 }
 
 
-async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(both: McpDesk) -> None:
+async def test_o5_callers_with_the_same_commands_are_each_shown_their_own_fields(both: McpDesk) -> None:
     fields_by_caller: dict[str, set[str]] = {}
     for name, sight in SIGHTS.items():
         await both.office.person(name, {**SEEN, **sight})
@@ -132,7 +132,7 @@ async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(
     assert "source" not in tools_by_person["second"]
 
 
-async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: McpDesk) -> None:
+async def test_o5_a_changed_right_of_the_caller_changes_the_next_list(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "lead.*")
     descriptions_before = {tool["name"]: tool["description"] for tool in await both.tools(agent)}
 
@@ -159,7 +159,7 @@ async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: McpDesk,
         assert set(tool["annotations"]) == hints | ({"title"} if is_first_revision else set())
 
 
-async def test_o14_the_hints_say_what_a_command_does(desk: McpDesk) -> None:
+async def test_o14_the_hints_describe_the_effect_of_the_command(desk: McpDesk) -> None:
     hints = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("root")}
 
     # read only, destructive, idempotent, open world

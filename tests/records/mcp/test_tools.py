@@ -32,7 +32,9 @@ HIDDEN = [
 
 @every_revision
 @pytest.mark.parametrize("name", HIDDEN, ids=lambda name: name[:20])
-async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: McpDesk, revision: str, name: str) -> None:
+async def test_o6_a_hidden_tool_gets_the_same_answer_as_an_unknown_tool(
+    desk: McpDesk, revision: str, name: str
+) -> None:
     agent = await desk.office.agent("alice", "lead.get")
 
     for arguments in ({}, {"id": "x"}, {"no_such_key": 1}):
@@ -40,7 +42,7 @@ async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: McpDes
         assert error == (-32602, f"Unknown tool: {name}")
 
 
-async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: McpDesk) -> None:
+async def test_o6_answers_to_hidden_and_unknown_tools_differ_only_in_the_name(desk: McpDesk) -> None:
     agent = await desk.office.agent("alice", "lead.get")
     answers = [
         await desk.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}}, agent)
@@ -111,7 +113,9 @@ async def test_o9_a_refused_input_is_a_result_with_the_error_text_of_rest(both: 
 
 
 @every_revision
-async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: McpDesk, revision: str) -> None:
+async def test_o10_a_command_that_needs_approval_returns_a_successful_result_with_a_plan(
+    both: McpDesk, revision: str
+) -> None:
     agent = await both.office.agent("alice", "lead.*")
     lead = await both.office.first_record("lead", "alice")
 
@@ -128,7 +132,7 @@ async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: McpDes
 
 
 @every_revision
-async def test_o11_and_o12_content_is_always_there_and_structured_content_from_2025_06_18_on(
+async def test_o11_and_o12_content_is_always_sent_and_structured_content_since_2025_06_18(
     both: McpDesk, revision: str
 ) -> None:
     result = await both.result(tool("lead__search", limit=2), revision=revision)
@@ -207,7 +211,7 @@ async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: McpDesk) -> 
     )
 
 
-async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: McpDesk) -> None:
+async def test_o19_mcp_sends_no_value_that_is_hidden_from_the_caller(both: McpDesk) -> None:
     agent = await both.office.agent("alice", "*")
 
     answer = await both.send(tool("lead__list"), agent)

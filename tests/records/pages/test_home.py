@@ -13,7 +13,7 @@ def day(days: int) -> str:
     return (datetime.now(UTC) + timedelta(days=days)).date().isoformat()
 
 
-async def test_home_answers_what_a_person_has_to_do(office: Office) -> None:
+async def test_home_lists_the_tasks_of_the_person(office: Office) -> None:
     agent = await office.agent("alice", label="mailbot")
     me = (await office.first_record("user", username="alice"))["id"]
     soon = await office.value("alice", "lead.create", title="Closing soon", expected_close=day(-400), owner=me)
@@ -34,7 +34,7 @@ async def test_home_answers_what_a_person_has_to_do(office: Office) -> None:
     assert home["feed"][0]["by"] == "alice"
 
 
-async def test_home_shows_nothing_of_what_is_hidden(office: Office) -> None:
+async def test_home_shows_no_hidden_records(office: Office) -> None:
     await office.value("carol", "product.create", sku="SECRET-1", name="Secret product", unit_price_minor=5)
 
     home = await office.value("bob", "user.home")

@@ -12,7 +12,7 @@ async def lead(office: Office, who: str = "alice", **values: object) -> str:
     return str((await office.value(who, "lead.create", title="Trial", **values))["id"])
 
 
-async def test_a_view_is_seen_by_its_owner_alone_until_it_is_shared(office: Office) -> None:
+async def test_an_unshared_view_is_seen_only_by_its_owner(office: Office) -> None:
     query = json.dumps({"filter": [{"field": "stage", "op": "eq", "value": "new"}]})
     view = await office.value("alice", "view.create", model="lead", name="New ones", query=query, columns='["title"]')
 

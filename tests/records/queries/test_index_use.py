@@ -196,7 +196,7 @@ async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(t
     )
 
 
-async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_one_day(
+async def test_the_newest_dates_are_read_from_an_index_without_sorting_rows_of_one_day(
     things: InProcessService,
 ) -> None:
     statements = RecordedStatements(things, things.administrator())

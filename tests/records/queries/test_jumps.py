@@ -63,7 +63,7 @@ async def check(world: QueryWorld, viewer: Viewer, query: Query, step: int, rng:
     return len(offsets)
 
 
-async def test_a_jump_gives_what_the_whole_list_has_there(
+async def test_a_jump_returns_the_same_rows_as_the_whole_list(
     database_url: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     """Random models, rows with equal and empty values, and roles that see a part of them: 480 jumps, or 80,000 with
@@ -191,7 +191,9 @@ async def test_pages_far_down_equal_those_of_the_whole_list(trade: InProcessServ
 
 
 @pytest.mark.parametrize("change", ["create", "delete", "show", "hide", "move"])
-async def test_a_change_before_the_page_moves_it(trade: InProcessService, clerk: Caller, change: str) -> None:
+async def test_a_change_before_the_page_shifts_the_rows_of_the_page(
+    trade: InProcessService, clerk: Caller, change: str
+) -> None:
     """Cached positions of the list are no longer used after a change."""
     root = trade.administrator()
     query: dict[str, Any] = {"order": [{"field": "title"}]}
@@ -215,7 +217,7 @@ async def test_a_change_before_the_page_moves_it(trade: InProcessService, clerk:
         assert await page(trade, clerk, **query, limit=10, offset=offset) == list_after[offset : offset + 10]
 
 
-async def test_a_jump_during_other_writes_is_a_page_of_one_moment(trade: InProcessService, clerk: Caller) -> None:
+async def test_a_jump_during_other_writes_reads_one_snapshot(trade: InProcessService, clerk: Caller) -> None:
     root = trade.administrator()
 
     async def write() -> None:

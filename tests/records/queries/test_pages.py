@@ -181,7 +181,7 @@ async def test_queries_at_the_limits_are_answered(samples: InProcessService, cal
 
 
 @pytest.mark.parametrize("other_count", [3, 500])
-async def test_few_and_many_values_of_in_find_the_same(
+async def test_the_in_operator_finds_the_same_records_with_few_and_many_values(
     samples: InProcessService, caller: Caller, other_count: int
 ) -> None:
     values = {"title": 'a"\\\u00e9\U0001f600\n', "size": 2**53 - 1, "day": "2024-02-29", "done": True, "stage": "late"}
@@ -209,7 +209,7 @@ async def moments(samples: InProcessService, caller: Caller, operator: str, oper
     return [row["at"] for row in rows]
 
 
-async def test_moments_are_compared_as_they_are_shown(samples: InProcessService, caller: Caller) -> None:
+async def test_date_times_are_compared_in_their_displayed_precision(samples: InProcessService, caller: Caller) -> None:
     """Instants are stored in microseconds and shown in milliseconds."""
     at = Moment()
     for _ in range(5):

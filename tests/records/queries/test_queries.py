@@ -122,7 +122,7 @@ async def create_world(
         yield world
 
 
-async def test_queries_give_what_the_oracle_gives(
+async def test_queries_return_the_same_results_as_the_oracle(
     database_url: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     """The test runs 120 cases on 6 random models, and 20,000 cases on 400 models with --full."""

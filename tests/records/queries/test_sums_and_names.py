@@ -142,7 +142,7 @@ async def test_expand_adds_the_names_of_referenced_records(land: InProcessServic
     assert {search_result["names"]["owner"][row["owner"]] for row in search_result["rows"]} == {"Owner 0", "Owner 1"}
 
 
-async def test_names_are_placeholder_tokens_where_they_are_masked(land: InProcessService) -> None:
+async def test_masked_names_are_placeholder_tokens(land: InProcessService) -> None:
     search_result = await run_decoded(land, await surveyor(land), "plot.search", expand=["owner"])
 
     names = list(search_result["names"]["owner"].values())
@@ -185,7 +185,7 @@ async def test_related_counts_only_records_that_the_caller_sees(land: InProcessS
     assert fences["items"][0].keys() == {"id", "revision", "title", "plot"}
 
 
-async def test_related_of_a_hidden_record_is_refused_like_a_missing_one(land: InProcessService) -> None:
+async def test_related_refuses_a_hidden_record_like_a_missing_record(land: InProcessService) -> None:
     caller = await surveyor(land)
     hidden_plot_ids = [
         plot["id"] for plot in await run_decoded(land, land.administrator(), "plot.list") if plot["price"] >= 100

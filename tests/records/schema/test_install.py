@@ -32,7 +32,7 @@ async def test_the_shipped_modules_are_installed_from_empty_and_then_nothing_is_
     assert set((await install.bits(database))["lead"]) == set(shipped.models["lead"].fields)
 
 
-async def test_an_empty_table_is_there_for_every_model(database: Database) -> None:
+async def test_an_empty_table_exists_for_every_model(database: Database) -> None:
     await install.upgrade(database, modules.found(SHIPPED), MASTER)
 
     for name in modules.found(SHIPPED).models:
@@ -98,7 +98,7 @@ async def test_more_fields_than_bits_are_refused_with_the_remedy(database: Datab
         await upgrade(database, many_fields)
 
 
-async def test_a_change_of_version_alone_is_noted(database: Database) -> None:
+async def test_a_change_of_only_the_version_is_recorded(database: Database) -> None:
     await install.upgrade(database, registry(lead(), version="1"), MASTER)
 
     steps = await install.upgrade(database, registry(lead(), version="2"), MASTER)

@@ -173,7 +173,7 @@ def test_a_kill_before_any_statement_changes_nothing_of_the_end(
     assert kills > 100 // (1 if is_full else EVERY)
 
 
-def test_kills_one_after_the_other_only_cost_time(copies: DatabaseCopies, killer: KilledUpgrades) -> None:
+def test_repeated_kills_during_an_upgrade_only_cost_time(copies: DatabaseCopies, killer: KilledUpgrades) -> None:
     finished_copy, url = copies.create_copy(), copies.create_copy()
     assert killer.upgrade(finished_copy, 0) == "done"
     expected = asyncio.run(state(finished_copy))

@@ -130,7 +130,7 @@ async def test_an_unused_option_is_removed_without_confirmation(database: Databa
 
 
 @pytest.mark.parametrize(("options", "instead"), [({}, None), ({"default": "new", "required": True}, "new")])
-async def test_the_removal_of_a_used_option_needs_confirmation_and_clears_it(
+async def test_removing_a_used_option_needs_confirmation_and_clears_the_values(
     database: Database, options: Mapping[str, Any], instead: str | None
 ) -> None:
     computed_fields = {"length": Number(computed=_length)}
@@ -155,7 +155,7 @@ async def test_a_field_loses_an_option_and_becomes_required_at_once(database: Da
     assert await column_of(database, "lead", "stage") == ["new", "new", "new"]
 
 
-async def test_a_held_option_of_a_required_field_needs_another_value_first(database: Database) -> None:
+async def test_an_option_used_in_a_required_field_is_removed_only_after_its_values_change(database: Database) -> None:
     await upgrade(database, model("lead", stage=Select("new", "lost", required=True)))
     await put(database, "lead", stage="lost")
 
@@ -167,7 +167,7 @@ async def test_a_held_option_of_a_required_field_needs_another_value_first(datab
     )
 
 
-async def test_a_required_field_without_a_default_is_refused_while_there_are_records(database: Database) -> None:
+async def test_a_required_field_without_a_default_is_refused_while_records_exist(database: Database) -> None:
     user, title = model("user", title=Text()), {"title": Text()}
     required_fields_model = model(
         "lead", title=Text(), size=Number(required=True), owner=Ref("user", required=True, default=CALLER)
@@ -186,7 +186,7 @@ async def test_a_required_field_without_a_default_is_refused_while_there_are_rec
     )
 
 
-async def test_a_field_becomes_required_once_no_record_is_without_it(database: Database) -> None:
+async def test_a_field_becomes_required_once_every_record_has_a_value(database: Database) -> None:
     await upgrade(database, model("lead", size=Number()))
     await put(database, "lead", size=1)
     empty = [await put(database, "lead") for _ in range(2)]
@@ -226,7 +226,9 @@ async def test_one_default_for_many_cannot_be_unique(database: Database) -> None
 
 
 @pytest.mark.parametrize("after", [[model("lead", title=Text())], [model("lead", title=Text(), mail=Text())], []])
-async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, after: list[type[Model]]) -> None:
+async def test_the_vault_forgets_values_of_fields_that_are_no_longer_personal(
+    database: Database, after: list[type[Model]]
+) -> None:
     await upgrade(database, model("lead", title=Text(), mail=Text(personal="EMAIL"), notes=Text(personal="NOTES")))
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:

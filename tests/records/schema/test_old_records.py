@@ -79,7 +79,7 @@ async def test_records_begin_where_a_new_workflow_begins(database: Database) -> 
     assert await column_of(database, "lead", "stage") == ["new"]
 
 
-async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from(database: Database) -> None:
+async def test_computed_fields_and_totals_are_created_after_their_source_fields(database: Database) -> None:
     await upgrade(database, model("bill", title=Text()), model("line", bill=Ref("bill"), count=Number()))
     first_bill, empty = await put(database, "bill", title="A"), await put(database, "bill", title="B")
     for number in (2, 3, None):
@@ -146,7 +146,7 @@ async def test_values_of_a_field_that_becomes_personal_get_ids_in_the_vault(data
     assert refs == {value: sum(mail == each for each, _, _ in rows_found) for mail, value in ids.items()}
 
 
-async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the_one_before(
+async def test_an_upgrade_works_in_bounded_batches_each_starting_after_the_last_record_of_the_previous_batch(
     database: Database,
 ) -> None:
     lead = model("lead", title=Text(), size=Number(required=True, default=1))
@@ -166,7 +166,7 @@ async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the
     assert (first_end, second_end, third_end) == (ids[-2], ids[-1], None)
 
 
-async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database: Database) -> None:
+async def test_an_upgrade_assigns_the_same_value_id_as_a_write(database: Database) -> None:
     await upgrade(database, model("lead", mail=Text()))
     await put(database, "lead", mail="ada@example.com")
 

@@ -35,7 +35,7 @@ async def test_a_renamed_field_keeps_its_values_and_its_bit(database: Database) 
     assert await upgrade(database, renamed_model) == []
 
 
-async def test_a_renamed_database_has_the_shape_of_a_new_one(database: Database) -> None:
+async def test_a_database_after_renames_has_the_schema_of_a_new_database(database: Database) -> None:
     await upgrade(database, model("card", old=Text(unique=True)))
     renamed_model = model("card", new=Text(unique=True, former_name="old"))
     await upgrade(database, renamed_model)

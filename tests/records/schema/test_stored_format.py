@@ -14,7 +14,7 @@ STORED = b"""
 """
 
 
-def test_a_stored_column_is_read_with_all_that_it_says() -> None:
+def test_a_stored_column_is_read_with_all_its_properties() -> None:
     columns = msgspec.json.decode(STORED)["tables"]["invoice"]["columns"]
 
     columns_read = [msgspec.convert(column, Column) for column in columns]

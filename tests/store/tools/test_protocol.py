@@ -19,16 +19,16 @@ from tests.records.mcp.test_http import (
     test_h7_a_page_of_this_machine_or_none_is_served,
     test_h8_the_refusal_of_an_unsupported_revision_is_not_mistaken_for_a_newer_server,
     test_h10_initialize_may_carry_the_header,
-    test_h12_no_session_is_opened_and_a_stray_one_is_ignored,
+    test_h12_no_session_is_opened_and_a_sent_session_id_is_ignored,
     test_h13_another_content_type_is_refused,
-    test_h13_json_in_utf_8_may_say_so,
+    test_h13_the_content_type_may_name_the_charset_utf_8,
 )
 from tests.records.mcp.test_lifecycle import (
     NOTE,
-    test_j1_the_id_comes_back_with_its_type,
+    test_j1_the_answer_has_the_id_of_the_request_with_its_type,
     test_j2_an_id_of_another_type_is_refused_and_not_treated_as_a_notification,
-    test_j3_what_is_not_json_is_a_parse_error,
-    test_j4_what_is_no_message_is_an_invalid_request,
+    test_j3_a_body_that_is_not_json_gets_a_parse_error,
+    test_j4_json_that_is_not_a_message_gets_an_invalid_request_error,
     test_j5_an_unknown_method_is_not_found,
     test_j6_params_that_are_no_object_are_invalid,
     test_j7_a_batch_has_a_limit,
@@ -38,7 +38,7 @@ from tests.records.mcp.test_lifecycle import (
     test_j10_a_revision_that_is_offered_is_agreed_to,
     test_j11_for_any_other_the_latest_is_offered,
     test_j13_tools_are_offered_and_never_announced_to_change,
-    test_j14_a_handshake_without_what_it_needs_is_invalid,
+    test_j14_a_handshake_without_required_members_is_invalid,
     test_j15_ping_is_answered_before_any_handshake,
     test_j18_a_cancellation_is_accepted_and_does_nothing,
 )
@@ -51,13 +51,13 @@ __all__ = [
     "test_h7_a_page_of_this_machine_or_none_is_served",
     "test_h8_the_refusal_of_an_unsupported_revision_is_not_mistaken_for_a_newer_server",
     "test_h10_initialize_may_carry_the_header",
-    "test_h12_no_session_is_opened_and_a_stray_one_is_ignored",
+    "test_h12_no_session_is_opened_and_a_sent_session_id_is_ignored",
     "test_h13_another_content_type_is_refused",
-    "test_h13_json_in_utf_8_may_say_so",
-    "test_j1_the_id_comes_back_with_its_type",
+    "test_h13_the_content_type_may_name_the_charset_utf_8",
+    "test_j1_the_answer_has_the_id_of_the_request_with_its_type",
     "test_j2_an_id_of_another_type_is_refused_and_not_treated_as_a_notification",
-    "test_j3_what_is_not_json_is_a_parse_error",
-    "test_j4_what_is_no_message_is_an_invalid_request",
+    "test_j3_a_body_that_is_not_json_gets_a_parse_error",
+    "test_j4_json_that_is_not_a_message_gets_an_invalid_request_error",
     "test_j5_an_unknown_method_is_not_found",
     "test_j6_params_that_are_no_object_are_invalid",
     "test_j7_a_batch_has_a_limit",
@@ -67,7 +67,7 @@ __all__ = [
     "test_j10_a_revision_that_is_offered_is_agreed_to",
     "test_j11_for_any_other_the_latest_is_offered",
     "test_j13_tools_are_offered_and_never_announced_to_change",
-    "test_j14_a_handshake_without_what_it_needs_is_invalid",
+    "test_j14_a_handshake_without_required_members_is_invalid",
     "test_j15_ping_is_answered_before_any_handshake",
     "test_j18_a_cancellation_is_accepted_and_does_nothing",
 ]
@@ -101,7 +101,7 @@ async def test_h11_anyone_who_takes_json_gets_json(desk: McpDesk, accept: str | 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
 
 
-async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: McpDesk) -> None:
+async def test_h11_a_client_that_accepts_only_a_stream_gets_one_event(desk: McpDesk) -> None:
     answer = await desk.send(tool("list_products"), accept="text/event-stream")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
@@ -162,7 +162,7 @@ async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Mcp
     assert by_id[refused_call["id"]]["result"]["isError"] is True
 
 
-async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: McpDesk) -> None:
+async def test_j8_a_batch_with_initialize_is_refused_as_a_whole(desk: McpDesk) -> None:
     job = tool("run_batch", operations=[{"method": "PUT", "path": "/org", "body": {"name": "Never"}}])
 
     answer = await desk.send([job, initialize(REVISIONS[0])], revision=REVISIONS[0])
@@ -185,7 +185,7 @@ async def test_j12_the_handshake_introduces_the_server(desk: McpDesk, revision: 
 
 
 @every_revision
-async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: McpDesk, revision: str) -> None:
+async def test_j17_every_answer_matches_the_published_schema_of_the_revision(desk: McpDesk, revision: str) -> None:
     """The MCP client validates each response against the schema."""
     refused_call = tool("get_product", id="nothing")
     for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused_call):
