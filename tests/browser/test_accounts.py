@@ -103,7 +103,7 @@ def test_every_page_keeps_the_rules_of_accessibility(faults: Faults, scheme: Sch
     assert not faults[scheme, width]
 
 
-async def test_the_keyboard_alone_is_enough_and_shows_where_it_is(browser: Browser, site: Site) -> None:
+async def test_the_sign_in_form_works_by_keyboard_and_shows_the_focus(browser: Browser, site: Site) -> None:
     async with open_page(browser, site.running) as (_, page):
         await page.goto(f"{site.url}/auth/signin")
         await expect(page.locator("#email")).to_be_focused()

@@ -127,7 +127,7 @@ async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browse
             await other_page.wait_for_selector(f"h1:text-is('{title}')")
 
 
-async def test_a_wrong_request_of_an_unverified_client_leaves_the_store_by_a_click_alone(
+async def test_a_wrong_request_of_an_unverified_client_leaves_the_store_only_by_a_click(
     browser: Browser, shop: Shop
 ) -> None:
     wrong_url = wrong_request(shop, await self_registered_client(shop))

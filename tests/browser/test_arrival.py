@@ -145,7 +145,7 @@ def login(shop: Shop, home: Path, *options: str) -> tuple[Arriving, str, str]:
     return command, command.reads(r"Open (\S+)\n")[1], command.reads(r"the code (\S+)\n")[1]
 
 
-async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_sides(
+async def test_login_to_publish_is_refused_without_the_right_and_reports_the_refusal_on_both_sides(
     browser: Browser, shop: Shop, tmp_path: Path
 ) -> None:
     command, link, _ = login(shop, tmp_path, "--publish")

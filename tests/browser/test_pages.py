@@ -32,7 +32,7 @@ def work(demo: Running) -> str:
     return f"http://127.0.0.1:{demo.records_port}"
 
 
-async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser: Browser, demo: Running) -> None:
+async def test_a_product_is_found_while_typing_and_opened_by_keyboard(browser: Browser, demo: Running) -> None:
     async with open_watched_page(browser, store(demo)) as page:
         await page.goto("/")
         await page.wait_for_selector("#q")
@@ -154,6 +154,6 @@ async def go_astray(browser: Browser, site: str) -> None:
             await page.evaluate("document.head.lastChild.textContent = 'a{}'")
 
 
-async def test_what_breaks_the_policy_fails_a_test(browser: Browser, demo: Running) -> None:
+async def test_a_violation_of_the_content_security_policy_fails_a_test(browser: Browser, demo: Running) -> None:
     with pytest.raises(AssertionError, match="policy: "):
         await go_astray(browser, store(demo))

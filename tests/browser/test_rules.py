@@ -20,7 +20,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-async def test_what_breaks_a_rule_is_found(browser: Browser, axe: str, rule: str) -> None:
+async def test_every_broken_rule_is_found(browser: Browser, axe: str, rule: str) -> None:
     page = await browser.new_page(viewport={"width": 320, "height": 256})
     await page.set_content(FRAME.format(BROKEN[rule]))
 

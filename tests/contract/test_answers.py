@@ -94,7 +94,7 @@ async def _release(scene: Scene, version: str, status: str) -> None:
         assert_conforms(yanked.json(), "Release")
 
 
-async def test_drafts_have_no_moment_of_publication_and_releases_always_one(scene: Scene) -> None:
+async def test_drafts_have_no_publication_time_and_releases_always_have_a_publication_time(scene: Scene) -> None:
     for version, status in (("2.0.0", "draft"), ("3.0.0", "published"), ("4.0.0", "yanked")):
         await _release(scene, version, status)
 

@@ -74,7 +74,7 @@ def test_the_operation_is_no_addition(row: EndpointRow) -> None:
 
 
 @served
-def test_parameters_are_those_of_the_document(row: EndpointRow) -> None:
+def test_parameters_match_the_api_document(row: EndpointRow) -> None:
     listed_parameters = {parameter["name"]: parameter for parameter in operation(row)["parameters"]}
 
     assert {name for name, parameter in listed_parameters.items() if "x-addition" not in parameter} == set(
@@ -93,7 +93,7 @@ def test_parameters_are_those_of_the_document(row: EndpointRow) -> None:
 
 
 @served
-def test_statuses_are_those_of_the_document(row: EndpointRow) -> None:
+def test_statuses_match_the_api_document(row: EndpointRow) -> None:
     answers = operation(row)["responses"]
     documented_statuses = {int(status) for status, answer in answers.items() if "x-addition" not in answer}
 

@@ -142,7 +142,9 @@ def assert_named(answer: Any, expected_place: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)
-async def test_a_body_with_one_thing_wrong_is_refused_by_pointer(scene: Scene, name: tuple[str, str]) -> None:
+async def test_a_body_with_one_invalid_member_is_refused_with_a_pointer_to_the_member(
+    scene: Scene, name: tuple[str, str]
+) -> None:
     route = BY_KEY[name]
     caller = "anonymous" if name[1].startswith("/auth") else ADMINISTRATOR
     rows_before = await all_rows(scene.world.store)
@@ -289,7 +291,7 @@ async def test_an_answer_that_is_not_acceptable_is_406(scene: Scene) -> None:
         assert (await scene.world.http.get("/api/v1/products", headers={"Accept": accept})).is_success, accept
 
 
-async def test_two_credentials_are_one_too_many(scene: Scene) -> None:
+async def test_a_request_with_two_credentials_is_refused(scene: Scene) -> None:
     headers = [("Authorization", f"Bearer {scene.tokens[ADMINISTRATOR]}"), ("X-API-Key", "csk_community_x")]
 
     answer = await scene.world.http.get("/api/v1/products", headers=headers)

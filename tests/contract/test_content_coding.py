@@ -235,7 +235,7 @@ def compress_recorded(
         (",,;;q=,", None),
     ],
 )
-def test_the_coding_is_the_one_that_weighs_most(accepted_codings: str, coding: str | None) -> None:
+def test_the_content_coding_has_the_highest_accepted_weight(accepted_codings: str, coding: str | None) -> None:
     assert response_cache.negotiate_coding(Headers([(b"accept-encoding", accepted_codings.encode())])) == coding
 
 

@@ -66,7 +66,7 @@ def test_a_member_of_another_type_or_range_is_refused_in_plain_english(name: str
         ({"choice": "z"}, "choice: must be one of x, y"),
     ],
 )
-def test_a_parameter_names_what_it_must_be(query: dict[str, str], detail: str) -> None:
+def test_the_error_of_a_parameter_names_the_expected_value(query: dict[str, str], detail: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:
         decode.query(query, EveryMemberType)
 

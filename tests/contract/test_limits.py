@@ -88,7 +88,7 @@ async def test_every_answer_has_the_remaining_count_until_it_is_zero(world: Worl
         ("GET", "/products", {"headers": {"Authorization": "Bearer forged"}}, 401),
     ],
 )
-async def test_answers_of_every_status_are_counted_and_say_so(
+async def test_answers_of_every_status_are_counted_and_have_quota_headers(
     world: World, method: str, path: str, options: dict[str, Any], status: int
 ) -> None:
     answers = [await world.call(method, path, **options) for _ in range(5)]
@@ -196,7 +196,7 @@ async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world
     assert [answer.status_code for answer in answers] == [401, 401, 401, 401, 429]
 
 
-async def test_every_worker_counts_the_same(world: World) -> None:
+async def test_all_workers_share_the_counts(world: World) -> None:
     async with client_from(world.store, "127.0.0.1") as other_client:
         for worker in (world.http, other_client, world.http, other_client):
             assert (await worker.get("/api/v1/info")).status_code == 200
@@ -204,7 +204,7 @@ async def test_every_worker_counts_the_same(world: World) -> None:
             assert_limited(await worker.get("/api/v1/info"))
 
 
-async def test_addresses_are_counted_apart(world: World) -> None:
+async def test_each_address_has_its_own_count(world: World) -> None:
     for _ in range(5):
         last_response = await world.call("GET", "/info")
     assert_limited(last_response)

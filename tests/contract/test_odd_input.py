@@ -51,7 +51,7 @@ async def test_text_that_no_database_keeps_is_refused(world: World, owner: str, 
     assert await all_rows(world.store) == rows_before
 
 
-async def test_text_of_every_plane_is_kept_as_it_came(world: World, owner: str) -> None:
+async def test_text_of_every_unicode_plane_is_stored_unchanged(world: World, owner: str) -> None:
     title = "a\u0301\u200b\u202e\U0001f642\uffff\U0010ffff\x01\x7f"
 
     created_response = await world.call("POST", "/products", owner, json={**PRODUCT, "title": title})
@@ -208,7 +208,7 @@ async def test_a_query_that_is_no_query_is_refused(world: World, query: str) -> 
     assert answer.json()["errors"], answer.text
 
 
-async def test_a_cursor_for_releases_needs_a_limit_and_says_so(world: World, owner: str) -> None:
+async def test_a_cursor_for_releases_without_a_limit_is_refused_with_the_reason(world: World, owner: str) -> None:
     for number in range(3):
         body = {"version": f"1.{number}", "channel": "beta", "notes_only": True}
         await world.call("POST", "/products/one/releases", owner, json=body)

@@ -211,7 +211,7 @@ async def test_an_invalid_credential_is_refused_on_public_routes(scene: Scene, n
 
 
 @pytest.mark.parametrize("name", sorted(READS_OF_PRODUCTS))
-async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
+async def test_drafts_are_seen_only_by_members_of_their_organisation(scene: Scene, name: tuple[str, str]) -> None:
     for caller in ("anonymous", *SCOPES_BY_CALLER):
         is_member = caller in MEMBERS and bool({"read:products", "admin:org"} & SCOPES_BY_CALLER.get(caller, set()))
         missing = comparable(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
@@ -224,7 +224,7 @@ async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene
                 assert comparable(answer) == missing, (caller, kind)
 
 
-async def test_the_list_of_drafts_is_for_members_alone(scene: Scene) -> None:
+async def test_the_list_of_drafts_is_only_for_members(scene: Scene) -> None:
     route = BY_KEY[DRAFTS]
     draft_list_scopes = {"read:products", "read:releases", "write:releases", "admin:org"}
     for caller, held_scopes in SCOPES_BY_CALLER.items():
@@ -262,7 +262,7 @@ async def test_a_missing_build_is_reported_only_to_callers_who_see_the_product(
 
 
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
-async def test_products_are_written_by_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
+async def test_products_are_written_only_by_their_organisation(scene: Scene, name: tuple[str, str]) -> None:
     needed = WRITES_OF_PRODUCTS[name]
     for caller, held_scopes in SCOPES_BY_CALLER.items():
         if caller == "owner of south":
@@ -325,7 +325,7 @@ async def test_batches_members_and_clients_of_one_organisation_are_hidden_from_a
     assert clients.json() == []
 
 
-async def test_codes_are_issued_for_own_products_alone(scene: Scene) -> None:
+async def test_codes_are_issued_only_for_own_products(scene: Scene) -> None:
     route = BY_KEY[("POST", "/codes")]
     body = {"kind": "license", "count": 1}
     answers = {
@@ -339,7 +339,9 @@ async def test_codes_are_issued_for_own_products_alone(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
-async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name: tuple[str, str]) -> None:
+async def test_a_role_in_one_organisation_gives_no_rights_in_another_organisation(
+    scene: Scene, name: tuple[str, str]
+) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="viewer", south="owner")
     rows_before = await all_rows(scene.world.store)
 

@@ -70,7 +70,7 @@ def test_with_a_database_there_are_several_of_each_service_and_workers() -> None
 @pytest.mark.parametrize(
     "values", [{}, SEVERAL, BACKUP, {**SEVERAL, **BACKUP}], ids=["one", "several", "one, kept", "several, kept"]
 )
-def test_no_pod_has_a_right_it_does_not_need_and_each_service_finds_its_pods(values: dict[str, str]) -> None:
+def test_pods_have_only_needed_rights_and_each_service_selects_its_pods(values: dict[str, str]) -> None:
     objects = render_chart(**values)
 
     for name, pod in pods(objects).items():

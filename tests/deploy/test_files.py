@@ -38,7 +38,7 @@ def test_every_setting_that_is_named_exists(path: Path) -> None:
     assert set(re.findall(r"\bCOUNTERSIGN_[A-Z0-9_]*[A-Z0-9]\b", path.read_text())) <= known_variables
 
 
-def test_the_ports_are_those_that_serve_listens_on() -> None:
+def test_the_ports_are_the_ports_on_which_serve_listens() -> None:
     exposed = re.search(r"^EXPOSE (.+)$", (DEPLOY / "container/Containerfile").read_text(), re.MULTILINE)
     caddy = (COMPOSE / "Caddyfile").read_text()
 
@@ -48,7 +48,7 @@ def test_the_ports_are_those_that_serve_listens_on() -> None:
     assert re.findall(r"records-\d:(\d+)", caddy) == [str(PORTS["records"])] * 2
 
 
-def test_the_proxies_that_are_shown_ask_for_https_alone() -> None:
+def test_the_documented_proxies_accept_only_https() -> None:
     caddy = (COMPOSE / "Caddyfile").read_text()
     guide = (DEPLOY.parent / "docs/how-to/behind-a-proxy.md").read_text()
 
@@ -68,7 +68,7 @@ def test_compose_has_two_nodes_of_each_service_workers_and_what_they_need() -> N
 
 
 @pytest.mark.parametrize("name", ["store-1", "store-2", "records-1", "records-2", "worker", "backup"])
-def test_a_node_has_no_right_it_does_not_need(name: str) -> None:
+def test_a_node_has_only_the_rights_that_it_needs(name: str) -> None:
     node = compose()["services"][name]
 
     assert node["read_only"] is True
@@ -77,7 +77,7 @@ def test_a_node_has_no_right_it_does_not_need(name: str) -> None:
     assert "ports" not in node
 
 
-def test_the_proxy_alone_is_reached_from_outside_and_believed() -> None:
+def test_only_the_proxy_is_reachable_from_outside_and_trusted() -> None:
     parsed = compose()
     services = parsed["services"]
 
@@ -133,7 +133,7 @@ def secrets(tmp_path: Path) -> ComposeCopy:
     return compose_copy
 
 
-def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(secrets: ComposeCopy) -> None:
+def test_the_generated_secrets_open_the_store_and_are_readable_only_by_their_owner(secrets: ComposeCopy) -> None:
     settings = load(secrets.environment("store-1"), data=str(secrets.folder))
     password = secrets.environment("database")["POSTGRES_PASSWORD"]
 

@@ -99,7 +99,7 @@ async def repeat(lives: RestartableService, token: str, batches: list[SentBatch]
         assert set(batch.statuses) <= {200, 201}
 
 
-async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
+async def test_a_batch_is_complete_or_absent_after_the_server_was_killed(
     lives: RestartableService, database_url: str, is_full: bool, figures: Figures
 ) -> None:
     async with shop.open_served_store(lives, database_url) as store:

@@ -37,7 +37,7 @@ def worker(tmp_path: Path) -> Iterator[FaultyDiskWorker]:
         yield faulty_worker
 
 
-def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_what_was_acknowledged(
+def test_after_a_failed_sync_writes_are_refused_and_a_restart_has_all_acknowledged_writes(
     worker: FaultyDiskWorker, place: FilledDirectory, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     runs = RUNS_FULL if is_full else RUNS
@@ -77,7 +77,7 @@ def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_wha
 
 
 @pytest.mark.parametrize("service", ["distribution", "records"])
-def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_continues(
+def test_a_server_exits_after_a_failed_disk_commit_and_its_successor_continues(
     service: str, tmp_path: Path
 ) -> None:
     lives = RestartableService(tmp_path / "data", service)
@@ -122,7 +122,7 @@ async def run_worker(store: Store, until: Callable[[], Awaitable[bool]], **varia
         return await worker.wait()
 
 
-async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_does_the_jobs(
+async def test_a_worker_exits_after_a_failed_disk_commit_and_its_successor_does_the_jobs(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"

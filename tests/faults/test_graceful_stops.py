@@ -131,7 +131,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
 
 
-def test_a_stop_under_load_fails_no_request_and_tells_whoever_waits(
+def test_a_stop_under_load_fails_no_request_and_informs_waiting_clients(
     site: StoppableService, stint: int, is_full: bool, figures: Figures
 ) -> None:
     took_s = [asyncio.run(measure_stop(site)) for _ in range(STOPS_A_STINT if is_full else STOPS)]

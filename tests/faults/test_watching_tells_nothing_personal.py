@@ -196,7 +196,7 @@ def test_log_metrics_and_traces_contain_nothing_secret_or_personal(tmp_path: Pat
 
 
 @pytest.mark.parametrize("log_line", ["log", "/metrics"])
-def test_the_search_finds_what_is_there(log_line: str) -> None:
+def test_the_search_for_personal_values_finds_planted_values(log_line: str) -> None:
     text = f'{log_line} {{"event": "told {SUBMITTED["e-mail"].upper()}"}}'
 
     assert found_in(text, SUBMITTED) == ["e-mail"]

@@ -72,7 +72,7 @@ def test_each_writer_of_files_names_a_full_disk(refusals: object, number: int) -
         assert os.strerror(number).lower() in failure.value.detail
 
 
-def test_sqlite_on_a_full_volume_is_named_though_it_reports_another_error(full: Path) -> None:
+def test_a_full_volume_is_recognised_though_sqlite_reports_another_error(full: Path) -> None:
     with closing(apsw.Connection(str(full / "store.sqlite"))) as connection:
         with pytest.raises(apsw.Error) as failure:
             connection.execute("PRAGMA journal_mode = wal; SELECT * FROM t").fetchall()

@@ -14,7 +14,7 @@ def test_request_ids_are_16_hexadecimal_digits_and_unique() -> None:
     assert all(len(request_id) == 16 and int(request_id, 16) >= 0 for request_id in request_ids)
 
 
-def test_request_ids_of_a_seed_are_the_same_in_every_run() -> None:
+def test_request_ids_with_the_same_seed_are_equal_in_every_run() -> None:
     def request_ids(seed: str) -> list[str]:
         with ids.seeded(seed):
             return [ids.new_request_id() for _ in range(3)]

@@ -19,7 +19,7 @@ from countersign.kernel.json_reader import has_at_most
         ([""] * 1000, 1001),
     ],
 )
-def test_a_text_has_as_many_values_as_it_is_decoded_to(value: object, count: int) -> None:
+def test_the_value_count_of_a_text_equals_the_number_of_decoded_values(value: object, count: int) -> None:
     for raw in (json.dumps(value).encode(), json.dumps(value, indent=1).encode()):
         assert has_at_most(count, raw)
         assert not has_at_most(count - 1, raw)

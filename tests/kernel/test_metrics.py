@@ -37,7 +37,7 @@ def test_a_counter_is_reported_with_its_meaning_and_labels() -> None:
     assert page() == metric_lines
 
 
-def test_a_family_of_several_processes_and_of_what_was_looked_up_is_in_one_place() -> None:
+def test_values_of_one_metric_from_several_sources_are_listed_together() -> None:
     metrics.counter("a_total", "A.").of().value += 1
     looked_up = metrics.gauge("b", "B.", "of")
     parts = [metrics.counted([("worker", number)]) for number in ("0", "1")]
@@ -60,7 +60,7 @@ def test_a_bucket_counts_every_request_up_to_its_bound() -> None:
     assert page()[-2:] == ['took_seconds_sum{worker="0"} 60.3015', 'took_seconds_count{worker="0"} 4']
 
 
-def test_every_label_value_stays_inside_its_quotes() -> None:
+def test_every_label_value_is_escaped() -> None:
     odd_gauge = metrics.gauge("odd", "Odd.", "what")
     odd_gauge.of('a"} 1\nforged{x="\\').value = 1
 
@@ -69,7 +69,7 @@ def test_every_label_value_stays_inside_its_quotes() -> None:
     assert LINE.fullmatch(line)
 
 
-def test_more_series_than_a_family_may_have_are_counted_as_one() -> None:
+def test_series_beyond_the_limit_of_a_family_are_counted_as_one_series() -> None:
     many_series = metrics.counter("many_total", "Many.", "which")
     for number in range(MAX_SERIES + 100):
         many_series.of(str(number)).value += 1

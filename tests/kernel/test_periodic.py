@@ -28,7 +28,7 @@ async def test_a_failing_round_is_followed_by_the_next() -> None:
     assert len(rounds_begun) == ended_count >= 3
 
 
-async def test_many_rounds_on_a_full_disk_are_one_line_of_the_log(tmp_path: Path) -> None:
+async def test_many_rounds_on_a_full_disk_are_logged_in_one_line(tmp_path: Path) -> None:
     database = await open_database(f"sqlite:///{tmp_path}/full.db", schema="", reserve_bytes=1 << 60)
     rounds = asyncio.Semaphore(0)
 

@@ -86,7 +86,7 @@ def wrap(text: str, shape: int) -> Any:
 
 
 @given(secret_texts(), WORDS, WORDS, st.integers(0, 7))
-def test_a_credential_in_a_text_never_comes_out(
+def test_a_credential_in_a_text_is_never_logged(
     secret: tuple[str, str], text_before: str, text_after: str, shape: int
 ) -> None:
     text, marker = secret
@@ -112,7 +112,7 @@ def test_a_credential_directly_after_a_word_is_never_logged(prefix: str, text_be
 
 
 @given(secret_texts(), st.integers(0, 7))
-def test_a_credential_in_an_exception_never_comes_out(secret: tuple[str, str], shape: int) -> None:
+def test_a_credential_in_an_exception_is_never_logged(secret: tuple[str, str], shape: int) -> None:
     text, marker = secret
 
     with capture_log() as log_text:
@@ -126,7 +126,7 @@ def test_a_credential_in_an_exception_never_comes_out(secret: tuple[str, str], s
 
 
 @given(st.sampled_from(SECRET_NAMES), MARKER, st.integers(0, 7))
-def test_nothing_that_is_called_a_secret_comes_out(name: str, marker: str, shape: int) -> None:
+def test_no_value_with_the_name_of_a_secret_is_logged(name: str, marker: str, shape: int) -> None:
     with capture_log() as log_text:
         log = telemetry.logger("test")
         log.info("event", **{name: wrap(marker, shape)})
@@ -164,7 +164,7 @@ class LoggedRequest(NamedTuple):
 
 
 @pytest.mark.parametrize("principal", ["person:1", ""])
-def test_a_line_written_while_a_request_is_answered_shows_whose_it_is(principal: str) -> None:
+def test_a_log_line_written_during_a_request_has_the_request_id(principal: str) -> None:
     reset_token = telemetry.REQUEST.set(LoggedRequest("00ff", principal))
     try:
         with capture_log() as log_text:

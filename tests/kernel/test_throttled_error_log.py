@@ -10,7 +10,7 @@ from countersign.kernel.telemetry import ThrottledErrorLog
 FULL = StorageFull("Less than 64 MiB are free.")
 
 
-def test_a_full_disk_is_reported_when_it_begins_and_when_it_is_over() -> None:
+def test_the_begin_and_the_end_of_a_full_disk_are_logged() -> None:
     error_log = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:

@@ -78,7 +78,7 @@ def test_no_file_of_the_pages_is_long() -> None:
     assert not {name: lines for name, lines in long.items() if lines > 300}
 
 
-def test_every_file_of_the_pages_begins_with_what_it_is() -> None:
+def test_every_file_of_the_pages_begins_with_a_comment_about_its_content() -> None:
     code = [path for path in pages.sources() if path.suffix in (".ts", ".tsx") and path.name != "vite-env.d.ts"]
 
     assert not [path.name for path in code if not path.read_text().startswith("// ")]

@@ -79,7 +79,7 @@ async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: Echo
     assert own_response.json()["headers"]["authorization"] == f"Bearer {BEARER}"
 
 
-async def test_credentials_that_were_sent_are_left_alone(echo: EchoService) -> None:
+async def test_sent_credentials_are_not_replaced(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get("/api/v1/library", headers={**with_session(**OURS), "Authorization": "Bearer mine"})
 
@@ -133,7 +133,7 @@ async def test_a_refused_bearer_is_requested_again(echo: EchoService) -> None:
     assert echo.asked.count("POST /auth/session/token") == 2
 
 
-async def test_a_session_that_has_ended_reads_what_everybody_reads_and_asks_once(echo: EchoService) -> None:
+async def test_an_ended_session_reads_public_data_and_is_checked_once(echo: EchoService) -> None:
     echo.exchange = (401, {})
     async with browsing(echo, store_entry(HERE)) as http:
         for _ in range(2):

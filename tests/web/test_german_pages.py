@@ -42,7 +42,7 @@ class StrictTexts(dict[str, str]):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_text_of_the_pages_around_signing_in_is_there_in_german(
+def test_every_text_of_the_sign_in_pages_exists_in_german(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(html, "GERMAN", StrictTexts(html.GERMAN))

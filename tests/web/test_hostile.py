@@ -234,7 +234,7 @@ async def test_a_client_that_refuses_encodings_gets_an_unencoded_file(
     ],
 )
 @pytest.mark.parametrize("home", [HERE])
-async def test_a_request_that_resembles_a_page_request_is_not_treated_as_one(
+async def test_a_request_that_only_resembles_a_page_request_gets_no_credentials(
     echo: EchoService, pairs: list[tuple[str, str]], home: PublicAddress
 ) -> None:
     request_headers = [("cookie", f"countersign={SESSION}"), *pairs]

@@ -69,14 +69,14 @@ def test_the_page_embeds_the_response_of_the_api_for_the_script(demo: Running, r
     assert data_of(page.text, "application/json")["/api/v1/products/aurora-freight"] == api
 
 
-def test_a_product_that_is_not_there_is_missing_for_people_too(demo: Running, requires_built_pages: None) -> None:
+def test_a_missing_product_is_a_404_page_for_people_too(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/products/none", headers=PERSON)
 
     assert page.status_code == 404
     assert page.headers["content-type"].startswith("text/html")
 
 
-def test_every_page_of_the_store_links_to_what_describes_it_to_programs(
+def test_every_page_of_the_store_links_to_its_description_for_programs(
     demo: Running, requires_built_pages: None
 ) -> None:
     for path in ("/", "/products/harbour-of-small-lights"):
@@ -107,14 +107,14 @@ def test_a_publisher_is_readable_without_a_script(demo: Running, requires_built_
     assert len(replies) == 2
 
 
-def test_a_publisher_that_is_not_there_is_missing_for_people_too(demo: Running, requires_built_pages: None) -> None:
+def test_a_missing_publisher_is_a_404_page_for_people_too(demo: Running, requires_built_pages: None) -> None:
     page = httpx.get(f"{demo.url}/publishers/none", headers=PERSON)
 
     assert page.status_code == 404
     assert page.headers["content-type"].startswith("text/html")
 
 
-def test_a_publishers_text_stays_text() -> None:
+def test_markup_in_the_text_of_a_publisher_is_shown_as_text() -> None:
     # Private function, because every value in a page passes through it.
     json_text = store_site._json({"title": "</script><script>alert(1)</script><!--\u2028"})
 

@@ -27,7 +27,7 @@ async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: EchoService)
     assert not echo.asked
 
 
-async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: EchoService) -> None:
+async def test_a_page_has_the_chosen_language_and_colours(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         plain_response = await http.get("/", headers={**PERSON, "Accept-Language": "fr, de;q=0.8"})
         cookie = 'countersign-language=en; countersign-theme=dark; "odd'
@@ -74,7 +74,7 @@ async def test_an_address_of_the_service_is_not_served_as_a_page(echo: EchoServi
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_refusal_of_what_is_no_api_is_a_page_to_a_browser(echo: EchoService, method: str) -> None:
+async def test_a_browser_gets_a_refusal_outside_the_api_as_a_page(echo: EchoService, method: str) -> None:
     echo.api_status = 429
     async with browsing(echo, store_entry(HERE)) as http:
         person = await http.request(method, "/auth/signout", headers={**PERSON, "Accept-Language": "de"})
@@ -98,7 +98,7 @@ async def test_a_browser_gets_a_not_found_page_at_an_unknown_address(echo: EchoS
     assert apart_response.headers["content-type"] == "application/json"
 
 
-async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: EchoService) -> None:
+async def test_a_file_is_cached_forever_and_compressed_for_clients_that_accept_compression(echo: EchoService) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         plain_response = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
         async with http.stream("GET", "/assets/store-1.js", headers={"Accept-Encoding": "gzip"}) as answer:
@@ -121,7 +121,7 @@ async def test_a_page_preloads_the_font_of_its_first_text(echo: EchoService) -> 
     assert (answer.headers["content-type"], answer.content) == ("font/woff2", b"glyphs")
 
 
-async def test_the_font_has_an_address_that_stays_for_pages_of_the_services(echo: EchoService) -> None:
+async def test_the_font_has_a_permanent_address_for_pages_of_the_services(echo: EchoService) -> None:
     files = {**FILES, "assets/geist-latin-wght-normal-1.woff2": b"glyphs"}
     async with browsing(echo, store_entry(HERE), files=files) as http:
         response = await http.get("/assets/geist.woff2")
@@ -142,7 +142,7 @@ async def test_no_other_path_is_a_file(echo: EchoService, path: str) -> None:
     assert b"of the build" not in answer.content
 
 
-async def test_without_a_build_the_pages_say_how_to_make_it_and_the_api_answers(echo: EchoService) -> None:
+async def test_without_built_files_the_pages_show_the_build_command_and_the_api_works(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE), files={}) as http:
         page = await http.get("/", headers=PERSON)
         api = await http.get("/api/meta")

@@ -41,7 +41,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize(("above", "below", "least"), PAIRS)
-def test_a_colour_can_be_distinguished_from_what_is_behind_it(
+def test_a_colour_can_be_distinguished_from_its_background(
     scheme: int, above: str, below: str, least: float
 ) -> None:
     colours_by_name = colours(scheme)

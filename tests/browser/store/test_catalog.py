@@ -173,7 +173,7 @@ async def test_the_front_page_has_a_different_reason_for_each_large_product(
         await expect(page.locator(".feature h2 + p")).to_have_text("Haul impossible cargo across a frozen moon.")
 
 
-async def test_the_shelf_of_new_products_says_how_new_all_of_them_are(browser: Browser, demo_store: Running) -> None:
+async def test_the_shelf_of_new_products_states_the_age_of_its_products(browser: Browser, demo_store: Running) -> None:
     home = httpx.get(f"{demo_store.url}/api/v1/store/home", timeout=60).json()
     latest = {
         f"/products/{item['slug']}": datetime.fromisoformat(item["latest"]["published_at"])

@@ -95,7 +95,7 @@ async def note_and_download_after_a_lost_network(page: Page, keyboard: Keyboard)
 
 
 @pytest.mark.parametrize("device", [Keyboard, pytest.param(Mouse, marks=pytest.mark.full)])
-async def test_a_customer_redeems_and_downloads_whatever_happens_on_the_way(
+async def test_a_customer_redeems_and_downloads_despite_disturbances(
     browser: Browser, tmp_path: Path, device: type[Keyboard]
 ) -> None:
     require_pages()

@@ -12,7 +12,7 @@ from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
 
 
-async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
+async def test_a_sandbox_key_is_created_and_works_only_in_the_sandbox(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with open_watched_page(browser, demo_store.url) as page:
@@ -30,7 +30,9 @@ async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
 
 
 @pytest.mark.full
-async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_store: Running, axe: str) -> None:
+async def test_every_page_is_reached_by_keyboard_and_the_keys_are_listed(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
     async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/")
         # The server sends cards, but not the field for the search.

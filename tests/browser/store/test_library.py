@@ -73,7 +73,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_shown(
 
 
 @pytest.mark.full
-async def test_whoever_follows_without_a_session_signs_in_first(browser: Browser, demo_store: Running) -> None:
+async def test_a_person_without_a_session_signs_in_before_following(browser: Browser, demo_store: Running) -> None:
     async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/products/awl")
         await page.click(".get a:has-text('Follow')")
@@ -84,7 +84,7 @@ async def test_whoever_follows_without_a_session_signs_in_first(browser: Browser
 
 
 @pytest.mark.full
-async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
+async def test_notes_collections_and_hidden_products_are_kept_in_the_account(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     cosy, note = f"Cosy {secrets.token_hex(3)}", f"Left at <b>chapter {secrets.token_hex(3)}</b>"
@@ -142,7 +142,9 @@ async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
 
 
 @pytest.mark.full
-async def test_the_library_says_what_is_newer_than_what_was_downloaded(browser: Browser, demo_store: Running) -> None:
+async def test_the_library_shows_releases_newer_than_the_downloaded_release(
+    browser: Browser, demo_store: Running
+) -> None:
     slug = await asyncio.to_thread(owned_with_a_file, demo_store)
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, f"/products/{slug}")
@@ -261,7 +263,7 @@ async def test_a_draft_that_outlives_a_reload_does_not_replace_a_note_that_was_c
         assert await saved() == "Written on the phone"
 
 
-async def test_what_is_typed_while_a_note_is_saved_does_not_conflict_with_it(
+async def test_typing_while_a_note_is_saved_does_not_cause_a_conflict(
     browser: Browser, demo_store: Running
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
@@ -390,7 +392,7 @@ async def test_a_collection_is_made_renamed_and_deleted_beside_the_products(
         await expect(page.locator(".card h3")).to_have_text([slug.title()])
 
 
-async def test_at_phone_width_the_places_of_the_library_are_one_line_and_its_search_opens(
+async def test_at_phone_width_the_library_sections_fit_on_one_line_and_the_search_opens(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with open_watched_page(browser, demo_store.url, width=390) as page:

@@ -44,7 +44,7 @@ async def test_the_download_for_this_computer_is_the_first(browser: Browser, dem
         await assert_accessible(page, axe)
 
 
-async def test_who_has_an_older_version_gets_the_new_one_by_name_and_its_notes(
+async def test_an_owner_of_an_older_version_is_offered_the_new_version_with_its_notes(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(built, demo_store)
@@ -121,7 +121,7 @@ async def test_notes_are_marked_up_and_never_markup(browser: Browser, demo_store
 
 
 @pytest.mark.full
-async def test_pictures_are_seen_by_keyboard_alone(browser: Browser, demo_store: Running, axe: str) -> None:
+async def test_pictures_can_be_viewed_by_keyboard(browser: Browser, demo_store: Running, axe: str) -> None:
     for alt in ("The first picture", "The second picture"):
         media_body = {"kind": "screenshot", "filename": "shot.png", "size": len(PIXEL), "alt": alt}
         announced_picture = call(demo_store, "POST", "/products/awl/media", media_body)
@@ -172,7 +172,7 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
         await expect(page.locator(".signed-by")).to_have_text("Not signed by the publisher")
 
 
-async def test_nothing_is_said_of_the_signature_in_a_channel_until_it_is_known(
+async def test_no_signature_is_shown_for_a_channel_before_it_is_loaded(
     browser: Browser, demo_store: Running
 ) -> None:
     slug = await asyncio.to_thread(built, demo_store)

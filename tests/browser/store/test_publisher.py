@@ -221,7 +221,7 @@ async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, 
 
 
 @pytest.mark.full
-async def test_whoever_changes_the_same_product_is_shown_both_versions(
+async def test_conflicting_changes_of_a_product_are_both_shown(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with open_watched_page(browser, demo_store.url, expected=("status of 412",)) as page:
@@ -308,7 +308,9 @@ async def test_a_person_without_an_organisation_is_informed_on_the_publisher_pag
 
 
 @pytest.mark.full
-async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, demo_store: Running, axe: str) -> None:
+async def test_a_release_is_rolled_back_to_the_previous_release(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
     async with open_watched_page(browser, demo_store.url) as page:
         slug = await draft(page, demo_store, "Rolled Back", notes_only=True)
         releases = f"/products/{slug}/releases"
@@ -388,7 +390,7 @@ async def test_an_upload_shows_its_remaining_time_and_is_paused_by_keyboard(
 
 
 @pytest.mark.full
-async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_own(
+async def test_members_who_are_not_owners_see_publisher_pages_without_owner_functions(
     browser: Browser, demo_store: Running
 ) -> None:
     member = {"email": PLAYER, "role": "publisher"}
@@ -404,7 +406,7 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
 
 
 @pytest.mark.full
-async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_store: Running) -> None:
+async def test_actions_can_be_copied_as_requests(browser: Browser, demo_store: Running) -> None:
     async with open_watched_page(browser, demo_store.url, permissions=["clipboard-read", "clipboard-write"]) as page:
         slug = await draft(page, demo_store, "Copied", notes_only=True)
 

@@ -19,7 +19,7 @@ def create_product(store: Running, title: str) -> str:
     return slug
 
 
-async def test_what_is_typed_into_a_product_survives_a_reload_and_is_shown_as_buyers_see_it(
+async def test_typed_product_details_survive_a_reload_and_are_previewed_as_buyers_see_them(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     slug = await asyncio.to_thread(create_product, demo_store, "Slow Tide")
@@ -48,7 +48,7 @@ async def test_what_is_typed_into_a_product_survives_a_reload_and_is_shown_as_bu
 
 
 @pytest.mark.full
-async def test_what_is_typed_survives_a_lost_network_and_an_ended_session(
+async def test_typed_input_survives_a_lost_network_and_an_ended_session(
     browser: Browser, demo_store: Running
 ) -> None:
     title = f"Long Way {secrets.token_hex(3)}"
@@ -81,7 +81,7 @@ def create_product_with_draft(store: Running, title: str) -> str:
     return slug
 
 
-async def test_typed_notes_survive_another_step_a_reload_and_a_lost_network_until_they_are_saved(
+async def test_unsaved_notes_survive_another_step_a_reload_and_a_lost_network(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     slug = await asyncio.to_thread(create_product_with_draft, demo_store, "Noted")

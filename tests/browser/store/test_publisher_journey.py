@@ -125,7 +125,7 @@ async def publish(page: Page, keyboard: Keyboard) -> None:
 
 
 @pytest.mark.parametrize("device", [Keyboard, pytest.param(Mouse, marks=pytest.mark.full)])
-async def test_a_publisher_publishes_whatever_happens_on_the_way(
+async def test_a_publisher_publishes_despite_disturbances(
     browser: Browser, tmp_path: Path, device: type[Keyboard]
 ) -> None:
     require_pages()

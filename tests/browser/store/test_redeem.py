@@ -156,7 +156,9 @@ async def test_a_used_code_and_a_code_for_an_owned_product_get_different_message
 
 
 @pytest.mark.full
-async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, demo_store: Running) -> None:
+async def test_a_person_without_a_session_signs_in_and_returns_to_the_page(
+    browser: Browser, demo_store: Running
+) -> None:
     async with open_watched_page(browser, demo_store.url) as page:
         await page.goto("/library?view=list")
         await page.click("main a:text('Sign in')")
@@ -173,7 +175,9 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
         await page.wait_for_selector("h2:text-is('Sign in')")
 
 
-async def test_a_code_that_one_person_typed_is_not_shown_to_the_next_one(browser: Browser, demo_store: Running) -> None:
+async def test_a_code_typed_by_one_person_is_not_shown_to_the_next_person(
+    browser: Browser, demo_store: Running
+) -> None:
     first_person = await asyncio.to_thread(new_person, demo_store)
     second_person = await asyncio.to_thread(new_person, demo_store)
     async with open_watched_page(browser, demo_store.url) as page:

@@ -33,7 +33,7 @@ async def test_the_account_appears_when_the_server_can_be_reached_again(browser:
     assert failures == {"/session": 0, "/api/v1/auth/me": 0}
 
 
-async def test_the_pages_of_a_person_have_their_places_beside_them_and_on_phones_in_a_list(
+async def test_account_pages_have_their_navigation_at_the_side_and_on_phones_in_a_list(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with open_watched_page(browser, demo_store.url) as page:

@@ -38,7 +38,7 @@ async def test_the_form_is_beside_covers_that_are_loaded(
         await picture(page, f"sign-in-1440-{scheme}")
 
 
-async def test_on_a_phone_the_form_is_alone_and_no_cover_is_loaded(
+async def test_on_a_phone_only_the_form_is_shown_and_no_cover_is_loaded(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     requested_urls: list[str] = []

@@ -21,7 +21,9 @@ def days(last_age: int, first_age: int) -> str:
     return f"from={today - timedelta(days=first_age)}&to={today - timedelta(days=last_age)}"
 
 
-async def test_analytics_compare_a_period_with_the_one_before(browser: Browser, demo_store: Running, axe: str) -> None:
+async def test_analytics_compare_a_period_with_the_previous_period(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
     period, earlier_period = days(10, 39), days(40, 69)
     path = f"/org/stats?org={ORG}&metric=downloads"
     now = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}&by=product")
@@ -86,7 +88,7 @@ async def test_releases_are_marked_in_the_series_and_lead_to_their_page(browser:
         await page.wait_for_url(f"**/publisher/products/owl-hour/releases/{markers[-1]['version']}")
 
 
-async def test_marks_name_their_product_or_list_the_releases_of_one_place(
+async def test_chart_marks_name_their_product_or_list_the_releases_at_one_position(
     browser: Browser, demo_store: Running
 ) -> None:
     period = days(1, 90)

@@ -86,7 +86,7 @@ async def test_a_token_without_a_scope_is_not_made(browser: Browser, desk: Desk)
         await page.wait_for_selector("[role=alert] >> text=Select at least one permission")
 
 
-async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
+async def test_an_agent_page_shows_its_actions_and_rights_live(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     leads = [alice.run("lead.create", title=f"Watched {number}") for number in range(2)]
@@ -165,7 +165,7 @@ async def test_on_a_phone_the_filter_of_the_call_log_fits_its_panel(
         await expect(page.locator(".log tbody tr")).to_contain_text("lead.update")
 
 
-async def test_the_permissions_of_an_agent_are_changed_by_a_new_token_that_replaces_the_old_one(
+async def test_the_permissions_of_an_agent_are_changed_with_a_token_that_replaces_the_old_token(
     browser: Browser, desk: Desk, alice: Caller, axe: str
 ) -> None:
     old = alice.agent("replaced-bot", "lead.list", "lead.get", "activity.*")

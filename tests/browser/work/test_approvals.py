@@ -189,7 +189,9 @@ async def test_other_proposals_for_a_deleted_record_are_marked_at_once_and_canno
 
 
 @pytest.mark.full
-async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, alice: Caller, figures: Figures) -> None:
+async def test_new_proposals_are_shown_as_they_arrive(
+    browser: Browser, desk: Desk, alice: Caller, figures: Figures
+) -> None:
     """The measured delay is recorded beside the required delay."""
     runner = alice.agent("runner", "lead.*")
     ids = [lead(alice, f"Timed {number}") for number in range(20)]
@@ -260,7 +262,7 @@ async def test_a_person_who_approves_in_haste_is_shown_the_plan_again_with_a_war
 
 
 @pytest.mark.full
-async def test_what_was_proposed_is_done_otherwise_by_the_person(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_the_person_does_a_proposed_change_in_another_way(browser: Browser, desk: Desk, alice: Caller) -> None:
     eager = alice.agent("eager", "lead.*", "plan.propose")
     each = lead(alice, "As it was")
     steps = [{"command": "lead.update", "input": {"id": each, "title": "Too loud", "source": "fair"}}]
@@ -328,7 +330,9 @@ async def test_where_two_people_must_approve_the_first_is_informed(browser: Brow
 
 
 @pytest.mark.full
-async def test_the_text_of_an_agent_stays_text_and_is_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_markup_in_the_text_of_an_agent_is_shown_as_text_and_the_text_is_marked(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     writer = alice.agent("writer", "lead.*", "plan.propose")
     hostile_title = "<img src=x onerror=alert(1)> <b>urgent</b>"
     steps = [{"command": "lead.update", "input": {"id": lead(alice, "Before"), "title": hostile_title}}]
@@ -379,7 +383,7 @@ async def test_plans_that_arrive_meanwhile_are_not_approved_with_the_picked_plan
 
 
 @pytest.mark.full
-async def test_one_window_waits_at_the_api_for_all(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_one_window_waits_at_the_api_for_all_windows(browser: Browser, desk: Desk, alice: Caller) -> None:
     twin = alice.agent("twin", "lead.*")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals")
@@ -455,7 +459,7 @@ async def test_who_approves_the_posting_of_an_invoice_sees_the_invoice_and_its_l
         assert carol.run("invoice.get", id=invoice)["state"] == "draft"
 
 
-async def test_who_approves_a_payment_sees_the_invoice_that_it_pays(browser: Browser, desk: Desk, mark: str) -> None:
+async def test_the_approver_of_a_payment_sees_the_paid_invoice(browser: Browser, desk: Desk, mark: str) -> None:
     root = desk.caller("root")
     invoice = draft(root, "Pays in parts", 120_000)
     root.run("invoice.post", id=invoice)
@@ -482,7 +486,7 @@ async def test_the_list_names_the_fields_that_an_update_changes(
         await expect(page.locator(".plan .about")).to_have_text("Told apart: Title")
 
 
-async def test_the_list_shows_the_most_telling_change_from_its_value_to_the_proposed_one(
+async def test_the_list_shows_the_most_important_change_with_old_and_proposed_value(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     party = alice.run("party.create", name="Buys much", kind="company")["id"]
@@ -500,7 +504,7 @@ async def test_the_list_shows_the_most_telling_change_from_its_value_to_the_prop
         await expect(page.locator(".plan[data-command='lead.win'] .about-change")).to_have_text("· Qualified → Won")
 
 
-async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_the_record(
+async def test_a_person_who_rejects_a_deletion_is_led_to_the_record(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     each = lead(alice, "To be kept open")
@@ -516,7 +520,7 @@ async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_th
         assert alice.run("lead.get", id=each)["title"] == "To be kept open"
 
 
-async def test_proposals_of_own_agents_are_listed_and_those_of_other_agents_are_not(
+async def test_only_proposals_of_own_agents_are_listed(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     own_lead, other_lead = lead(alice, "Of her agent"), lead(alice, "Of his agent")
@@ -534,7 +538,9 @@ async def test_proposals_of_own_agents_are_listed_and_those_of_other_agents_are_
 
 
 @pytest.mark.parametrize("locale", ["en-US", "de-DE"])
-async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Browser, desk: Desk, locale: str) -> None:
+async def test_no_dialog_of_an_action_has_two_buttons_with_the_same_name(
+    browser: Browser, desk: Desk, locale: str
+) -> None:
     root = desk.caller("root")
     async with desk.page(browser, locale=locale) as page:
         await desk.sign_in(page, "root")
@@ -563,7 +569,7 @@ async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Brows
                     await expect(page.locator("dialog[open]")).to_have_count(0)
 
 
-async def test_a_proposal_of_several_deletions_is_named_by_them_and_asks_with_the_names_once(
+async def test_a_proposal_of_several_deletions_is_titled_with_their_names_and_asks_once(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     agent = alice.agent("tidy", "lead.*", "activity.*", "plan.*")

@@ -41,7 +41,7 @@ async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, al
         assert ticket["state"] == "new"
 
 
-async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: Browser, desk: Desk) -> None:
+async def test_figures_are_also_a_table_and_link_to_their_records(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard?board=party")
         figure = page.locator(".figure:has(h2:text-is('Parties by Kind'))")
@@ -82,7 +82,7 @@ async def test_figures_are_split_by_a_second_field_and_link_to_their_records(bro
 
 
 @pytest.mark.full
-async def test_on_paper_there_are_records_and_nothing_to_press(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_printed_page_has_records_and_no_buttons(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.list", limit=1)[0]
     async with desk.page(browser, scheme="dark") as page:
         for path in ("/models/lead", f"/models/lead/records/{lead['id']}", "/dashboard", "/approvals", "/agents"):
@@ -127,7 +127,7 @@ async def test_single_keys_switched_off_leave_the_grid_its_own(browser: Browser,
         await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", "cell-1-0")
 
 
-async def test_a_missing_page_says_so_within_the_margins_of_a_phone_and_leads_to_the_start(
+async def test_a_missing_page_fits_on_a_phone_and_links_to_the_start_page(
     browser: Browser, desk: Desk
 ) -> None:
     async with desk.page(browser, width=390) as page:

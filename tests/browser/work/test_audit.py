@@ -14,7 +14,7 @@ from tests.browser.work.conftest import Caller, Desk
 from tests.servers.countersign import served
 
 
-async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
+async def test_an_entry_is_found_by_keyboard_and_has_a_permanent_address(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="Watched closely")
@@ -57,7 +57,7 @@ async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
 
 
 @pytest.mark.full
-async def test_the_chain_is_checked_and_what_was_done_past_the_service_is_shown(
+async def test_the_chain_is_checked_and_changes_made_outside_the_service_are_shown(
     browser: Browser, desk: Desk, tmp_path: Path
 ) -> None:
     with served(tmp_path / "data", "--demo", service="both") as running:
@@ -79,7 +79,7 @@ async def test_the_chain_is_checked_and_what_was_done_past_the_service_is_shown(
 
 
 @pytest.mark.full
-async def test_what_is_filtered_is_exported_and_pages_follow_each_other(
+async def test_the_filtered_entries_are_exported_and_paging_continues(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="=1+1")["id"]
@@ -104,7 +104,7 @@ async def test_what_is_filtered_is_exported_and_pages_follow_each_other(
 
 
 @pytest.mark.full
-async def test_who_may_not_read_the_audit_finds_no_page_of_it(browser: Browser, desk: Desk) -> None:
+async def test_people_without_the_right_to_read_the_audit_find_no_audit_page(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/audit")
         await page.wait_for_selector("h1:text-is('Page not found')")

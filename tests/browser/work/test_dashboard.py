@@ -50,7 +50,7 @@ def count_of(alice: Caller, stages: list[str], first_day: str, last_day: str) ->
     return int(alice.run("lead.search", filter=filters, limit=1)["total"])
 
 
-async def test_the_win_rate_and_the_open_pipeline_are_those_of_the_leads(
+async def test_the_win_rate_and_the_open_pipeline_match_the_leads(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     first_day, last_day = [clock.rfc3339(clock.later(clock.now(), seconds=days * 86_400))[:10] for days in (0, 120)]
@@ -72,7 +72,7 @@ async def test_the_win_rate_and_the_open_pipeline_are_those_of_the_leads(
         await expect(amount).to_contain_text(re.compile(r"\d(\.\d+)?M$"))
 
 
-async def test_no_two_tiles_of_a_dashboard_count_the_same(browser: Browser, desk: Desk) -> None:
+async def test_every_tile_of_a_dashboard_counts_something_different(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard?board=crm")
         pivot = page.locator(".of-pivot:has(h2:text-is('Leads by Owner'))")
@@ -82,7 +82,7 @@ async def test_no_two_tiles_of_a_dashboard_count_the_same(browser: Browser, desk
         assert len(titles) == len(set(titles))
 
 
-async def test_a_dashboard_is_narrowed_to_an_owner_and_its_address_says_so(browser: Browser, desk: Desk) -> None:
+async def test_a_dashboard_filtered_by_owner_has_the_filter_in_its_address(browser: Browser, desk: Desk) -> None:
     bob = next(user["id"] for user in desk.caller("alice").run("user.list") if user["username"] == "bob")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard?board=crm")

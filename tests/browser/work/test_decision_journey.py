@@ -170,7 +170,7 @@ async def after_a_reload(page: Page, keyboard: Keyboard) -> None:
 
 
 @pytest.mark.parametrize("kind", [Keyboard, Mouse])
-async def test_ten_decisions_are_made_whatever_happens_on_the_way(
+async def test_ten_decisions_are_made_despite_disturbances(
     browser: Browser, tmp_path: Path, kind: type[Keyboard]
 ) -> None:
     require_pages()

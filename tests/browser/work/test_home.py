@@ -17,7 +17,7 @@ LAST_IS_UNCOVERED = """() => {
 """A JavaScript condition: at the end of the page, its last panel is above the main action."""
 
 
-async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
+async def test_a_person_sees_pending_proposals_due_records_and_recently_opened_records(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     people = {user["username"]: user["id"] for user in alice.run("user.list")}
@@ -44,7 +44,7 @@ async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
         await page.wait_for_url("**/approvals?plan=*")
 
 
-async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_which_state(
+async def test_overdue_records_are_first_with_their_days_and_actions_name_the_new_state(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     people = {user["username"]: user["id"] for user in alice.run("user.list")}

@@ -66,7 +66,7 @@ async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk
         assert imported_leads[0]["expected_revenue_minor"] == 123450
 
 
-async def test_what_was_exported_is_imported_again_unchanged(
+async def test_an_exported_file_is_imported_again_unchanged(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     created_lead = alice.run(
@@ -122,7 +122,7 @@ async def test_a_file_of_another_encoding_separator_and_line_end_is_read(browser
             await page.wait_for_selector("text=1 row is valid")
 
 
-async def test_an_administrator_restores_what_was_exported_raw(
+async def test_an_administrator_restores_records_from_a_raw_export(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     created_lead = alice.run("lead.create", title=f"Restored {mark}")

@@ -95,7 +95,7 @@ async def accept_the_invitation(page: Page, keyboard: Keyboard, link: str) -> No
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", [Keyboard, Mouse])
-async def test_a_person_is_invited_and_signs_in_whatever_happens_on_the_way(
+async def test_a_person_is_invited_and_signs_in_despite_disturbances(
     browser: Browser, tmp_path: Path, kind: type[Keyboard]
 ) -> None:
     require_pages()

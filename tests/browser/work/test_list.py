@@ -40,7 +40,7 @@ async def is_wide(page: Page, heading: str, expected: int) -> None:
     await eventually(is_so)
 
 
-async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
+async def test_a_list_can_be_navigated_sorted_and_opened_by_keyboard(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     total = count(alice)
@@ -84,7 +84,7 @@ async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: 
         assert requested_paths.index("/api/lead/list") < requested_paths.index("/api/lead/search")
 
 
-async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, desk: Desk) -> None:
+async def test_the_filter_key_focuses_the_filter_and_escape_returns_to_the_list(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
         await page.wait_for_selector("#cell-0-0 a")
@@ -223,7 +223,7 @@ async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Des
 
 
 @pytest.mark.full
-async def test_a_view_that_was_changed_says_so_and_is_saved_or_reset(browser: Browser, desk: Desk) -> None:
+async def test_a_changed_view_is_marked_and_can_be_saved_or_reset(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?order=-title")
         await page.click("#panel-views")
@@ -245,7 +245,7 @@ async def test_a_view_that_was_changed_says_so_and_is_saved_or_reset(browser: Br
 
 
 @pytest.mark.full
-async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_stays_in_sight(
+async def test_a_column_is_resized_by_key_button_and_mouse_and_the_first_column_stays_in_sight(
     browser: Browser, desk: Desk
 ) -> None:
     async with desk.page(browser, width=900) as page:
@@ -319,7 +319,7 @@ async def test_a_cell_is_edited_in_place_and_the_change_is_undone(browser: Brows
 
 
 @pytest.mark.full
-async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_conflicting_edit_asks_which_value_to_keep(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="Contested")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("id", "eq", lead["id"])))
@@ -341,7 +341,7 @@ async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser,
 
 
 @pytest.mark.full
-async def test_what_is_seen_is_what_is_exported(browser: Browser, desk: Desk) -> None:
+async def test_the_export_has_the_displayed_columns_and_rows(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         path = "/models/lead?columns=stage,title&order=-title&" + filter_parameter(("stage", "eq", "won"))
         await desk.sign_in(page, "alice", path)
@@ -489,7 +489,9 @@ async def test_favourites_are_marked_by_the_star_and_belong_to_their_person(brow
     assert bob.run("favourite.list", limit=100) == []
 
 
-async def test_a_list_begins_with_the_newest_of_its_date_and_shows_so(browser: Browser, desk: Desk) -> None:
+async def test_a_list_is_sorted_by_its_date_with_the_newest_first_and_shows_the_order(
+    browser: Browser, desk: Desk
+) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?view=all")
         head = page.locator("[role=columnheader]:has-text('Expected close')")
@@ -539,7 +541,7 @@ async def test_the_foot_shows_sums_with_their_currency_and_on_a_phone_no_average
         await until_equal(page, f"{FOOT}.scrollWidth <= {FOOT}.clientWidth", expected=True)
 
 
-async def test_on_a_phone_both_lines_of_a_row_start_at_the_same_place(
+async def test_on_a_phone_both_lines_of_a_row_have_the_same_left_edge(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     alice.run("lead.create", title=f"Aligned {mark}", contact_name="Noor Iyer")
@@ -580,7 +582,7 @@ async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
         await expect(page.locator(".tool-bar button:text-is('Save')")).to_have_count(0)
 
 
-async def test_a_record_leads_to_the_next_one_of_the_list_it_was_opened_from(
+async def test_a_record_links_to_the_next_record_of_its_list(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     ids = [str(alice.run("lead.create", title=f"Row of three {mark} {number}")["id"]) for number in range(3)]

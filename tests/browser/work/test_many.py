@@ -31,7 +31,7 @@ TICKED = """[["::before", "color"], [null, "backgroundColor"]].map(([part, of]) 
 """The colours of a tick, of its box, and of its row."""
 
 
-async def test_rows_picked_by_keyboard_are_changed_one_by_one_and_each_result_is_shown(
+async def test_rows_selected_by_keyboard_are_changed_separately_and_each_result_is_shown(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     ids = several(alice, f"Bulky {mark}", 4)
@@ -90,7 +90,7 @@ async def test_rows_picked_by_keyboard_are_changed_one_by_one_and_each_result_is
 
 
 @pytest.mark.full
-async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alike(
+async def test_all_matching_rows_are_selected_beyond_the_loaded_rows_and_changed_in_the_same_way(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     ids = several(alice, f"Wide net {mark}", 130)
@@ -147,7 +147,7 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
 
 
 @pytest.mark.full
-async def test_what_a_role_may_not_do_is_not_offered_and_the_questions_hold_the_rules(
+async def test_actions_that_a_role_may_not_use_are_not_offered_and_dialogs_follow_the_rules(
     browser: Browser, desk: Desk, axe: str
 ) -> None:
     async with desk.page(browser, width=320) as page:

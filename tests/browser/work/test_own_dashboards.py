@@ -36,7 +36,7 @@ async def save(page: Page) -> None:
     await expect(page.locator(".board-edit")).to_have_count(0)
 
 
-async def test_a_copy_of_a_dashboard_is_arranged_and_stays_so(browser: Browser, desk: Desk, mark: str) -> None:
+async def test_the_arrangement_of_a_copied_dashboard_is_kept(browser: Browser, desk: Desk, mark: str) -> None:
     bob = desk.caller("bob")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/dashboard?board=crm")
@@ -101,7 +101,7 @@ async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
     assert stored_tiles(alice, own_dashboard) == [("Third", 12), ("First", 3), ("Second", 4)]
 
 
-async def test_what_is_discarded_is_not_kept_and_what_is_deleted_is_gone(
+async def test_discarded_changes_are_not_saved_and_deleted_dashboards_are_gone(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     own_dashboard = create_dashboard(alice, f"To be deleted {mark}")
@@ -121,7 +121,7 @@ async def test_what_is_discarded_is_not_kept_and_what_is_deleted_is_gone(
     assert not alice.run("dashboard.list", filter=[{"field": "id", "op": "eq", "value": own_dashboard}])
 
 
-async def test_another_person_sees_a_shared_dashboard_and_no_private_one(
+async def test_another_person_sees_shared_dashboards_and_no_private_dashboards(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     create_dashboard(alice, f"For all of us {mark}", shared=True)

@@ -45,7 +45,7 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
         await page.wait_for_selector(".timeline >> text=created this lead")
 
 
-async def test_an_action_without_inputs_is_asked_about_before_it_is_done(
+async def test_an_action_without_inputs_asks_for_confirmation(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="Not by a slip")
@@ -88,7 +88,7 @@ async def test_a_record_is_moved_by_an_action_with_inputs_and_its_history_shows_
 
 
 @pytest.mark.full
-async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_remembered(
+async def test_a_referenced_record_is_created_in_place_previewed_and_remembered(
     browser: Browser, desk: Desk, axe: str, alice: Caller
 ) -> None:
     async with desk.page(browser) as page:
@@ -129,7 +129,7 @@ async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_rememb
 
 
 @pytest.mark.full
-async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
+async def test_typed_input_survives_a_reload_and_an_ended_session(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="Long text")
@@ -238,7 +238,9 @@ async def test_of_two_changes_to_a_record_none_is_lost(browser: Browser, desk: D
 
 
 @pytest.mark.full
-async def test_a_placeholder_is_no_text_to_edit_and_a_hidden_field_no_empty_one(browser: Browser, desk: Desk) -> None:
+async def test_a_placeholder_is_not_editable_text_and_a_hidden_field_is_not_shown_as_empty(
+    browser: Browser, desk: Desk
+) -> None:
     bob = desk.caller("bob")
     party = bob.run("party.list", limit=1, filter=[{"field": "kind", "op": "eq", "value": "person"}])[0]
     async with desk.page(browser) as page:
@@ -288,7 +290,9 @@ async def test_a_deletion_shows_the_dependent_records_and_asks_for_confirmation(
 
 
 @pytest.mark.full
-async def test_a_deletion_that_a_hidden_record_prevents_says_so(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_deletion_prevented_by_a_hidden_record_shows_the_reason(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
     party = alice.run("party.create", name="Needed")
     desk.caller("root").run("invoice.create", party=party["id"])
     async with desk.page(browser, expected=("400",)) as page:
@@ -420,7 +424,7 @@ async def test_an_email_address_and_a_phone_number_are_links_on_one_line(
         await eventually(is_on_one_line)
 
 
-async def test_on_a_phone_the_dates_of_related_records_stay_on_one_line(
+async def test_on_a_phone_the_dates_of_related_records_do_not_wrap(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="With an activity")["id"]
@@ -565,7 +569,7 @@ async def test_comments_and_history_are_shown_without_proposals_and_a_comment_do
     assert len(loaded) == count
 
 
-async def test_the_state_of_a_related_record_says_that_it_is_due_or_overdue(
+async def test_a_related_record_is_marked_as_due_or_overdue(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     lead = alice.run("lead.create", title="Has activities that are due")

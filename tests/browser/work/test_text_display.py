@@ -40,7 +40,7 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
         await expect(page.locator("table.changes td bdi").nth(2)).to_be_attached()
 
 
-async def test_of_a_long_text_what_has_changed_is_shown(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_only_the_changed_part_of_a_long_text_is_shown(browser: Browser, desk: Desk, alice: Caller) -> None:
     lines = [f"Line {number} of a long note." for number in range(300)]
     lead = alice.run("lead.create", title="Long", notes="\n".join(lines))["id"]
     changed_lines = [*lines[:20], "Line 20: pay twice.", *lines[21:270], f"Line 270{TAG}", *lines[271:]]

@@ -65,7 +65,7 @@ async def test_an_administrator_invites_gives_roles_resets_and_disables(
     assert invited["is_active"]
 
 
-async def test_a_role_shows_what_it_may_do_by_type_of_record(browser: Browser, desk: Desk) -> None:
+async def test_a_role_shows_its_rights_by_type_of_record(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/users")
         await page.click(".page-head button:text-is('Roles')")
@@ -76,7 +76,7 @@ async def test_a_role_shows_what_it_may_do_by_type_of_record(browser: Browser, d
         await expect(of_parties.nth(3)).to_have_text("–")
 
 
-async def test_an_invitation_that_failed_does_not_give_its_person_the_role_of_the_next_one(
+async def test_a_person_whose_invitation_failed_does_not_get_the_role_of_the_next_invitation(
     browser: Browser, desk: Desk, mark: str
 ) -> None:
     root = desk.caller("root")

@@ -78,7 +78,7 @@ def test_unfinished_blobs_are_counted_when_the_folder_is_measured_again(tmp_path
         pass
 
 
-def test_a_file_that_gets_another_name_while_it_is_counted_still_counts(tmp_path: Path) -> None:
+def test_a_file_renamed_during_the_count_is_still_counted(tmp_path: Path) -> None:
     names = [tmp_path / "staging" / "incoming", tmp_path / "staging" / "part"]
     names[0].parent.mkdir()
     names[0].write_bytes(bytes(3 * MIB))
@@ -110,7 +110,7 @@ async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:
     assert total_size(tmp_path) == 3 * MIB
 
 
-async def test_room_that_was_given_back_is_there_again(tmp_path: Path) -> None:
+async def test_released_space_is_available_again(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
     first_digest = await seal(blobs, "first", content(3 * MIB))
 

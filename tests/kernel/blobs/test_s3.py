@@ -136,7 +136,7 @@ async def test_a_bucket_that_is_not_there_is_unavailable(s3_endpoint: str, tmp_p
 
 
 @pytest.mark.usefixtures("credentials")
-async def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_reported_as_unavailable(tmp_path: Path) -> None:
     blobs = open_blobs(f"s3://bucket?endpoint=http://127.0.0.1:{free_port()}&allow_http=true", tmp_path)
 
     with pytest.raises(Unavailable):

@@ -39,7 +39,7 @@ def test_postgres_gets_text_that_compares_by_code_point() -> None:
     assert "CAST('1' AS INTEGER)" in statement
 
 
-def test_a_block_is_for_one_engine() -> None:
+def test_a_marked_block_applies_to_one_engine() -> None:
     text = "a\n-- only: sqlite\nb\n-- end\nc\n-- only: postgres\nd\n-- end\ne\n"
 
     assert in_dialect(text, "sqlite").split() == ["a", "b", "c", "e"]
@@ -55,7 +55,7 @@ def test_sql_that_only_one_engine_supports_is_refused(text: str) -> None:
         in_dialect(text, "sqlite")
 
 
-def test_an_added_column_is_translated_and_the_table_stays_as_it_is() -> None:
+def test_an_added_column_is_translated_without_changing_the_table() -> None:
     text = "ALTER TABLE a ADD COLUMN b TEXT;"
 
     assert in_dialect(text, "sqlite") == text

@@ -71,7 +71,7 @@ async def test_starters_at_once_apply_each_migration_once(database_url: str, wri
     await asyncio.gather(*(node.close() for node in nodes))
 
 
-async def test_an_interrupted_upgrade_continues_where_it_was(database: Database, write: Write) -> None:
+async def test_an_interrupted_upgrade_continues_with_the_failed_step(database: Database, write: Write) -> None:
     package = write(FIRST, "CREATE TABLE half (id TEXT);\nINSERT INTO a (id) VALUES ('Z');\n", THIRD)
 
     with pytest.raises(ConstraintViolation):

@@ -22,7 +22,7 @@ class Refusal(Exception):
     """The error with which tests leave a block."""
 
 
-async def test_rows_come_back_as_they_went_in(database: Database) -> None:
+async def test_rows_are_read_as_they_were_written(database: Database) -> None:
     async with database.transaction() as transaction:
         await transaction.run(in_dialect("CREATE TABLE kind (a TEXT, b REAL, c BLOB)", database.dialect))
         await transaction.run("INSERT INTO kind (a, b, c) VALUES ($1, $2, $3)", "it's $1 \U0001f600", 0.5, b"\0\xff")
@@ -53,7 +53,7 @@ async def test_a_statement_shows_how_many_rows_it_changed(database: Database) ->
         assert await transaction.run("INSERT INTO other (id) SELECT id FROM thing") == 2
 
 
-async def test_a_failing_transaction_rolls_back_alone(database: Database) -> None:
+async def test_a_failing_transaction_rolls_back_only_its_own_changes(database: Database) -> None:
     async def fail() -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, 2, "gone")
@@ -65,7 +65,7 @@ async def test_a_failing_transaction_rolls_back_alone(database: Database) -> Non
     assert await things(database) == [1, 3]
 
 
-async def test_of_64_at_once_exactly_those_that_did_not_fail_are_kept(database: Database) -> None:
+async def test_exactly_the_successful_of_64_concurrent_transactions_are_kept(database: Database) -> None:
     async def write(number: int) -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, number, f"word {number}")
@@ -281,7 +281,7 @@ async def _filled(database: Database, count: int) -> None:
         await transaction.run_many(PUT, ((number, f"{number}") for number in range(count)))
 
 
-async def test_a_stream_gives_batches_of_one_snapshot(database: Database) -> None:
+async def test_a_stream_yields_batches_of_one_snapshot(database: Database) -> None:
     await _filled(database, 1234)
 
     numbers_seen: list[int] = []

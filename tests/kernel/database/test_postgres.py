@@ -37,7 +37,7 @@ async def _end_connections(url: str) -> None:
     await connection.close()
 
 
-async def test_an_opened_database_holds_one_connection_until_more_work_at_once(shop: Database) -> None:
+async def test_an_opened_database_has_one_connection_until_concurrent_work_needs_more(shop: Database) -> None:
     count_connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
     assert await shop.fetch(count_connections) == [(1,)]
 
@@ -58,7 +58,7 @@ async def test_connections_that_died_idle_fail_no_request(shop: Database, postgr
     assert outcomes == [[0, 1, 2, 3, 4]] * 8
 
 
-async def test_a_connection_that_dies_in_a_transaction_makes_it_unavailable(shop: Database, postgres_url: str) -> None:
+async def test_a_connection_lost_in_a_transaction_is_reported_as_unavailable(shop: Database, postgres_url: str) -> None:
     async def write() -> None:
         async with shop.transaction() as transaction:
             await transaction.run(PUT, 1, "a")
@@ -73,7 +73,7 @@ async def test_a_connection_that_dies_in_a_transaction_makes_it_unavailable(shop
     assert await things(shop) == [3]
 
 
-async def test_a_server_that_is_not_there_is_unavailable_and_its_address_untold() -> None:
+async def test_an_unreachable_server_is_reported_as_unavailable_without_its_address() -> None:
     with pytest.raises(Unavailable) as refusal:
         await open_database(f"postgresql://me:secret@127.0.0.1:{free_port()}/a", schema="shop")
 
@@ -108,7 +108,7 @@ async def test_a_failed_statement_that_was_overlooked_is_no_commit(shop: Databas
     assert await things(shop) == []
 
 
-async def test_a_failed_transaction_is_over_before_its_connection_goes_back(shop: Database) -> None:
+async def test_a_failed_transaction_ends_before_its_connection_returns_to_the_pool(shop: Database) -> None:
     reported: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
 
@@ -132,7 +132,7 @@ async def test_schemas_do_not_see_each_other(shop: Database, postgres_url: str) 
     await other_database.close()
 
 
-async def test_of_several_that_open_at_once_one_creates_the_schema_and_all_use_it(postgres_url: str) -> None:
+async def test_one_of_several_concurrent_openers_creates_the_schema_for_all(postgres_url: str) -> None:
     opened_databases = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
 
     schemas = {

@@ -121,7 +121,7 @@ async def test_network_errors_are_distinguished(error: OSError, why: str, remedy
     assert remedy in refusal.value.remedy
 
 
-async def test_locks_and_backups_say_the_same(strict_cluster: Cluster) -> None:
+async def test_locks_and_backups_report_the_same_error(strict_cluster: Cluster) -> None:
     url = f"postgresql://scrammed:wr0ng@127.0.0.1:{strict_cluster.port}/postgres"
 
     for opening in (advisory_lock(url, "a", patience_s=0), snapshot_held(url, ("s",))):

@@ -31,7 +31,7 @@ def test_the_last_limit_becomes_a_number() -> None:
         ("SELECT a FROM b LIMIT $1" + " " * 20_000, [5]),
     ],
 )
-def test_other_statements_stay_as_they_are(statement: str, values: list[Value]) -> None:
+def test_other_statements_are_unchanged(statement: str, values: list[Value]) -> None:
     assert with_literal_limit(statement, values) == (statement, values)
 
 

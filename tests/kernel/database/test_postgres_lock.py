@@ -11,7 +11,7 @@ from countersign.settings import BadSetting, Settings
 from countersign.store import lifespan
 
 
-async def test_a_lock_is_held_by_one_and_free_again_afterwards(postgres_url: str) -> None:
+async def test_a_lock_has_one_holder_and_is_free_after_its_release(postgres_url: str) -> None:
     async with (
         advisory_lock(postgres_url, "a", patience_s=0) as first_lock,
         advisory_lock(postgres_url, "a", patience_s=0.3) as second_lock,
@@ -29,7 +29,7 @@ async def test_locks_of_other_names_do_not_meet(postgres_url: str) -> None:
         assert (first_lock, second_lock) == (True, True)
 
 
-async def test_a_server_that_is_not_there_is_unavailable() -> None:
+async def test_an_unreachable_server_is_reported_as_unavailable() -> None:
     with pytest.raises(Unavailable):
         async with advisory_lock("postgresql://nobody@127.0.0.1:1/none", "a", patience_s=0):
             raise AssertionError("there is no such server")

@@ -54,7 +54,9 @@ def unprivileged_role(postgres_cluster: Cluster, postgres_url: str) -> Unprivile
     return UnprivilegedRole(postgres_cluster, postgres_url)
 
 
-async def test_each_missing_right_is_named_by_the_statement_that_gives_it(unprivileged_role: UnprivilegedRole) -> None:
+async def test_each_missing_right_is_reported_with_the_statement_that_grants_the_right(
+    unprivileged_role: UnprivilegedRole
+) -> None:
     with pytest.raises(PrivilegeMissing) as schemaless:
         await unprivileged_role.upgraded()
     await unprivileged_role.give("CREATE SCHEMA shop")

@@ -271,7 +271,7 @@ async def test_opening_a_new_file_waits_for_another_process_that_just_made_it(pa
     await (await opening).close()
 
 
-async def test_a_statement_that_took_long_is_read_in_a_thread_until_it_is_tried_again(
+async def test_a_slow_statement_runs_in_a_thread_until_the_next_attempt_on_the_event_loop(
     database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     direct_statements: list[str] = []

@@ -58,7 +58,7 @@ def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path
     assert len(acknowledged) > KILLS
 
 
-async def test_a_start_after_a_crash_brings_the_log_into_the_file_and_begins_a_new_one(tmp_path: Path) -> None:
+async def test_a_start_after_a_crash_writes_the_log_into_the_database_file_and_begins_a_new_log(tmp_path: Path) -> None:
     path, log = tmp_path / "a.db", tmp_path / "a.db-wal"
     command = _command("writing", path, 1, 0)
     process = subprocess.Popen(command, env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -111,7 +111,7 @@ def test_two_processes_write_to_the_same_file(tmp_path: Path) -> None:
     assert _acknowledged_numbers(outputs[0]) | _acknowledged_numbers(outputs[1]) == everything == _kept_numbers(path)
 
 
-def test_on_a_full_volume_writes_are_refused_whole_and_work_again_when_there_is_room(tmp_path: Path) -> None:
+def test_on_a_full_volume_writes_are_refused_completely_and_work_again_with_free_space(tmp_path: Path) -> None:
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not on this machine: install util-linux to run this test")
     command = ["unshare", "-m", "--", *_command("filling", tmp_path)]

@@ -21,7 +21,7 @@ def test_another_tag_matches_nothing(header: str | None) -> None:
 
 
 @pytest.mark.parametrize("header", [None, "*", '"t"', '"x", "t"'])
-def test_if_match_lets_the_present_tag_pass(header: str | None) -> None:
+def test_if_match_accepts_the_current_tag(header: str | None) -> None:
     require_match(header, '"t"')
 
 

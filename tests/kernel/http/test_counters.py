@@ -68,7 +68,7 @@ def counters(tmp_path: Path) -> SharedMemoryCounters:
     return SharedMemoryCounters(tmp_path)
 
 
-def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
+def test_exactly_the_limit_is_allowed_and_each_answer_shows_the_remaining_quota(
     counters: SharedMemoryCounters, settable_clock: _Clock
 ) -> None:
     answers = [counters.hit_now("k", 3, 60) for _ in range(5)]
@@ -188,7 +188,7 @@ def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, sett
     assert counters.hit_now("k3", 1, 100).allowed
 
 
-def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, settable_clock: _Clock) -> None:
+def test_an_ended_window_is_replaced_before_a_live_window(tmp_path: Path, settable_clock: _Clock) -> None:
     counters = SharedMemoryCounters(tmp_path, slots=8)
     counters.hit_now("ended", 1, 10)
     settable_clock.seconds += 11
@@ -324,7 +324,7 @@ def test_new_callers_are_allowed_although_the_slots_contain_garbage(tmp_path: Pa
     assert all(counters.hit_now(f"k{number}", 1, 60).allowed for number in range(20))
 
 
-def test_the_file_has_its_room_reserved_and_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_the_file_has_reserved_space_and_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     SharedMemoryCounters(tmp_path)
 
     status = (tmp_path / COUNTERS_FILE).stat()

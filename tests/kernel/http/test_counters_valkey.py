@@ -41,7 +41,7 @@ async def counters(redis_url: str, tmp_path: Path, warnings: list[str]) -> Async
 
 
 @pytest.mark.usefixtures("long_timeouts")
-async def test_exactly_the_limit_is_allowed_and_each_answer_shows_what_is_left(
+async def test_exactly_the_limit_is_allowed_and_each_answer_shows_the_remaining_quota(
     counters: ValkeyCounters, warnings: list[str]
 ) -> None:
     answers = [await counters.hit("k", 2, _WINDOW_S) for _ in range(3)]
@@ -107,7 +107,9 @@ async def test_a_key_that_would_never_end_or_too_late_is_put_right(counters: Val
         assert 0 < await client.pttl("countersign:quota:late") <= 60_000
 
 
-async def test_a_server_that_forgot_the_script_gets_it_again(counters: ValkeyCounters, redis_port: int) -> None:
+async def test_the_script_is_sent_again_to_a_server_that_forgot_the_script(
+    counters: ValkeyCounters, redis_port: int
+) -> None:
     await counters.hit("k", 5, _WINDOW_S)
     async with Redis(port=redis_port) as client:
         await client.script_flush()
@@ -115,7 +117,7 @@ async def test_a_server_that_forgot_the_script_gets_it_again(counters: ValkeyCou
     assert (await counters.hit("k", 5, _WINDOW_S)).remaining == 3
 
 
-async def test_without_the_server_the_node_counts_alone_and_warns_once_a_minute(
+async def test_without_the_server_each_node_counts_separately_and_warns_once_a_minute(
     tmp_path: Path, warnings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [1_000.0]
@@ -139,7 +141,7 @@ async def test_without_the_server_the_node_counts_alone_and_warns_once_a_minute(
     assert "the-password" not in warnings[0]
 
 
-async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_asked_again(
+async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_tried_again(
     tmp_path: Path, warnings: list[str]
 ) -> None:
     port = process.free_port()

@@ -74,7 +74,7 @@ def test_a_header_that_does_not_end_is_answered_408_and_closed(server: ServedPro
     assert parse_response(received)[0] == 408
 
 
-def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: ServedProcess) -> None:
+def test_a_slowly_sent_header_gets_no_more_time_than_a_missing_header(server: ServedProcess) -> None:
     stop = threading.Event()
     with server.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: test\r\nX-Slow: ")
@@ -263,7 +263,7 @@ def test_a_body_does_not_run_out_of_time_while_we_do_not_read(server: ServedProc
     assert (status, body) == (200, b"%d" % size)
 
 
-def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: ServedProcess) -> None:
+def test_a_normal_client_is_served_beside_many_slow_clients(server: ServedProcess) -> None:
     beginnings = [b"", b"GET / HTTP/1.1\r\nX-", request("POST", "/size", "Content-Length: 9") + b"a"]
     with ExitStack() as stack:
         slow_connections = [stack.enter_context(server.connect()) for _ in range(300)]
@@ -322,7 +322,7 @@ def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProce
     assert parse_response(received)[0] == 400
 
 
-def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: ServedProcess) -> None:
+def test_a_client_can_read_the_refusal_while_still_sending_the_body(server: ServedProcess) -> None:
     size = 16 << 20
     with server.connect() as connection:
         connection.sendall(request("POST", "/refused", f"Content-Length: {size}"))
@@ -341,5 +341,5 @@ def test_a_client_that_never_ends_a_refused_body_is_closed(server: ServedProcess
     assert elapsed_s < 2.0 + 0.5 + 20.0
 
 
-def test_a_log_of_what_slow_clients_do_stays_empty(server: ServedProcess) -> None:
+def test_slow_clients_cause_no_log_lines(server: ServedProcess) -> None:
     assert Path(server.log).read_text() == ""

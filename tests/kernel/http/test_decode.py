@@ -106,7 +106,7 @@ def test_a_bad_body_is_refused_by_pointer(body: bytes, pointer: str) -> None:
     assert not any(fault.is_parameter for fault in refusal.value.faults)
 
 
-def test_an_escaped_pair_of_surrogates_is_one_letter() -> None:
+def test_an_escaped_surrogate_pair_is_one_character() -> None:
     assert decode.json(b'{"name":"\\ud83d\\ude00"}', Body).name == "\N{GRINNING FACE}"
 
 

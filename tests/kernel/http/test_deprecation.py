@@ -160,7 +160,7 @@ async def test_requests_to_a_removed_route_are_counted(http: httpx.AsyncClient) 
     assert statuses == [410] * 9 + [429]
 
 
-async def test_a_deprecated_parameter_is_announced_only_where_it_is_used(http: httpx.AsyncClient) -> None:
+async def test_a_deprecated_parameter_is_announced_only_in_answers_to_its_use(http: httpx.AsyncClient) -> None:
     with clock.fixed(clock.Instant(midnight(2026, 4, 1) - 1)):
         answers_with_old = [await http.get("/list?category=a") for _ in range(3)]
         unused = [await http.get("/list?kind=a") for _ in range(3)]
@@ -183,7 +183,7 @@ async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: h
     assert later_answer.status_code == 200
 
 
-async def test_a_deprecated_member_of_a_body_is_announced_until_it_is_gone(http: httpx.AsyncClient) -> None:
+async def test_a_deprecated_member_of_a_body_is_announced_until_its_removal(http: httpx.AsyncClient) -> None:
     old, new = {"name": "a", "label": "b"}, {"name": "a"}
     with clock.fixed(clock.Instant(midnight(2026, 5, 1) - 1)):
         old_answer, unused = await http.post("/things", json=old), await http.post("/things", json=new)
@@ -198,7 +198,7 @@ async def test_a_deprecated_member_of_a_body_is_announced_until_it_is_gone(http:
     assert later_answer.status_code == 200
 
 
-async def test_a_deprecated_member_of_an_answer_is_announced_as_long_as_it_is_sent(http: httpx.AsyncClient) -> None:
+async def test_a_deprecated_member_of_an_answer_is_announced_until_its_removal(http: httpx.AsyncClient) -> None:
     for moment in (midnight(2026, 3, 31), midnight(2026, 6, 1)):
         with clock.fixed(moment):
             response = await http.get("/answers")

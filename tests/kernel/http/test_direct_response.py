@@ -90,7 +90,7 @@ class Connection:
     pairs=st.lists(st.tuples(NAMES, VALUES.map(lambda value: value.encode("latin-1"))), max_size=8),
     size=st.sampled_from([0, 1, 300, 70_000]),
 )
-async def test_the_bytes_are_those_of_uvicorn(
+async def test_the_response_has_the_same_bytes_as_with_uvicorn(
     method: str, status: int, pairs: list[tuple[bytes, bytes]], size: int
 ) -> None:
     body = b"" if status in (204, 304) else b"b" * size
@@ -118,7 +118,7 @@ async def test_a_header_with_a_control_character_is_left_to_uvicorn_which_refuse
         await connection.send_messages(200, headers, b"")
 
 
-def test_a_line_break_in_one_header_does_not_make_up_for_another() -> None:
+def test_a_line_break_in_one_header_does_not_compensate_for_a_missing_line_break() -> None:
     connection = Connection()
 
     assert not connection.write(200, [(b"a", b"1\r\nset-cookie: b"), (b"content-length", b"0")], b"")
@@ -146,7 +146,7 @@ def test_nothing_is_written_after_the_client_has_gone_or_a_response_has_started(
     assert gone_connection.transport.data == started_connection.transport.data == b""
 
 
-async def test_an_application_around_this_one_sees_every_response() -> None:
+async def test_a_wrapping_application_sees_every_response() -> None:
     connection = Connection()
 
     async def send_changed(message: dict[str, Any]) -> None:

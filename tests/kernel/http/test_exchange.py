@@ -120,7 +120,7 @@ async def test_a_forwarded_address_is_believed_from_configured_proxies_only(
     assert MessageQueue().exchange(*proxies, x_forwarded_for=forwarded).address == address
 
 
-def test_a_network_of_proxies_may_be_given_by_any_address_in_it() -> None:
+def test_a_proxy_network_may_be_configured_by_any_address_in_the_network() -> None:
     proxies = TrustedProxies("10.0.0.1/8, fd00::7/64")
 
     assert "10.200.0.9" in proxies

@@ -29,7 +29,7 @@ from countersign.kernel.http.range_response import ByteRange, RangeNotSatisfiabl
         ("", None),
     ],
 )
-def test_a_range_is_one_stretch_or_the_whole(header: str | None, expected_range: ByteRange | None) -> None:
+def test_a_range_is_one_part_or_the_whole_content(header: str | None, expected_range: ByteRange | None) -> None:
     assert requested_range(header, 100) == expected_range
 
 
@@ -52,7 +52,7 @@ def test_no_range_header_reaches_outside_of_the_bytes(header: str, size: int) ->
 
 
 @given(st.data())
-def test_a_content_range_is_read_as_it_was_written(data: st.DataObject) -> None:
+def test_a_formatted_content_range_is_parsed_to_the_same_range(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 1 << 50))
     start = data.draw(st.integers(0, size - 1))
     last_byte = data.draw(st.integers(start, size - 1))

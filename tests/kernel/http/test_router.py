@@ -113,7 +113,7 @@ def test_no_path_breaks_the_router(path: str) -> None:
         ROUTER.match("GET", path)
 
 
-def test_the_same_endpoint_twice_is_refused() -> None:
+def test_a_duplicate_endpoint_is_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
         Router((new_route("GET", "/a"), new_route("GET", "/a")), "")
     with pytest.raises(ValueError, match="called id"):

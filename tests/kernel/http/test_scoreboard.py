@@ -62,7 +62,7 @@ def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(manual_clock:
     assert stall.stalled_s(8) == 0
 
 
-def test_time_in_which_nothing_looked_counts_as_one_tick(manual_clock: ManualClock) -> None:
+def test_time_without_checks_counts_as_one_tick(manual_clock: ManualClock) -> None:
     stall = StallDetector(HERE, 1.0)
     stall.stalled_s(7)
     manual_clock.s += 3600

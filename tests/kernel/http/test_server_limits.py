@@ -181,7 +181,7 @@ def test_a_request_that_is_answered_learns_that_its_client_has_gone_though_anoth
     wait_until(lambda: server.get("/gone")[1] == b"/until-gone/alone /until-gone/followed")
 
 
-def test_chunks_of_one_byte_are_a_body_like_any_other(server: ServedProcess) -> None:
+def test_a_body_in_chunks_of_one_byte_is_accepted(server: ServedProcess) -> None:
     size = 40_000
     with server.connect() as connection:
         connection.sendall(request("POST", "/size", "Transfer-Encoding: chunked", "Connection: close"))
@@ -200,7 +200,7 @@ def test_a_slow_answer_to_a_request_sent_ahead_is_waited_for(server: ServedProce
     assert received.endswith(b"late")
 
 
-def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: ServedProcess) -> None:
+def test_a_pipelined_request_does_not_interrupt_the_previous_answer(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/after/2.6") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection) == (200, b"late")
@@ -211,7 +211,7 @@ def test_a_request_begun_ahead_does_not_break_into_the_answer_before_it(server: 
     assert parse_response(received)[0] == 200
 
 
-def test_a_header_that_began_behind_an_answer_has_its_deadline_after_it(server: ServedProcess) -> None:
+def test_the_deadline_of_a_pipelined_header_starts_after_the_previous_answer(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/") + b"GET / HTTP/1.1\r\n")
         assert one_answer(connection)[0] == 200

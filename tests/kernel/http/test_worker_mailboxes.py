@@ -81,7 +81,7 @@ async def test_a_worker_that_starts_late_answers_later_questions(single_worker: 
         assert await single_worker.ask("late", 10) == [b"late"]
 
 
-async def test_a_full_mailbox_is_tried_again_until_there_is_room(single_worker: WorkerMailboxes) -> None:
+async def test_a_send_to_a_full_mailbox_is_repeated_until_the_mailbox_has_space(single_worker: WorkerMailboxes) -> None:
     await asyncio.gather(*(single_worker.ask("early", PATIENCE_S) for _ in range(300)))
     questions = [str(number) for number in range(20)]
 

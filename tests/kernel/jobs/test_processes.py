@@ -45,7 +45,7 @@ async def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
     assert first_pid in both_pids
 
 
-async def test_a_process_that_requests_it_is_restarted_at_once(tmp_path: Path) -> None:
+async def test_a_process_that_requests_a_restart_is_restarted_at_once(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     code = TELLING + f"sys.exit({processes.RESTART_CODE})"
     async with processes.supervise((sys.executable, "-c", code), str(tmp_path).encode(), 1, grace_s=5):
@@ -55,14 +55,14 @@ async def test_a_process_that_requests_it_is_restarted_at_once(tmp_path: Path) -
     assert loop.time() - began_s < 0.5 + 1 + 2 + 4, "the pauses after deaths"
 
 
-async def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
+async def test_a_process_that_ignores_the_stop_signal_is_killed(tmp_path: Path) -> None:
     async with processes.supervise((sys.executable, "-c", DEAF), str(tmp_path).encode(), 1, grace_s=-2.5):
         (started_pid,) = await wait_for_pids(tmp_path, 1)
 
     assert not Path(f"/proc/{started_pid}").exists()
 
 
-async def test_a_command_that_is_not_there_does_not_end_the_server_and_is_tried_again(tmp_path: Path) -> None:
+async def test_a_missing_command_does_not_end_the_server_and_is_tried_again(tmp_path: Path) -> None:
     command = tmp_path / "command"
     with capture_logs() as logged:
         async with processes.supervise((str(command),), str(tmp_path / "lives").encode(), 1, grace_s=5):

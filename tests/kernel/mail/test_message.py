@@ -59,7 +59,7 @@ def test_an_email_has_a_sender_a_date_an_id_and_is_marked_as_automatic() -> None
     assert letter["Auto-Submitted"] == "auto-generated"
 
 
-def test_other_scripts_arrive_as_they_were_written() -> None:
+def test_text_in_other_scripts_arrives_unchanged() -> None:
     letter = compose(OF, "ann@example.com", "Grüße 你好", "Zwölf Boxkämpfer 你好\n")
 
     assert letter["Subject"] == "Grüße 你好"
@@ -67,7 +67,7 @@ def test_other_scripts_arrive_as_they_were_written() -> None:
     assert letter.as_bytes().isascii()
 
 
-def test_a_link_stays_on_one_line() -> None:
+def test_a_link_is_not_wrapped() -> None:
     link = "http://127.0.0.1:8480/auth/prove?token=cep_" + "a" * 200
 
     assert link.encode() in compose(OF, "ann@example.com", "Hello", f"Open:\n{link}\n").as_bytes()

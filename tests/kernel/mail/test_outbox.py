@@ -62,7 +62,7 @@ async def test_a_folder_that_cannot_be_used_is_reported(box: FileOutbox, tmp_pat
     assert transports.messages(tmp_path / "data" / "mail") == []
 
 
-async def test_a_folder_that_is_not_there_yet_passes_the_check(box: FileOutbox, tmp_path: Path) -> None:
+async def test_a_folder_that_does_not_exist_yet_passes_the_check(box: FileOutbox, tmp_path: Path) -> None:
     await box.check()
 
     assert not (tmp_path / "data").exists()

@@ -68,7 +68,7 @@ async def test_an_email_is_written_after_the_caller_has_continued() -> None:
     assert lines.lines == []
 
 
-async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
+async def test_a_queued_task_without_an_email_sends_nothing() -> None:
     mail = FlakyTransport()
     rooms = MailQueue(mail, LineLog())
 

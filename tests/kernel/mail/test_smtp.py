@@ -114,7 +114,7 @@ async def test_a_server_that_is_away_or_silent_is_reported(sink: Served) -> None
             await mail(MailSink(port=port), timeout_s=0.2).send("ann@example.com", "Hello", "text\n")
 
 
-async def test_two_addresses_in_one_never_reach_the_server(sink: Served) -> None:
+async def test_an_address_that_contains_two_addresses_is_never_sent_to_the_server(sink: Served) -> None:
     async with sink() as server:
         with pytest.raises(BadAddress):
             await mail(server).send("ann@example.com, eve@example.com", "Hello", "text\n")
@@ -158,7 +158,7 @@ def test_an_address_of_a_server_is_read(url: str, host: str, port: int, user: st
         "smtp://[",
     ],
 )
-def test_an_address_of_another_form_is_refused_without_showing_it(url: str) -> None:
+def test_an_address_in_another_form_is_refused_without_showing_the_address(url: str) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_SMTP_URL"):
         SmtpServer.of(url)
 
