@@ -76,9 +76,9 @@ def read_as(raw: bytes, shape: type[ShapeT]) -> ShapeT:
 def has_at_most(count: int, raw: bytes) -> bool:
     """Return whether a JSON text has at most `count` values, without decoding it.
 
-    A value follows a comma, or is the first value of a list, of an object or of the text.
+    A value follows a comma, or is the first value of a list, of an object or of the text. It has at least one byte.
     """
-    if 1 + sum(map(raw.count, (b",", b"[", b"{"))) <= count:
+    if len(raw) <= count or 1 + sum(map(raw.count, (b",", b"[", b"{"))) <= count:
         return True
     # Remove texts before counting, since their content does not count. Each text is a value or a key.
     texts = raw.replace(b"\\\\", b"").replace(b'\\"', b"")

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from countersign.kernel.mcp.messages import JsonRpcError, Message, OneWayMessage, RpcRequest, read, read_one
+from countersign.kernel.mcp.messages import JsonRpcError, Message, OneWayMessage, RpcRequest, ToolCall, read, read_one
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
 values: st.SearchStrategy[Any] = st.recursive(
@@ -34,6 +34,11 @@ def outcome(body: bytes) -> Message | list[bytes] | JsonRpcError:
         return read(body)
     except JsonRpcError as fault:
         return fault
+
+
+def tool_call(params: str, members: str = "") -> bytes:
+    """Return a tool call with further params, and with further members before its own."""
+    return f'{{{members}"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a__get",{params}}}}}'.encode()
 
 
 @given(st.binary(max_size=40) | values.map(lambda value: json.dumps(value).encode()))
@@ -66,6 +71,61 @@ def test_a_fault_and_an_answer_carry_the_id(identity: object) -> None:
     assert isinstance(request, RpcRequest)
     assert json.loads(request.answered(b'"a":1')) == {"jsonrpc": "2.0", "id": identity, "result": {"a": 1}}
     assert json.loads(JsonRpcError(-32601, "no").encoded(request.id))["id"] == identity
+
+
+@given(
+    texts,
+    st.dictionaries(texts, values, max_size=3),
+    st.none() | st.dictionaries(texts, values, max_size=3),
+    st.sampled_from([None, 2]),
+)
+def test_a_parsed_tool_call_equals_the_sent_call(
+    name: str, arguments: dict[str, Any], meta: dict[str, Any] | None, indent: int | None
+) -> None:
+    params = {"name": name, "arguments": arguments} | ({} if meta is None else {"_meta": meta})
+    body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}, indent=indent)
+    assume("Infinity" not in body)
+
+    parsed = read(body.encode())
+
+    assert isinstance(parsed, RpcRequest)
+    assert (parsed.id, parsed.method) == (b"7", "tools/call")
+    if parsed.tool_call is None:
+        assert json.loads(parsed.params or b"") == params
+    else:
+        assert parsed.tool_call.name == name
+        assert json.loads(parsed.tool_call.arguments) == arguments
+        assert parsed.tool_call.meta == (meta or {})
+
+
+def test_a_plain_tool_call_is_parsed_together_with_its_message() -> None:
+    parsed = read(tool_call('"arguments":{"a":{"b":":"}},"_meta":{"c":{"d":1}}'))
+
+    assert isinstance(parsed, RpcRequest)
+    assert parsed.tool_call == ToolCall("a__get", b'{"a":{"b":":"}}', {"c": {"d": 1}})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        tool_call('"arguments":{}', '"jsonrpc":"2.0",'),
+        tool_call('"arguments":{}', '"id":1,'),
+        tool_call('"arguments":{}', '"method":"ping",'),
+        tool_call('"arguments":{}', '"params":{"name":"b__get","arguments":{}},'),
+        tool_call('"name":"b__get"'),
+        tool_call('"arguments":{},"name":"b__get"'),
+        tool_call('"arguments":{},"\\u006eame":"b__get"'),
+        tool_call('"arguments":{},"arguments":{}'),
+        tool_call('"arguments":{"a":1},"arguments":{"a":1,"b":2}'),
+        tool_call('"arguments":[{"a":1,"a":2}]'),
+        tool_call('"arguments":{},"_meta":{},"_meta":{}'),
+        tool_call('"arguments":{},"_meta":{"a":1,"a":2}'),
+        tool_call('"arguments":{},"_meta":{"a":{"b":1,"b":2}}'),
+    ],
+)
+def test_a_tool_call_with_a_duplicate_key_is_refused(body: bytes) -> None:
+    with pytest.raises(JsonRpcError, match="duplicate key"):
+        read(body)
 
 
 def test_an_error_without_an_id_has_no_member_id() -> None:

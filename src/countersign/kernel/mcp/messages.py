@@ -9,7 +9,7 @@ import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET
@@ -38,6 +38,8 @@ JULY_2026 = Revision("2026-07-28")
 
 HANDSHAKES: Mapping[str, Revision] = {revision.name: revision for revision in (NOVEMBER_2025, JUNE_2025, MARCH_2025)}
 """The revisions with a handshake, which are always enabled, the latest first."""
+
+_HANDSHAKE_NAMES = tuple(HANDSHAKES)  # a tuple, since a client may send a value that is not hashable
 
 LATEST = NOVEMBER_2025
 """The revision in the response to a request for a disabled revision (2025-11-25, Lifecycle, Version Negotiation)."""
@@ -93,12 +95,25 @@ class JsonRpcError(Exception):
         return b'{"jsonrpc":"2.0",%b"error":%b}' % (id_member, _encode(error))
 
 
-class RpcRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request: its id as JSON, and its params, which are a JSON object, or None if there are no params."""
+class ToolCall(msgspec.Struct, frozen=True):
+    """The params of a request to call a tool. `arguments` is JSON that is not validated yet. `meta` are the members of
+    `_meta`."""
+
+    name: str
+    arguments: bytes
+    meta: Mapping[str, Any]
+
+
+class RpcRequest(msgspec.Struct, frozen=True):
+    """A request: its id as JSON, and its params, which are a JSON object, or None if there are no params.
+
+    The params of most tool calls are parsed together with the message. Such a request has `tool_call`, and no `params`.
+    """
 
     id: bytes
     method: str
     params: bytes | None
+    tool_call: ToolCall | None = None
 
     def answered(self, members: bytes) -> bytes:
         """Return the encoded response whose result is an object with these members."""
@@ -142,6 +157,9 @@ def read(body: bytes) -> Message | list[bytes]:
     if not json_reader.has_at_most(json_reader.MAX_VALUES, body):
         raise JsonRpcError(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
     text = _utf8(body)
+    tool_call = _read_tool_call(body)
+    if tool_call is not None:
+        return tool_call
     if text.startswith("{") or not text.lstrip().startswith("["):
         _require_unique_keys(body)
         return read_one(text)
@@ -190,6 +208,49 @@ def _utf8(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError as error:
         raise _unreadable(error) from error
+
+
+class _OnlyCallParams(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    arguments: msgspec.Raw
+    meta: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=UNSET, name="_meta")
+
+
+class _OnlyToolCall(msgspec.Struct, forbid_unknown_fields=True):
+    jsonrpc: Literal["2.0"]
+    id: msgspec.Raw
+    method: Literal["tools/call"]
+    params: _OnlyCallParams
+
+
+_MEMBERS = len(_OnlyToolCall.__struct_fields__) + len(_OnlyCallParams.__struct_fields__) - 1
+"""The number of members of a tool call without `_meta`."""
+
+_tool_call = msgspec.json.Decoder(_OnlyToolCall).decode
+
+
+def _read_tool_call(body: bytes) -> RpcRequest | None:
+    """Parse a tool call in one pass. Return None for any other message, and for a tool call that may have a duplicate
+    key, other members or a fault: `read` examines those.
+    """
+    try:
+        message = _tool_call(body)
+        params = message.params
+        arguments = bytes(params.arguments)
+        # As in `json_reader`: each member has one colon outside of texts.
+        members = body.count(b":") - arguments.count(b":")
+        meta: object = {}
+        if params.meta is not UNSET:
+            raw_meta = bytes(params.meta)
+            members -= raw_meta.count(b":") + 1
+            meta = json_reader.read(raw_meta, checks_texts=False)
+    except (msgspec.DecodeError, RecursionError, json_reader.InvalidJson):
+        return None
+    if members != _MEMBERS or not arguments.startswith(b"{") or not isinstance(meta, dict):
+        return None
+    return RpcRequest(
+        _id(bytes(message.id)), message.method, None, ToolCall(params.name, arguments, cast("dict[str, Any]", meta))
+    )
 
 
 class _WithArguments(msgspec.Struct):
@@ -274,11 +335,12 @@ def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
     without a handshake. This is false for an `initialize` request without such metadata (2026-07-28, Versioning,
     Backward Compatibility)."""
     revision = None if request is None else _meta(request).get(_REVISION)
+    if revision is not None and revision not in _HANDSHAKE_NAMES:
+        return True
     if revision is None and request is not None and request.method == "initialize":
         return False
-    return any(
-        name is not None and name not in tuple(HANDSHAKES) for name in (revision, header_of(headers, REVISION_HEADER))
-    )
+    header = header_of(headers, REVISION_HEADER)
+    return header is not None and header not in _HANDSHAKE_NAMES
 
 
 def check_headers(headers: Headers, request: RpcRequest) -> None:
@@ -299,7 +361,8 @@ def check_headers(headers: Headers, request: RpcRequest) -> None:
     _compare(request, "MCP-Protocol-Version", header, revision)
     _compare(request, "Mcp-Method", header_of(headers, "mcp-method"), request.method)
     if request.method == "tools/call":
-        _compare(request, "Mcp-Name", _decoded_header(header_of(headers, "mcp-name")), _params_of(request).name)
+        name = _params_of(request).name if request.tool_call is None else request.tool_call.name
+        _compare(request, "Mcp-Name", _decoded_header(header_of(headers, "mcp-name")), name)
     if not isinstance(meta.get(_CAPABILITIES), dict):
         raise JsonRpcError(INVALID_PARAMS, f"params._meta must hold {_CAPABILITIES}", status=400, id=request.id)
 
@@ -321,6 +384,8 @@ def _decoded_header(header: str | None) -> str | None:
 
 
 def _meta(request: RpcRequest) -> Mapping[str, Any]:
+    if request.tool_call is not None:
+        return request.tool_call.meta
     meta_object = _params_of(request).meta
     return cast("Mapping[str, Any]", {}) if meta_object is msgspec.UNSET else meta_object
 

@@ -21,6 +21,7 @@ from countersign.kernel.mcp.messages import (
     Message,
     Revision,
     RpcRequest,
+    ToolCall,
 )
 from countersign.kernel.mcp.tools import Outcome, Tools
 from countersign.kernel.validation_messages import sentence
@@ -207,17 +208,8 @@ class McpServer(Generic[ContextT]):
         raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
     async def _call(self, context: ContextT, request: RpcRequest) -> Outcome:
-        call_params = _params(request, _Call)
-        arguments = bytes(call_params.arguments)
-        # Some clients send null if there are no arguments.
-        if arguments == b"null":
-            arguments = b"{}"
-        if not arguments.startswith(b"{"):
-            raise JsonRpcError(INVALID_PARAMS, "arguments must be an object")
-        meta: Mapping[str, object] = {}
-        if isinstance(call_params.meta, dict):
-            meta = cast("Mapping[str, object]", call_params.meta)
-        return await self._tools.call(context, call_params.name, arguments, meta)
+        tool_call = request.tool_call or _tool_call(request)
+        return await self._tools.call(context, tool_call.name, tool_call.arguments, tool_call.meta)
 
     def _initialize_result(self, requested_revision: str) -> bytes:
         revision = messages.HANDSHAKES.get(requested_revision, messages.LATEST)
@@ -296,6 +288,25 @@ def _params(request: RpcRequest, kind: type[_ParamsT]) -> _ParamsT:
         return msgspec.json.decode(request.params or b"{}", type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
         raise JsonRpcError(INVALID_PARAMS, f"invalid params of {request.method}: {_reason(error)}") from error
+
+
+def _tool_call(request: RpcRequest) -> ToolCall:
+    """Return the params of a request to call a tool.
+
+    Raises:
+        JsonRpcError: -32602, the params are invalid, or the arguments are not an object.
+    """
+    call_params = _params(request, _Call)
+    arguments = bytes(call_params.arguments)
+    # Some clients send null if there are no arguments.
+    if arguments == b"null":
+        arguments = b"{}"
+    if not arguments.startswith(b"{"):
+        raise JsonRpcError(INVALID_PARAMS, "arguments must be an object")
+    meta: Mapping[str, Any] = {}
+    if isinstance(call_params.meta, dict):
+        meta = cast("Mapping[str, Any]", call_params.meta)
+    return ToolCall(call_params.name, arguments, meta)
 
 
 def _reason(error: msgspec.DecodeError | RecursionError) -> str:
