@@ -51,7 +51,7 @@ def test_every_benchmark_imports() -> None:
 @pytest.mark.parametrize(
     ("ratios", "is_fast"), [((0.95,), True), ((0.8, 0.89, 0.91), True), ((0.8, 0.89, 0.899), False)]
 )
-def test_a_work_is_slower_when_three_comparisons_of_three_say_so(
+def test_a_benchmark_is_slower_only_if_all_three_comparisons_are_slower(
     guard: Any, ratios: tuple[float, ...], *, is_fast: bool
 ) -> None:
     assert guard.is_fast_enough(FixedRatios(*ratios), "redeem", {}) is is_fast

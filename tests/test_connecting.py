@@ -45,7 +45,7 @@ def server_of(configuration: dict[str, Any]) -> dict[str, Any]:
     return servers["countersign"]
 
 
-def test_there_is_one_for_each_of_the_common_clients() -> None:
+def test_each_common_client_has_a_configuration() -> None:
     headings = re.findall(r"^### (.+)$", PAGE, re.MULTILINE)
 
     assert {"Claude Code", "Claude Desktop", "Codex", "Gemini CLI", "VS Code", "Cursor", "Windsurf"} <= set(headings)

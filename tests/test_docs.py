@@ -54,7 +54,7 @@ NEVER_A_PROBLEM = {
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_every_command_of_a_page_does_what_the_page_says(name: str, tmp_path: Path) -> None:
+def test_every_command_of_a_page_has_the_documented_result(name: str, tmp_path: Path) -> None:
     tour = docs.commands((docs.ROOT / name).read_text())
     ports = free_port(), free_port()
 
@@ -67,7 +67,7 @@ START = "../README.md#run-the-commands-of-a-page"
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_a_page_begins_in_a_folder_of_its_own_and_ends_what_it_starts(name: str) -> None:
+def test_each_page_runs_in_its_own_folder_and_its_processes_are_ended(name: str) -> None:
     page = (docs.ROOT / name).read_text()
     lines = [command.line for command in docs.commands(page)]
 

@@ -53,7 +53,9 @@ def test_the_script_for_build_machines_publishes_and_may_be_run_again(store: Run
     assert push(store, build).returncode == 5
 
 
-def test_the_script_for_build_machines_ends_with_the_exit_code_of_what_failed(store: Running, tmp_path: Path) -> None:
+def test_the_script_for_build_machines_exits_with_the_code_of_the_failed_command(
+    store: Running, tmp_path: Path
+) -> None:
     build = tmp_path / "build"
     build.mkdir()
     (build / "run.sh").write_text("echo sailing\n")
@@ -89,7 +91,7 @@ def test_the_receiver_of_webhooks_accepts_only_signed_and_fresh_messages() -> No
 
 
 @pytest.mark.parametrize("secret", [{}, {"WEBHOOK_SECRET": ""}, {"WEBHOOK_SECRET": "the-id-instead"}])
-def test_the_receiver_of_webhooks_says_so_without_its_secret(secret: dict[str, str]) -> None:
+def test_the_webhook_receiver_reports_its_missing_secret(secret: dict[str, str]) -> None:
     command = [sys.executable, docs.ROOT / "examples/webhooks/receiver.py", str(free_port())]
 
     result = subprocess.run(

@@ -149,7 +149,7 @@ def shared_writes(files: list[Source]) -> dict[str, set[str]]:
     return {table: folders for table, folders in writers.items() if len(folders) > 1}
 
 
-def test_a_table_is_written_by_one_folder_alone() -> None:
+def test_a_table_is_written_by_only_one_folder() -> None:
     shared_tables = shared_writes(sources())
 
     assert not {table: folders for table, folders in shared_tables.items() if table not in SHARED_TABLES}
@@ -333,7 +333,7 @@ def is_importable(module: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("folder", ["bench", "tools", "examples"])
-def test_a_script_outside_the_package_imports_what_is_there(folder: str) -> None:
+def test_a_script_outside_the_package_imports_only_existing_names(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
         assert not unresolved_imports(path.read_text()), path
 

@@ -125,7 +125,7 @@ def test_memory_and_time_are_bounded(folder: Path) -> None:
     assert confined_output(folder, code) == "no memory (20, 21) (0, 0)"
 
 
-def test_at_its_limit_of_cpu_time_it_ends_by_the_signal_that_names_it(folder: Path) -> None:
+def test_a_process_at_its_cpu_limit_is_ended_by_sigxcpu(folder: Path) -> None:
     assert run_confined(folder, "while True: pass", cpu_s=1).returncode == -signal.SIGXCPU
 
 

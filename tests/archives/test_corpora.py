@@ -45,7 +45,7 @@ TAKEN = [file for file, outcomes in OUTCOMES.items() if "taken" in outcomes]
 
 @pytest.mark.parametrize("program", peers.PROGRAMS)
 @pytest.mark.parametrize("file", TAKEN)
-def test_accepted_corpus_archives_unpack_as_other_programs_unpack_them(file: str, program: str) -> None:
+def test_accepted_corpus_archives_unpack_to_the_same_files_as_with_other_programs(file: str, program: str) -> None:
     data = (CORPUS / file).read_bytes()
     program_tree = peers.by_program(program, data)
     if program_tree is None:

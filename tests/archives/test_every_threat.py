@@ -92,5 +92,5 @@ def test_nothing_is_tried_that_is_not_on_the_list() -> None:
 
 
 @pytest.mark.parametrize(("form", "least"), [(ZIP, 60), (TAR, 70)])
-def test_there_are_many_tricks(form: str, least: int) -> None:
+def test_the_corpus_contains_many_tricks(form: str, least: int) -> None:
     assert len(TRIED[form]) >= least

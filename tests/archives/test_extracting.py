@@ -62,7 +62,7 @@ GOOD = (
 )
 
 
-def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extract: Extract) -> None:
+def test_files_folders_and_links_are_extracted_with_plain_modes(tmp_path: Path, extract: Extract) -> None:
     target = tmp_path / "out"
 
     with archive_file(tmp_path, tar_of(*GOOD)).open("rb") as source:
@@ -98,7 +98,7 @@ def test_a_file_that_is_no_archive_differs_from_a_bad_archive(tmp_path: Path, ex
     assert not (tmp_path / "out").exists()
 
 
-def test_an_empty_folder_is_filled_and_a_full_one_left_alone(tmp_path: Path, extract: Extract) -> None:
+def test_an_empty_folder_is_filled_and_a_nonempty_folder_is_refused(tmp_path: Path, extract: Extract) -> None:
     path = archive_file(tmp_path, tar_of(*GOOD))
     (tmp_path / "out").mkdir()
 
@@ -171,7 +171,7 @@ def test_a_folder_that_is_no_longer_held_open_and_became_a_link_is_not_entered(t
     assert not list((tmp_path / "outside").iterdir())
 
 
-def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
 
     with TreeWriter(tmp_path) as tree, pytest.raises(ArchiveRefused):
@@ -180,7 +180,7 @@ def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> Non
     assert (tmp_path / "a").read_text() == "mine"
 
 
-def test_more_folders_than_are_held_open_are_no_trouble(tmp_path: Path) -> None:
+def test_more_folders_than_the_open_folder_limit_are_extracted(tmp_path: Path) -> None:
     entries = [(f"d{n % 200}/e/f{n}", str(n).encode(), 0o644) for n in range(600)]
 
     counts = extraction.extract(tar_of(*entries), tmp_path / "out", LIMITS)

@@ -67,7 +67,7 @@ def require_same_contents(data: bytes, tree: Tree) -> Iterator[str]:
             yield name
 
 
-def test_a_changed_archive_is_refused_or_read_as_every_other_parser_reads_it(
+def test_a_mutated_archive_is_refused_or_read_as_by_every_other_parser(
     stint: int, is_full: bool, figures: Figures, tmp_path: Path
 ) -> None:
     count: Counter[str] = Counter()

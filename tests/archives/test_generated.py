@@ -22,7 +22,7 @@ LIMITS = Limits(total_bytes=16 << 20, seconds=60)
 
 
 @pytest.mark.parametrize("make", [generated.tar, generated.zip_], ids=["tar", "zip"])
-def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
+def test_generated_archives_are_refused_by_rule_or_read_as_by_other_parsers(
     make: Callable[[int], GeneratedArchive], is_full: bool, figures: Figures
 ) -> None:
     count: Counter[str] = Counter()

@@ -20,7 +20,7 @@ def test_a_hostile_zip_is_refused_by_the_compatible_profile_too(case: ArchiveCas
     hold_refused(case, case.make(), tmp_path, "compatible")
 
 
-def test_a_hostile_wheel_is_refused_as_the_zip_that_it_is(tmp_path: Path) -> None:
+def test_a_hostile_wheel_is_refused_like_a_hostile_zip(tmp_path: Path) -> None:
     case = next(case for case in CASES if case.id == "dot_dot-at_the_start")
 
     hold_refused(case._replace(name="demo-1.0-py3-none-any.whl"), case.make(), tmp_path)

@@ -95,7 +95,7 @@ TARGETS = st.lists(st.sampled_from(["a", "b", "c", "..", "."]), min_size=1, max_
 
 
 @given(st.dictionaries(NAMES, TARGETS, min_size=1, max_size=6))
-def test_links_are_refused_where_a_walk_along_one_of_them_leads_out(links: dict[str, str]) -> None:
+def test_links_are_refused_if_following_them_leaves_the_folder(links: dict[str, str]) -> None:
     # No path goes through a link here: the reader refuses such an archive earlier.
     above = {path.rsplit("/", depth)[0] for path in links for depth in (1, 2) if path.count("/") >= depth}
     inner = {path: target for path, target in links.items() if path not in above}

@@ -47,7 +47,7 @@ def test_a_zip_that_contains_itself_is_read_once() -> None:
     assert drain(quine)["again.zip"][2] == quine
 
 
-def test_a_zip_that_contains_itself_does_so_also_within_a_tar() -> None:
+def test_a_zip_that_contains_itself_is_also_read_within_a_tar() -> None:
     quine = quines.zip_quine()
 
     assert drain(gzip.compress(tars.archive(tars.file(b"again.zip", quine))))["again.zip"][2] == quine

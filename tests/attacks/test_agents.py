@@ -28,7 +28,7 @@ def settings(settings: Settings) -> Settings:
     return asserting.fast_polling_settings(settings)
 
 
-async def test_a_narrow_assertion_gives_a_client_no_more_than_it_carries(
+async def test_a_client_gets_only_the_scopes_of_a_narrow_assertion(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)
@@ -50,7 +50,7 @@ async def test_a_client_gets_only_the_scopes_that_it_requested(world: World, pro
     assert exchange_answer.json()["scope"] == "read:products"
 
 
-async def test_a_client_gets_no_scope_that_it_does_not_hold(world: World, provider: IdentityProvider) -> None:
+async def test_a_client_gets_only_its_own_scopes(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     basic = await confidential(world, "read:products")
     await register(world, provider.mint(ROOT_URL, client_id=basic[0]))
@@ -89,7 +89,7 @@ async def test_tokens_from_an_assertion_end_with_the_client(world: World, provid
     assert (await world.call("GET", "/library", token)).status_code == 401
 
 
-async def test_a_client_can_revoke_what_it_got_by_an_assertion(world: World, provider: IdentityProvider) -> None:
+async def test_a_client_can_revoke_a_token_issued_for_an_assertion(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
     basic = await confidential(world)
     token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
@@ -313,7 +313,7 @@ async def test_a_long_return_address_is_kept_by_the_links_of_the_sign_in_page(wo
     assert [answer.status_code for answer in answers] == [200, 200]
 
 
-async def test_the_skill_reports_every_refusal_and_names_no_address_that_is_not_there(world: World) -> None:
+async def test_the_skill_lists_every_refusal_and_only_existing_addresses(world: World) -> None:
     skill = (await world.http.get("/auth.md")).text
     codes = {refusal.code for route in agents.ROUTES if not route.at_root for refusal in route.refusals}
     addresses = set(re.findall(rf"`{ROOT_URL}(/[a-z0-9/.-]+)`", skill))

@@ -57,7 +57,7 @@ async def test_t14_an_assertion_that_claimed_an_agent_is_used_up_everywhere(
     assert second_claim["code"] == registration.json()["code"] == "replay_detected"
 
 
-async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
+async def test_t20_no_provider_confirms_an_address_that_an_agent_could_write(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)

@@ -35,7 +35,7 @@ async def test_repeating_an_atomic_batch_that_was_rolled_back_has_no_effect(batc
 
 
 @pytest.mark.parametrize("who", ["community", "agent", "customer"])
-async def test_no_caller_stops_all_writes_by_asking_in_one_transaction(
+async def test_no_caller_blocks_all_writes_with_questions_in_one_transaction(
     batches: Batches, paused_batch: tuple[asyncio.Event, asyncio.Event], who: str
 ) -> None:
     """A caller with a free key may send hundreds of batches of questions in a minute, and each batch takes seconds."""

@@ -231,7 +231,7 @@ async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> Non
     assert [await works.store.blobs.size(sha256) is None for sha256 in digests] == [False] * len(digests)
 
 
-async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: JobRunner) -> None:
+async def test_a_chunk_reused_during_garbage_collection_is_kept(works: JobRunner) -> None:
     """A new build may use a chunk again between its detection as unused and its removal."""
     await works.upload_and_process(tar({"a": SHARED}))
     ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
@@ -274,7 +274,7 @@ async def test_no_shared_cache_stores_a_sold_file(works: JobRunner) -> None:
         assert "public" not in answer.headers.get("cache-control", "private")
 
 
-async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_part(works: JobRunner) -> None:
+async def test_a_draft_processed_during_its_removal_is_removed_completely_or_not_at_all(works: JobRunner) -> None:
     """Otherwise its chunks would be counted for a build that no longer exists."""
     artifact_id = await works.upload(tar({"a": b"a"}), "3.0.0-draft")
     artifact = await builds.artifact(works.store.database, artifact_id)

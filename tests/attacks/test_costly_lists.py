@@ -14,7 +14,7 @@ COMBINED = [facet_choice for count in range(1, len(FACETS) + 1) for facet_choice
 @pytest.mark.parametrize("position", [(), ("a title", "an id")], ids=["first-page", "next-page"])
 @pytest.mark.parametrize("facets", COMBINED, ids="+".join)
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_filters_put_together_still_walk_one_index_in_order(
+async def test_combined_filters_still_read_one_index_in_order(
     store: Store, facets: tuple[str, ...], position: tuple[str, ...]
 ) -> None:
     text, values = search.page(search.PageQuery(facets, [], "title", position, 21))
@@ -27,7 +27,7 @@ async def test_filters_put_together_still_walk_one_index_in_order(
 
 @pytest.mark.parametrize("position", [(), ("a title", "an id")], ids=["first-page", "next-page"])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_a_page_in_the_order_of_titles_is_read_from_one_index_alone(
+async def test_a_page_sorted_by_title_is_read_from_only_one_index(
     store: Store, position: tuple[str, ...]
 ) -> None:
     text, values = search.page(search.PageQuery((), [], "title", position, 21))

@@ -80,7 +80,9 @@ def test_a_download_does_not_write_through_a_planted_link(
     assert not (tmp_path / "game.bin").exists()
 
 
-def test_a_wait_of_thousands_of_digits_is_only_a_long_one(run: Run, scripted: Callable[[], ScriptedServer]) -> None:
+def test_a_retry_time_of_thousands_of_digits_causes_no_traceback(
+    run: Run, scripted: Callable[[], ScriptedServer]
+) -> None:
     script = scripted()
     script.say(503, {}, Retry_After="9" * 5_000)
 
@@ -131,7 +133,7 @@ def test_a_server_that_demands_no_pause_is_not_polled_for_ever(
 SENT_AT_MOST = 64 << 20
 
 
-def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
+def test_a_chunk_of_length_minus_one_does_not_lift_the_answer_limit() -> None:
     """A command limits the length of an answer, although the server states another length."""
     sent_sizes: list[int] = []
 

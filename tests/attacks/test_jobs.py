@@ -52,7 +52,7 @@ async def test_work_on_an_artifact_is_for_its_own_publishers(works: JobRunner, k
     assert await works.store.database.fetch("SELECT id FROM job") == []
 
 
-async def test_updates_are_prepared_by_the_store_alone(works: JobRunner) -> None:
+async def test_updates_are_prepared_only_by_the_store(works: JobRunner) -> None:
     """Callers cannot have deltas made between builds of their choice."""
     payload = {"from_artifact": ids.new_uuid(), "to_artifact": ids.new_uuid()}
 
@@ -87,7 +87,7 @@ async def _errand(works: JobRunner) -> dict[str, Any]:
     return {"type": "archive.extract", "payload": {"artifact_id": await works.upload(tar({"a": b"a"}))}}
 
 
-async def test_no_caller_follows_more_jobs_at_a_time_than_they_could_watch(works: JobRunner) -> None:
+async def test_the_jobs_that_a_caller_follows_at_a_time_are_limited(works: JobRunner) -> None:
     """Every event stream queries the database four times a second, for minutes, so the count of streams is limited."""
     world, store = works.shop.world, works.store
     job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]

@@ -61,7 +61,7 @@ async def attempts_of(world: World) -> list[Any]:
     return [tuple(row) for row in await world.store.database.fetch(f"{select_attempts} ORDER BY a.id")]
 
 
-def test_the_forms_are_all_there() -> None:
+def test_every_form_is_tested() -> None:
     assert {ASK, CLAIM, AGENTS, "/auth/signin", "/auth/signout", "/auth/signup", "/auth/reset"} <= set(FORMS)
 
 
@@ -138,7 +138,7 @@ async def test_csrf_a_consent_is_not_given_by_a_form_without_its_token_and_is_as
     assert "code" in sent_back(await browser.post(ASK, {**fields, "decision": "allow"}))
 
 
-async def test_fixation_a_cookie_from_before_the_sign_in_opens_nothing_after_it(world: World) -> None:
+async def test_fixation_a_cookie_from_before_the_sign_in_is_invalid_after_the_sign_in(world: World) -> None:
     client = await new_client(world)
     eve = await Visitor.signed_in(world, "eve@example.com")
     await Visitor.signed_in(world, PAT)
@@ -163,7 +163,7 @@ async def test_fixation_a_cookie_from_before_the_sign_in_opens_nothing_after_it(
             assert answer.headers["location"].startswith("/auth/signin")
 
 
-async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(world: World) -> None:
+async def test_fixation_a_form_from_before_the_sign_in_is_refused_after_the_sign_in(world: World) -> None:
     client = await new_client(world)
     browser = await sign_in_pat(world)
     old = dict(browser.cookie)

@@ -104,7 +104,7 @@ def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: d
         pull(tmp_path / "app", BuildServer(SampleBuild("2.0", NEW.contents, changed_manifest, NEW.frames)))
 
 
-def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> None:
+def test_another_product_does_not_replace_the_installed_product(app: Path) -> None:
     """A wrong product name replaces nothing in the folder."""
     changed_manifest = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
 
@@ -226,7 +226,7 @@ def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.Monke
     assert [release_trust.load_pin("http://store", f"org-{number}") is None for number in range(8)] == [False] * 8
 
 
-def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
+def test_a_slow_pull_does_not_lower_the_counter_that_a_faster_pull_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The newest known state of a channel is the minimum that any pull accepts."""
@@ -298,7 +298,7 @@ def dry_pull(run: Run, scripted: Callable[[], ScriptedServer], tmp_path: Path) -
     return pull_signed
 
 
-def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., str]) -> None:
+def test_a_key_inserted_before_the_pinned_key_is_not_trusted(dry_pull: Callable[..., str]) -> None:
     """A client with a pinned key accepts it and the keys that it named, and no key that claims to have named it."""
     publisher, thief = dsse.new_signing_key(), dsse.new_signing_key()
     assert dry_pull(state_of([publisher], publisher), publisher) == ""

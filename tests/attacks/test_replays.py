@@ -7,7 +7,7 @@ KEY = {"Idempotency-Key": "0192f0c1-2b7e-7c3e-8d57-0a4f6f1f0b11"}
 BODY = {"name": "deploy", "scopes": ["read:products"]}
 
 
-async def test_a_key_used_for_one_organisation_answers_nothing_about_another(world: World) -> None:
+async def test_a_key_used_for_one_organisation_is_refused_for_another_organisation(world: World) -> None:
     token = await world.person("owner@example.com", north="owner")
     async with world.store.database.transaction() as transaction:
         south = await queries.organisation_with_slug(transaction, "south")

@@ -26,7 +26,9 @@ async def test_a_set_up_link_is_invalid_once_a_person_exists(world: World, metho
     assert '<a href="/auth/signin">Sign in</a>' in answer.text
 
 
-async def test_an_invalid_link_at_an_empty_store_says_how_to_get_one(store: Store, http: AsyncClient) -> None:
+async def test_an_invalid_set_up_link_is_refused_with_the_command_for_a_new_link(
+    store: Store, http: AsyncClient
+) -> None:
     page = await http.get("/auth/setup?token=none")
 
     assert page.status_code == 404

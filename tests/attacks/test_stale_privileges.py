@@ -121,7 +121,7 @@ async def test_an_upload_address_ends_with_the_right_of_its_announcer(world: Wor
         assert (answer.status_code, answer.json()["code"]) == (404, "upload_not_found")
 
 
-async def test_a_sign_in_with_the_old_password_under_way_opens_no_session_after_the_new_one(
+async def test_a_pending_sign_in_with_the_old_password_opens_no_session_after_the_change(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, verify = world.store, passwords.verify

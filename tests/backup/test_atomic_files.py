@@ -52,7 +52,7 @@ def test_leftover_files_are_deleted_and_files_in_progress_are_kept(tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "linked", "left"])
-def test_a_folder_is_made_or_filled_where_it_is(tmp_path: Path, kind: str) -> None:
+def test_a_missing_folder_is_created_and_an_empty_folder_filled_in_place(tmp_path: Path, kind: str) -> None:
     target = tmp_path / "name"
     if kind != "missing":
         (tmp_path / "real").mkdir()
@@ -92,7 +92,7 @@ def test_a_folder_that_is_not_empty_or_is_being_filled_is_refused_and_an_abandon
         raise AssertionError("it was filled")
 
 
-def test_a_full_volume_is_said_and_so_is_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_full_volume_and_an_unwritable_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(StorageFull), atomic_files.disk_errors(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with pytest.raises(Unavailable), atomic_files.new_file(tmp_path / "missing"):

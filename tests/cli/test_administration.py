@@ -110,12 +110,12 @@ def test_the_exit_code_distinguishes_existing_missing_and_invalid_values(run: Ru
     )
 
 
-def test_the_data_directory_is_the_owners_alone(tenant: Path) -> None:
+def test_only_the_owner_has_access_to_the_data_directory(tenant: Path) -> None:
     assert stat.S_IMODE(tenant.stat().st_mode) == 0o700
     assert stat.S_IMODE((tenant / "master.key").stat().st_mode) == 0o600
 
 
-def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: Path) -> None:
+def test_db_upgrade_shows_the_pending_steps_and_applies_them_once(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
 
     planned_result = run("db", "upgrade", "--dry-run", "--json", "--data", data)
@@ -140,7 +140,7 @@ def test_db_upgrade_shows_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     ]
 
 
-def test_db_upgrade_makes_no_service_that_is_not_kept_unless_it_is_named(run: Run, tenant: Path) -> None:
+def test_db_upgrade_creates_a_missing_service_only_if_named(run: Run, tenant: Path) -> None:
     upgrade_result = run("db", "upgrade", "--data", tenant)
     untouched = not (tenant / "records.sqlite").exists()
     named_result = run("db", "upgrade", "records", "--json", "--data", tenant)
@@ -227,7 +227,7 @@ def _change_key(data: Path) -> None:
         (_change_key, "distribution database"),
     ],
 )
-def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damage: Check, check: str) -> None:
+def test_doctor_names_the_problem_and_the_remedy(run: Run, tenant: Path, damage: Check, check: str) -> None:
     damage(tenant)
 
     result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tenant)

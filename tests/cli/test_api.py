@@ -25,7 +25,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{running.records_port}"
 
 
-def test_a_call_prints_what_the_server_answers(run: Run, demo_store: Running) -> None:
+def test_a_call_prints_the_answer_of_the_server(run: Run, demo_store: Running) -> None:
     page = run("api", "get", "products", "-f", "limit=2", "--server", demo_store.url)
     second_result = run("api", "GET", "/api/v1/products", "-f", "limit=2", "--server", demo_store.url)
 
@@ -206,7 +206,7 @@ def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: R
 
 
 @pytest.mark.parametrize("command", [("login", "--email", "a@example.com"), ("whoami",), ("library",)])
-def test_a_command_for_stores_says_that_it_met_a_records_service(
+def test_a_store_command_reports_that_the_server_is_a_records_service(
     run: Run, records: str, command: tuple[str, ...]
 ) -> None:
     result = run(*command, "--server", records, COUNTERSIGN_TOKEN="any")

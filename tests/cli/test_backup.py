@@ -115,7 +115,7 @@ def test_the_archive_reveals_nothing_without_its_passphrase(run: Run, data: Path
     assert not (tmp_path / "copy").exists()
 
 
-def test_the_passphrase_comes_from_a_file_or_the_environment_and_has_a_length(
+def test_the_passphrase_is_read_from_a_file_or_the_environment_and_has_a_minimum_length(
     run: Run, data: Path, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
@@ -149,7 +149,7 @@ def test_nothing_is_written_over(run: Run, data: Path, tmp_path: Path) -> None:
     assert (tmp_path / "one.backup").read_bytes() == bytes_before
 
 
-def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: Path, tmp_path: Path) -> None:
+def test_a_backup_series_is_pruned_and_a_restore_chooses_a_time(run: Run, data: Path, tmp_path: Path) -> None:
     odd_backup = tmp_path / "kept" / "countersign-20990101T000000.000000Z.backup"
     odd_backup.parent.mkdir()
     odd_backup.touch()
@@ -183,7 +183,7 @@ def test_a_changed_archive_is_refused_and_the_place_is_named(run: Run, data: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["changed", "data", "one.backup"]
 
 
-def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -> None:
+def test_a_backup_is_verified_while_read_from_stdin(data: Path, tmp_path: Path) -> None:
     def piped(*arguments: str | Path, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
         command = [*COMMAND, *arguments]
         return subprocess.run(command, env=environment(**PASSPHRASE), input=stdin, capture_output=True, check=False)
@@ -209,7 +209,7 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kept_part", ["header", "some", "most"])
-def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
+def test_verify_and_restore_report_a_truncated_backup_as_truncated(
     run: Run, data: Path, tmp_path: Path, kept_part: str
 ) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
@@ -305,7 +305,7 @@ def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_another_database_a
     assert not (tmp_path / "other").exists()
 
 
-def test_a_directory_that_is_there_is_filled_even_behind_a_link_or_as_the_root_of_a_volume(
+def test_an_existing_directory_is_filled_even_behind_a_link_or_as_a_volume_root(
     run: Run, data: Path, tmp_path: Path
 ) -> None:
     run("backup", "one.backup", "--data", data, **PASSPHRASE)
@@ -366,7 +366,7 @@ def test_postgresql_has_nothing_that_no_key_opens(
     assert second_result.returncode == Exit.CONFLICT, second_result.stderr
 
 
-def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Path) -> None:
+def test_an_archive_that_needs_too_much_memory_is_refused_with_the_reason(tmp_path: Path) -> None:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 

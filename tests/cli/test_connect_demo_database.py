@@ -42,7 +42,7 @@ def test_every_reference_of_the_shop_exists(tmp_path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM customer").fetchall() == [(48,)]
 
 
-def test_an_existing_file_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_changed(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "theirs.db"
     path.write_bytes(b"theirs")
 
@@ -56,7 +56,7 @@ def test_an_existing_file_stays_as_it_is(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", ["CREATE TABLE theirs (id int)", "CREATE TYPE customer AS ENUM ('a')"])
-def test_a_database_that_is_not_empty_stays_as_it_is(run: Run, postgres_url: str, statement: LiteralString) -> None:
+def test_a_database_that_is_not_empty_is_not_changed(run: Run, postgres_url: str, statement: LiteralString) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(statement)
 

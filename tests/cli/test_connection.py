@@ -28,7 +28,7 @@ def problem(status: int, code: str = "", detail: str = "because", resolution: st
     return {"status": status, "code": code, "detail": detail, "resolution": resolution}
 
 
-def test_a_redemption_whose_answer_is_lost_is_repeated_with_the_same_key(run: Run, scripted: Make) -> None:
+def test_a_redemption_with_a_lost_answer_is_repeated_with_the_same_key(run: Run, scripted: Make) -> None:
     server = scripted()
     server.answers.append(None)
     server.say(503, problem(503, "unavailable"), Retry_After="0")
@@ -57,7 +57,7 @@ def test_a_redemption_whose_answer_is_lost_is_repeated_with_the_same_key(run: Ru
         (500, "internal_error", Exit.FAILED),
     ],
 )
-def test_a_refusal_says_what_why_and_what_next(
+def test_a_refusal_prints_the_problem_the_reason_and_the_remedy(
     run: Run, scripted: Make, status: int, code: str, exit_code: Exit
 ) -> None:
     server = scripted()
@@ -73,7 +73,7 @@ def test_a_refusal_says_what_why_and_what_next(
     assert "secret-token" not in result.stderr
 
 
-def test_a_failure_with_json_is_one_object_on_stdout(run: Run, scripted: Make) -> None:
+def test_with_json_a_failure_is_one_object_on_stdout(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(404, problem(404, "code_not_found"))
 
@@ -134,11 +134,13 @@ def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_ow
     assert not [text for text in output.HINTS.values() if re.search(CALL, text) or text.count("`") % 2]
 
 
-def test_a_hint_is_of_a_problem_that_there_is() -> None:
+def test_every_hint_belongs_to_an_existing_problem_code() -> None:
     assert {*output.HINTS, *output.WAITING} <= {refusal.code for refusal in refusal_types()}
 
 
-def test_a_product_that_is_not_there_is_looked_for_by_a_command(run: Run, scripted: Make, tmp_path: Path) -> None:
+def test_the_error_for_a_missing_product_names_the_command_that_lists_products(
+    run: Run, scripted: Make, tmp_path: Path
+) -> None:
     server = scripted()
     server.say(404, problem(404, NotFound.code, "no such product", ProductNotFound.resolution))
 
@@ -148,7 +150,7 @@ def test_a_product_that_is_not_there_is_looked_for_by_a_command(run: Run, script
     assert "Next:  List the products with `countersign api GET products`" in result.stderr
 
 
-def test_the_text_of_a_server_is_shown_as_it_was_sent(run: Run, scripted: Make) -> None:
+def test_the_text_of_a_server_is_printed_unchanged(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(409, problem(409, "some_code", resolution="Wait for the time in Retry-After and send the request again"))
 
@@ -321,7 +323,7 @@ def test_a_customer_who_pushes_or_publishes_learns_how_to_act_for_the_organisati
         assert "COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET" in result.stderr
 
 
-def test_a_release_that_is_not_there_is_looked_for_by_a_command(run: Run, demo_store: Running) -> None:
+def test_the_error_for_a_missing_release_names_the_command_that_lists_releases(run: Run, demo_store: Running) -> None:
     publisher = {"COUNTERSIGN_TOKEN": demo_store.token("publisher@example.com"), "COUNTERSIGN_SERVER": demo_store.url}
 
     result = run("publish", "northwind-games/harbour-of-small-lights", "900.900", **publisher)

@@ -180,7 +180,7 @@ def unprivileged_role(postgres_cluster: Cluster, postgres_url: str) -> Unprivile
     return UnprivilegedRole(postgres_cluster, postgres_url)
 
 
-def test_a_right_that_is_missing_is_found_before_it_is_needed(
+def test_a_missing_right_is_found_before_its_first_use(
     run: Run, tmp_path: Path, unprivileged_role: UnprivilegedRole
 ) -> None:
     databases = ["distribution database", "records database"]

@@ -129,7 +129,7 @@ def test_a_lost_database_of_one_service_is_not_created_again(command: Command, d
     assert command("user", "create", "eve", "--data", data).exit_code == Exit.OK
 
 
-def test_a_place_for_files_is_claimed_by_one_installation(tmp_path: Path) -> None:
+def test_a_file_store_is_claimed_by_one_installation(tmp_path: Path) -> None:
     files = LocalBlobs(tmp_path / lifespan.BLOBS_FOLDER, reserve_bytes=0)
 
     async def claim() -> None:

@@ -129,7 +129,7 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     assert tables_of(state) == {table: ["new"] for table in TABLES}
 
 
-def test_a_new_signing_key_leaves_stored_secrets_as_they_are_and_reencryption_leaves_signing_keys(
+def test_a_new_signing_key_keeps_stored_secrets_and_reencryption_keeps_signing_keys(
     run: Run, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"

@@ -57,7 +57,7 @@ def hang_up(pids: Iterable[int]) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Path, workers: str) -> None:
+def test_a_server_logs_its_start_and_stop_and_a_hangup_ends_none_of_its_processes(tmp_path: Path, workers: str) -> None:
     data = tmp_path / "data"
     with served(data, "--workers", workers, service="both", settings={"COUNTERSIGN_JOB_WORKERS": "0"}) as server:
         pids = processes(json.loads((data / "serve.lock").read_text())["process"])
@@ -81,7 +81,7 @@ def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Pat
     assert {line["part"] for line in (start, ready_event, stop)} == {"serve"}
 
 
-def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp_path: Path) -> None:
+def test_a_worker_logs_its_start_and_stop_and_a_hangup_ends_none_of_its_processes(run: Run, tmp_path: Path) -> None:
     data, log = tmp_path / "data", tmp_path / "worker.log"
     assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
     command = [*COMMAND, "worker", "--processes", "1", "--data", data]

@@ -15,7 +15,7 @@ Make = Callable[[], ScriptedServer]
 ME = {"sub": "p1", "email": "me@example.com", "scope": "read:library", "expires_at": "2027", "orgs": ["toolsmith"]}
 
 
-def test_a_token_from_stdin_is_kept_for_its_server_alone(run: Run, scripted: Make, home: dict[str, str]) -> None:
+def test_a_token_from_stdin_is_saved_only_for_its_server(run: Run, scripted: Make, home: dict[str, str]) -> None:
     server, other_server = scripted(), scripted()
     server.say(200, ME)
     server.say(200, [])
@@ -57,7 +57,7 @@ def test_a_credentials_file_that_other_users_can_read_is_refused(run: Run, home:
     assert f"chmod 600 {credentials_file}" in result.stderr
 
 
-def test_whoami_without_a_token_says_how_to_get_one(run: Run) -> None:
+def test_whoami_without_a_token_names_the_login_command(run: Run) -> None:
     result = run("whoami")
 
     assert result.returncode == Exit.REFUSED
@@ -76,7 +76,7 @@ def test_no_token_on_stdin_is_a_usage_error(run: Run) -> None:
     assert result.returncode == Exit.USAGE
 
 
-def test_a_token_in_the_environment_that_overrides_the_kept_one_is_reported(run: Run, scripted: Make) -> None:
+def test_a_token_in_the_environment_that_overrides_the_saved_token_is_reported(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(200, ME)
     server.say(401, {"code": "invalid_token", "detail": "the token is expired"})

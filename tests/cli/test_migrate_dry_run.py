@@ -61,7 +61,9 @@ def require_refused(result: "subprocess.CompletedProcess[str]", *expected_words:
         assert word in result.stderr
 
 
-def test_rights_are_tried_and_nothing_stays(run: Run, source_directory: Path, target: MigrationTarget) -> None:
+def test_rights_are_tested_without_leaving_objects_behind(
+    run: Run, source_directory: Path, target: MigrationTarget
+) -> None:
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", source_directory]
 
     refused_result = run(*command, "--dry-run")
@@ -137,7 +139,7 @@ def test_a_table_of_another_role_is_refused(
     require_refused(table, "the schema records of the database", f"to the role {target.other}", "drop the schema")
 
 
-def test_the_bucket_is_tried_and_nothing_stays(
+def test_the_bucket_is_tested_without_leaving_objects_behind(
     run: Run, source_directory: Path, target: MigrationTarget, s3_url: Bucket
 ) -> None:
     target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")

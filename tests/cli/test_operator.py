@@ -102,7 +102,7 @@ def both_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed
         yield each
 
 
-def test_one_port_answers_for_both_services(both_services: ObservedServer) -> None:
+def test_one_management_port_answers_for_both_services(both_services: ObservedServer) -> None:
     readiness = both_services.ask("/readyz")
     live = both_services.ask("/livez").json()
 
@@ -124,7 +124,7 @@ def test_one_port_answers_for_both_services(both_services: ObservedServer) -> No
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
-def test_the_public_ports_know_nothing_of_it(both_services: ObservedServer, path: str) -> None:
+def test_the_public_ports_do_not_serve_the_management_paths(both_services: ObservedServer, path: str) -> None:
     for port in (both_services.server.port, both_services.server.records_port):
         assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 404
 
@@ -136,7 +136,9 @@ def test_the_operator_port_answers_no_other_path(both_services: ObservedServer) 
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[", ""])
-def test_on_loopback_it_answers_to_its_own_name_alone(both_services: ObservedServer, host: str) -> None:
+def test_on_loopback_the_management_port_answers_only_to_its_own_host_name(
+    both_services: ObservedServer, host: str
+) -> None:
     assert httpx.get(f"{both_services.url}/metrics", headers={"Host": host}, timeout=20).status_code in (400, 404)
     assert httpx.get(f"{both_services.url}/livez", headers={"Host": "localhost:9"}, timeout=20).status_code == 200
 
@@ -355,7 +357,7 @@ def _running(output: str) -> dict[str, str]:
     return running_check
 
 
-def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path: Path) -> None:
+def test_a_stopping_server_is_not_ready_and_still_answers_on_the_management_port(tmp_path: Path) -> None:
     with (
         serve_with_operator_port(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
         socket.create_connection(("127.0.0.1", server.server.port)) as slow_connection,
@@ -411,7 +413,7 @@ def systemd(tmp_path: Path) -> Iterator[SystemdSocket]:
     listening.close()
 
 
-def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: SystemdSocket, tmp_path: Path) -> None:
+def test_systemd_is_notified_of_ready_watchdog_and_stopping(systemd: SystemdSocket, tmp_path: Path) -> None:
     systemd_settings: dict[str, Any] = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
     with served(tmp_path / "data", settings=systemd_settings) as server:
         first_message = _next_but(systemd, "WATCHDOG=1")
@@ -454,5 +456,5 @@ def _stop(systemd: SystemdSocket, process: int, *, is_heard: bool) -> None:
         ("operator.internal", "http://operator.internal:1"),
     ],
 )
-def test_the_address_is_reported_as_this_machine_reaches_it(host: str, url: str) -> None:
+def test_the_reported_address_is_reachable_from_this_machine(host: str, url: str) -> None:
     assert local_url(host, 1) == url

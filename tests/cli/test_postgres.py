@@ -83,7 +83,7 @@ def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
     assert not [*data.glob("*.sqlite*"), *data.glob("*.key")]
 
 
-def test_serving_postgresql_reports_databases_beside_it(run: Run, postgres_url: str, tmp_path: Path) -> None:
+def test_serve_with_postgresql_reports_unused_sqlite_databases(run: Run, postgres_url: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
     created_before = run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "first", **settings)

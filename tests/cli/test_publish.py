@@ -128,7 +128,7 @@ def test_codes_on_a_screen_come_with_the_batch_that_a_revocation_names(
     ("stored_platform", "pushed_platform", "remedy"),
     [("linux", "windows", "Pass --platform linux"), ("linux", None, "--platform linux"), (None, "linux", "Leave out")],
 )
-def test_a_file_that_is_there_for_another_platform_is_a_conflict(
+def test_a_file_already_present_for_another_platform_is_a_conflict(
     store: ScriptedServer, stored_platform: str | None, pushed_platform: str | None, remedy: str
 ) -> None:
     artifact = {"id": "1", "filename": "a", "size": 3, "sha256": "ab", "platform": stored_platform}
@@ -150,7 +150,7 @@ def test_a_file_that_is_there_for_another_platform_is_a_conflict(
     assert remedy in refusal.value.remedy
 
 
-def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> None:
+def test_a_download_with_a_platform_of_files_for_any_platform_says_to_omit_the_option() -> None:
     file_request = download.ArtifactRequest(ProductName("toolsmith", "thing"), None, None, "windows", None)
 
     with pytest.raises(Failure) as failure:
@@ -159,7 +159,7 @@ def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> No
     assert failure.value.remedy == "Leave out --platform; the release has: a.zip (any platform)."
 
 
-def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
+def test_an_interrupted_upload_is_continued_only_for_its_own_platform(
     store: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -47,7 +47,7 @@ def test_a_refused_build_is_reported_with_its_rule_and_the_remedy(server: tuple[
     assert failure.value.exit_code != Exit.OK
 
 
-def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
+def test_a_push_waits_until_the_build_ends_and_reports_the_steps(
     server: tuple[ScriptedServer, Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(upload, "REPORT_EVERY_S", 0)

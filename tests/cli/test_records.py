@@ -89,7 +89,7 @@ def test_the_demonstration_is_served_again_and_never_to_other_machines(run: Run,
     assert "well-known passwords of the demonstration" in foreign_result.stderr
 
 
-def test_modules_are_not_applied_to_what_is_being_served(run: Run, data: Path) -> None:
+def test_modules_are_not_applied_to_a_served_installation(run: Run, data: Path) -> None:
     with served(data, service="records"):
         applied_result = run("modules", "apply", "--data", data)
         planned_result = run("modules", "plan", "--data", data)
@@ -182,7 +182,7 @@ def test_people_can_work_after_a_module_is_removed(run: Run, data: Path) -> None
     assert history.status_code == 200
 
 
-def test_an_audit_as_it_was_written_is_intact(run: Run, data: Path, settings: Settings) -> None:
+def test_an_unchanged_audit_is_reported_as_intact(run: Run, data: Path, settings: Settings) -> None:
     empty_result = run("audit", "verify", "--data", data, **settings)
     run("user", "create", "zoe", "--role", "administrator", "--data", data, **settings)
     result = run("audit", "verify", "--data", data, **settings)

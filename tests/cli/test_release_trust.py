@@ -78,7 +78,7 @@ def test_a_statement_that_has_expired_is_refused(run: Run, scripted: Callable[[]
     ],
     ids=["product", "organisation", "version", "platform"],
 )
-def test_a_manifest_of_another_build_is_refused_though_it_is_signed_and_named(
+def test_a_signed_and_named_manifest_of_another_build_is_refused(
     run: Run, scripted: Callable[[], ScriptedServer], change: dict[str, str], expected_word: str
 ) -> None:
     store = scripted()
@@ -170,7 +170,7 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
     assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."
 
 
-def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_one(
+def test_the_error_for_an_unlinked_key_names_the_command_that_forgets_the_pinned_key(
     run: Run, scripted: Callable[[], ScriptedServer]
 ) -> None:
     store = scripted()
@@ -198,7 +198,7 @@ def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_on
     assert run("unpin", *org, "--yes").returncode == Exit.NOT_FOUND
 
 
-def test_a_version_that_is_not_there_is_looked_for_by_a_command(
+def test_the_error_for_a_missing_version_names_the_command_that_lists_versions(
     run: Run, scripted: Callable[[], ScriptedServer]
 ) -> None:
     store = scripted()

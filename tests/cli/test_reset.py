@@ -58,7 +58,7 @@ def tree(folder: Path) -> set[Path]:
     return set(folder.rglob("*"))
 
 
-def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: Path) -> None:
+def test_nothing_is_removed_before_the_list_is_shown_and_confirmed(run: Run, data: Path) -> None:
     tree_before = tree(data)
 
     result = run("reset", "--data", data)
@@ -74,7 +74,7 @@ def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: P
     assert tree(data) == tree_before
 
 
-def test_all_of_an_installation_is_removed_and_what_is_the_operators_stays(run: Run, data: Path) -> None:
+def test_all_files_of_an_installation_are_removed_and_files_of_the_operator_are_kept(run: Run, data: Path) -> None:
     result = run("reset", "--yes", "--data", data)
     second_result = run("reset", "--yes", "--data", data)
     created_result = run("org", "create", "acme", "--name", "Acme", "--data", data)
@@ -203,7 +203,7 @@ def in_bucket(data: Path, s3_url: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bu
     return BucketInstallation(data, url, {"COUNTERSIGN_BLOBS_URL": url, **KEYS}, blobs)
 
 
-def test_a_bucket_is_left_unless_it_is_named(run: Run, in_bucket: BucketInstallation) -> None:
+def test_a_bucket_is_kept_unless_the_command_names_the_bucket(run: Run, in_bucket: BucketInstallation) -> None:
     other_result = run("reset", "--yes", "--blobs", "another/here", "--data", in_bucket.data, **in_bucket.settings)
     assert "master.key" in names(in_bucket.data)
     result = run("reset", "--yes", "--data", in_bucket.data, **in_bucket.settings)
@@ -304,7 +304,7 @@ def test_a_view_of_another_schema_is_named_and_not_dropped_with_the_tables(
     assert run("keys", "status", "--data", "data", **settings).returncode == Exit.OK
 
 
-def test_an_interrupted_removal_is_ended_by_the_same_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_removal_is_completed_by_the_same_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     removed_paths: list[Path] = []
 
     class SimulatedKill(BaseException):

@@ -79,7 +79,7 @@ def back_up_with_waiting_events(run: Run, hooks: WebhookReceiver, environment: d
     assert run("backup", "one.backup", "--data", "data", **environment).returncode == Exit.OK
 
 
-def test_a_restored_copy_sends_nothing_until_it_is_resumed(
+def test_a_restored_copy_sends_nothing_until_sending_is_resumed(
     run: Run, hooks: WebhookReceiver, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     back_up_with_waiting_events(run, hooks, settings["original"])

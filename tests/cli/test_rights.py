@@ -46,7 +46,7 @@ def close_path(path: Path, mode: int) -> Path:
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
-def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(
+def test_the_error_names_the_unreadable_data_directory_and_no_missing_file(
     run_unprivileged: Bound, tmp_path: Path
 ) -> None:
     (tmp_path / "closed").mkdir()

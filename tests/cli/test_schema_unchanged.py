@@ -33,7 +33,7 @@ OF_A_STORE = [
 ]
 
 
-def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, settings: Settings) -> None:
+def test_modules_other_than_the_served_modules_alter_no_table(run: Run, data: Path, settings: Settings) -> None:
     served_modules = {**settings, MODULES: "party,crm"}
     with served(data, service="records", settings=served_modules):
         refused_results = [
@@ -61,7 +61,7 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
     assert (result.returncode, planned_result.stdout) == (Exit.OK, "Everything is up to date.\n"), result.stderr
 
 
-def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run: Run, data: Path) -> None:
+def test_an_interrupted_first_installation_is_completed_only_by_an_upgrade(run: Run, data: Path) -> None:
     data.mkdir(mode=0o700)
     assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
     asyncio.run(_migrations_run(data / "records.sqlite", install.MIGRATIONS))
@@ -118,7 +118,9 @@ def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, se
     assert "records: 0001" in dry_run_result.stdout
 
 
-def test_records_are_not_made_beside_a_store_by_asking_for_them(run: Run, data: Path, settings: Settings) -> None:
+def test_a_records_command_does_not_create_records_in_a_store_installation(
+    run: Run, data: Path, settings: Settings
+) -> None:
     assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
 
     listed_result = run("webhooks", "list", "--data", data, **settings)
@@ -145,7 +147,7 @@ def test_an_organisation_that_is_refused_leaves_nothing_behind(
     assert "distribution: 0001" in dry_run_result.stdout
 
 
-def test_a_link_that_no_server_serves_yet_says_so(run: Run, data: Path) -> None:
+def test_a_created_link_with_a_guessed_address_is_printed_with_advice(run: Run, data: Path) -> None:
     guessed_result = run("user", "create", "one", "--data", data)
     result = run("user", "create", "two", "--data", data, COUNTERSIGN_RECORDS_URL="https://office.example")
     with served(data, service="records") as server:

@@ -17,7 +17,7 @@ from tests.cli.conftest import Run
 from tests.servers.countersign import Running, served
 
 
-def test_the_demonstration_says_where_it_is_and_how_to_sign_in(demo_store: Running) -> None:
+def test_the_demonstration_prints_its_addresses_and_sign_in_data(demo_store: Running) -> None:
     log_text = demo_store.log.read_text()
 
     assert demo_store.url in log_text

@@ -45,7 +45,7 @@ def stall(server: ObservedServer) -> socket.socket:
     return connection
 
 
-def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_both(
+def test_the_other_service_answers_while_the_stalled_service_is_replaced_and_a_stop_ends_both(
     stalling_server: ObservedServer,
 ) -> None:
     server = stalling_server.server

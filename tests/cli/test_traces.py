@@ -92,7 +92,7 @@ def test_a_stranger_has_nothing_sampled_that_the_operator_does_not_sample(collec
     assert collector.spans == []
 
 
-def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path: Path) -> None:
+def test_a_trusted_proxy_decides_which_traces_are_sampled(collector: Collector, tmp_path: Path) -> None:
     trace_settings = {
         "COUNTERSIGN_OTLP_URL": collector.url,
         "COUNTERSIGN_TRUSTED_PROXIES": "127.0.0.1",
@@ -109,7 +109,7 @@ def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_collector_that_is_not_there_delays_no_request(tmp_path: Path, workers: str) -> None:
+def test_an_unreachable_collector_delays_no_request(tmp_path: Path, workers: str) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     trace_settings = {"COUNTERSIGN_OTLP_URL": f"http://127.0.0.1:{free_port()}"}
     with served(tmp_path / "data", "--workers", workers, settings=trace_settings) as server:
@@ -119,7 +119,7 @@ def test_a_collector_that_is_not_there_delays_no_request(tmp_path: Path, workers
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_without_the_packages_the_start_is_refused_and_says_what_to_install(
+def test_without_the_packages_the_start_is_refused_with_the_packages_to_install(
     run: Run, tmp_path: Path, workers: str
 ) -> None:
     stub = tmp_path / "without" / "opentelemetry"
@@ -162,5 +162,5 @@ def test_an_invalid_collector_address_is_refused(run: Run, tmp_path: Path) -> No
         (json.dumps({}), None),
     ],
 )
-def test_a_traceparent_is_read_as_the_standard_has_it(header: str | None, parent: Parent | None) -> None:
+def test_a_traceparent_is_parsed_as_the_standard_requires(header: str | None, parent: Parent | None) -> None:
     assert parent_of(header) == parent

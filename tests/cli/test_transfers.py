@@ -171,7 +171,7 @@ def test_piped_output_is_plain_lines(run: Run, push_target: PushTarget, tmp_path
     assert push_target.token not in result.stdout + result.stderr
 
 
-def test_on_a_terminal_there_is_a_bar(push_target: PushTarget, tmp_path: Path, home: dict[str, str]) -> None:
+def test_on_a_terminal_a_progress_bar_is_shown(push_target: PushTarget, tmp_path: Path, home: dict[str, str]) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"one")
     main, terminal = pty.openpty()
@@ -337,7 +337,7 @@ def test_a_release_of_another_publisher_is_refused(run: Run, push_target: PushTa
     assert customer.returncode in (Exit.REFUSED, Exit.NOT_FOUND)
 
 
-def test_a_push_to_a_missing_product_names_the_command_that_makes_it(
+def test_a_push_to_a_missing_product_names_the_command_that_creates_the_product(
     run: Run, push_target: PushTarget, tmp_path: Path
 ) -> None:
     file = tmp_path / "tool.bin"

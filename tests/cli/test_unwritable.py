@@ -46,7 +46,7 @@ def readonly_folder(tmp_path: Path) -> Iterator[Path]:
     [("org", "create", "acme", "--name", "Acme"), ("user", "create", "bob"), ("db", "upgrade"), ("serve",)],
     ids=" ".join,
 )
-def test_a_command_that_makes_a_folder_says_where_it_may_not(
+def test_a_command_names_the_folder_that_may_not_be_created(
     run_plain: Callable[..., "subprocess.CompletedProcess[str]"], readonly_folder: Path, command: tuple[str, ...]
 ) -> None:
     below_result = run_plain(*command, "--data", readonly_folder / "data")

@@ -138,7 +138,7 @@ def remove_dropped_tables(rows_before: Held) -> list[str]:
 
 
 @pytest.mark.parametrize(("service", "number"), EARLIER)
-def test_an_earlier_database_comes_up_to_date_with_its_rows(
+def test_a_database_of_an_earlier_version_is_upgraded_with_its_rows(
     service: str, number: int, template: Path, old_directory: Path, tmp_path: Path
 ) -> None:
     path = old_directory / f"{service}.sqlite"

@@ -86,7 +86,7 @@ def sending(store: RestartingServer, monkeypatch: pytest.MonkeyPatch) -> UploadS
     return UploadSession(server, URL, Content(io.BytesIO(bytes(SIZE)), "f", SIZE, ""), "cannot push")
 
 
-def test_a_push_survives_a_restart_of_a_minute_and_sends_at_most_one_part_again(
+def test_a_push_survives_a_server_restart_of_a_minute_and_repeats_at_most_one_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = RestartingServer(60)
@@ -98,7 +98,7 @@ def test_a_push_survives_a_restart_of_a_minute_and_sends_at_most_one_part_again(
     assert SIZE < store.sent <= SIZE + PART
 
 
-def test_a_server_that_stays_away_ends_a_push(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_push_fails_if_the_server_does_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
     store = RestartingServer(1e9)
 
     with pytest.raises(Failure) as failure:

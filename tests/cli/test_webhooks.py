@@ -18,7 +18,7 @@ def data(run: Run, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("url", ["http://hooks.example/", "https://10.0.0.5/a", "https://LOCALHOST/"])
-def test_an_address_of_the_private_network_is_refused_with_the_setting_that_allows_it(
+def test_a_private_address_is_refused_and_the_setting_that_allows_private_addresses_named(
     run: Run, data: Path, url: str
 ) -> None:
     command = ["webhooks", "add", url, "--data", str(data)]
@@ -57,7 +57,7 @@ def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, data: Path) -> None:
         assert json.loads(result.stdout)["deliveries"] == 0, result.stderr
 
 
-def test_each_command_says_what_it_could_not_do(run: Run, tmp_path: Path) -> None:
+def test_each_command_reports_its_failed_step(run: Run, tmp_path: Path) -> None:
     added_result = run("webhooks", "add", "https://127.0.0.1/", "--data", tmp_path / "data")
     removed_result = run("webhooks", "remove", "any", "--data", tmp_path / "data")
 

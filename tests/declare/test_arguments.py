@@ -107,6 +107,6 @@ def test_a_wrong_value_is_a_declaration_error_or_accepted() -> None:
         (source("Text(default={(1,): 2})"), "a key of a dictionary is neither text nor a number"),
     ],
 )
-def test_the_error_names_the_option_and_what_it_must_be(module_text: str, error: str) -> None:
+def test_the_error_names_the_option_and_the_expected_value(module_text: str, error: str) -> None:
     with pytest.raises(DeclarationError, match=error):
         load(module_text)

@@ -90,7 +90,7 @@ def test_valid_conditions_are_accepted() -> None:
     assert plant_registry.models["plant"].locked == guards
 
 
-def test_two_models_of_one_name_are_refused_with_both_files() -> None:
+def test_two_models_with_the_same_name_are_refused_and_both_files_named() -> None:
     with pytest.raises(DeclarationError, match=r"planting\.py: user: .*planting\.py: rename one"):
         registry(model("User", {"title": Text()}))
 
@@ -102,7 +102,7 @@ def test_the_shipped_modules_keep_every_rule() -> None:
     assert ADMINISTRATOR not in shipped.roles
 
 
-def test_a_module_alone_is_refused_while_what_it_needs_is_switched_off() -> None:
+def test_a_module_is_refused_while_a_required_module_is_switched_off() -> None:
     with pytest.raises(DeclarationError, match="add party to COUNTERSIGN_MODULES"):
         switched_on.found(["crm"])
 

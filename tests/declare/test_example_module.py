@@ -144,7 +144,7 @@ def test_an_agent_sees_a_token_for_the_contact_and_can_write_it_back(url: str) -
     assert keeper.value("equipment.get", id=lent_equipment["id"])["contact"] == "Grace Hopper"
 
 
-def test_an_agent_only_proposes_what_the_module_says_needs_approval(url: str) -> None:
+def test_an_agent_only_proposes_commands_for_which_the_module_requires_approval(url: str) -> None:
     keeper = person(url, "bob")
     lent_equipment = lent(keeper, "Annie Easley")
 
@@ -159,7 +159,7 @@ def test_an_agent_only_proposes_what_the_module_says_needs_approval(url: str) ->
     assert keeper.value("equipment.get", id=lent_equipment["id"])["state"] == "scrapped"
 
 
-def test_to_anyone_who_has_no_role_of_the_module_it_is_not_there(url: str) -> None:
+def test_the_module_is_invisible_to_callers_without_a_role_of_the_module(url: str) -> None:
     stranger = person(url, "carol")
 
     refused_response, unknown = stranger.call("equipment.list"), stranger.call("nothing.list")

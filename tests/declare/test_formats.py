@@ -58,7 +58,7 @@ def test_an_invalid_value_is_refused(name: Format, text: str) -> None:
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.text(max_size=60))
-def test_any_text_is_refused_or_has_one_form_that_stays(name: Format, text: str) -> None:
+def test_any_text_is_refused_or_has_a_stable_normal_form(name: Format, text: str) -> None:
     stays(name, text)
 
 
@@ -72,7 +72,7 @@ def stays(name: Format, text: str) -> None:
 
 
 @given(st.text(alphabet="aB.-1\u0130\u0307\u0308\u212a\u00df\u1e9e\ua7b0@:[]/", max_size=20))
-def test_any_host_is_refused_or_has_one_form_that_stays(host: str) -> None:
+def test_any_host_is_refused_or_has_a_stable_normal_form(host: str) -> None:
     candidates: list[tuple[Format, str]] = [("email", f"a@{host}"), ("url", f"https://{host}"), ("url", host)]
     for name, text in candidates:
         stays(name, text)
@@ -82,11 +82,11 @@ COMPOSING = "a-= \u00a0\u00a8\u00ad\u034f\u0301\u0307\u0338\u1100\u1161\u115f\u2
 
 
 @given(st.text(alphabet=COMPOSING, max_size=20))
-def test_any_reference_has_one_form_that_stays(text: str) -> None:
+def test_any_reference_has_a_stable_normal_form(text: str) -> None:
     stays("reference", text)
 
 
-def test_every_character_of_a_reference_has_one_form_that_stays() -> None:
+def test_every_character_of_a_reference_has_a_stable_normal_form() -> None:
     for point in (*range(0xD800), *range(0xE000, sys.maxunicode + 1)):
         stays("reference", f"a{chr(point)}\u0301")
 
@@ -100,7 +100,7 @@ def test_a_web_address_has_the_scheme_https_or_http(text: str) -> None:
     assert stored_text.startswith(("https://", "http://"))
 
 
-def test_the_countries_are_those_of_the_standard() -> None:
+def test_the_countries_match_the_standard() -> None:
     assert len(COUNTRIES) == 249
     assert {"AT", "DE", "FR", "JP", "NZ", "UA", "ZW"} <= COUNTRIES
 
@@ -119,7 +119,7 @@ def test_another_text_for_a_country_is_refused_with_an_example_and_where_to_look
         Text(format="country", max_length=2).read("Atlantis")
 
 
-def test_every_named_country_has_one_code_that_there_is() -> None:
+def test_every_named_country_has_one_existing_code() -> None:
     names = [name.casefold() for country_list in COUNTRY_NAMES.values() for name in country_list.split(", ")]
     assert set(COUNTRY_NAMES) <= COUNTRIES
     assert len(names) == len(set(names))

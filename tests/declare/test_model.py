@@ -41,7 +41,7 @@ def test_a_record_is_shown_by_its_first_text_or_its_id() -> None:
     assert model("Bed", {"notes": LongText()}).declared.shown_as == "id"
 
 
-def test_every_generated_command_is_there_unless_some_are_named() -> None:
+def test_every_generated_command_exists_unless_commands_are_listed() -> None:
     assert BED.commands == GENERATED + EXTRA
     assert model("Bed", {"title": Text()}, commands=("get",)).declared.commands == ("get",)
 
@@ -64,7 +64,7 @@ def test_the_plural_follows_the_usual_english_rules(label: str, plural: str) -> 
     assert model("P", {"title": Text()}, label=label).declared.plural == plural
 
 
-def test_asking_for_a_field_that_is_not_there_names_the_file_and_the_model() -> None:
+def test_the_error_for_a_missing_field_names_the_file_and_the_model() -> None:
     with pytest.raises(DeclarationError, match=r"test_model\.py: garden_bed has no field 'colour'"):
         BED.field("colour")
 
@@ -88,7 +88,7 @@ def test_the_action_between_two_states_is_found() -> None:
     assert workflow.between("bare", "grown") is None
 
 
-def test_a_field_reads_its_label_from_its_name_unless_it_says_one() -> None:
+def test_a_field_derives_its_label_from_its_name_unless_a_label_is_declared() -> None:
     plant = model("Plant", {"is_active": Bool(), "tax_id": Text(label="Tax number")}).declared
 
     assert [field.label for field in plant.fields.values()] == ["Is active", "Tax number"]

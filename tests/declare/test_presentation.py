@@ -32,7 +32,7 @@ def test_states_get_a_tone_by_position_and_name() -> None:
     ]
 
 
-def test_options_without_a_workflow_are_grey_unless_they_say_otherwise() -> None:
+def test_options_without_a_workflow_are_grey_unless_they_declare_a_colour() -> None:
     assert tones(Select("web", Option("fair", tone="info"), "won"), is_state=False) == ["grey", "info", "grey"]
 
 
@@ -50,7 +50,7 @@ class Door(Model):
     )
 
 
-def test_an_action_is_reversible_if_one_leads_back_and_nothing_is_emptied() -> None:
+def test_an_action_is_reversible_if_another_action_leads_back_and_no_field_is_emptied() -> None:
     workflow = Door.declared.workflow
     assert workflow is not None
 
@@ -59,7 +59,7 @@ def test_an_action_is_reversible_if_one_leads_back_and_nothing_is_emptied() -> N
     assert reversible_by_move == {"close": True, "open_again": True, "lock": True, "unlock": False}
 
 
-def test_the_verb_is_the_label_unless_one_is_declared() -> None:
+def test_the_verb_is_the_label_unless_a_verb_is_declared() -> None:
     workflow = Door.declared.workflow
     assert workflow is not None
 

@@ -30,7 +30,7 @@ def test_a_model_may_refer_to_itself() -> None:
     ]
 
 
-def test_totals_are_known_by_what_counts_into_them() -> None:
+def test_totals_are_found_by_their_counted_model() -> None:
     lines = {(total.parent.name, total.field, total.by, total.of) for total in SHIPPED.totals["invoice_line"]}
 
     assert lines == {("invoice", "net_minor", "invoice", "net_minor"), ("invoice", "tax_minor", "invoice", "tax_minor")}
@@ -38,7 +38,7 @@ def test_totals_are_known_by_what_counts_into_them() -> None:
     assert SHIPPED.totals["invoice"] == ()
 
 
-def test_labels_are_those_of_all_personal_fields_and_the_one_for_literal_text() -> None:
+def test_labels_are_the_labels_of_all_personal_fields_and_the_literal_label() -> None:
     plant_registry = registry(model("Plant", {"title": Text(personal="PLANT"), "price_minor": Money()}))
 
     assert plant_registry.labels == {"PLANT", "LITERAL"}

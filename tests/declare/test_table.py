@@ -14,7 +14,7 @@ NAMES = st.text(min_size=1).filter(lambda name: "\0" not in name)
 
 
 @given(st.lists(NAMES, min_size=1, max_size=2))
-def test_the_names_of_a_relation_are_read_as_they_were_written(names: list[str]) -> None:
+def test_the_names_of_a_relation_are_parsed_as_written(names: list[str]) -> None:
     assert relation_names(relation_of(*names)) == tuple(names)
 
 
@@ -34,7 +34,7 @@ def test_columns_have_the_name_of_the_field_unless_another_is_declared() -> None
     assert title_field.table_columns == ("title",)
 
 
-def test_a_model_with_a_table_has_the_reading_commands_and_kinds_for_reading_alone() -> None:
+def test_a_model_with_a_table_has_only_reading_commands_and_reading_kinds() -> None:
     plant = model(
         "Plant",
         {"title": Text(), "seen": Moment(zone="Europe/Vienna"), "height": Decimal(), "price_minor": Money(scale=3)},

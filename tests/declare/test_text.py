@@ -226,7 +226,7 @@ MODULES = st.builds(
 
 @settings(max_examples=300, deadline=timedelta(seconds=60))
 @given(MODULES)
-def test_what_is_written_is_read_again(module: ModuleText) -> None:
+def test_formatted_module_text_parses_to_the_same_declaration(module: ModuleText) -> None:
     assert text.read(text.write(module)) == module
 
 

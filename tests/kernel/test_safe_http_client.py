@@ -202,7 +202,7 @@ async def test_t9_nothing_is_left_at_a_private_address(
     assert connections == []
 
 
-async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
+async def test_t9_the_request_goes_to_the_checked_address(
     resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
 ) -> None:
     looked_up = resolve(["1.1.1.1"], ["127.0.0.1"])
@@ -299,7 +299,7 @@ async def test_t9_an_answer_that_trickles_ends_with_the_whole_time(
     assert time.monotonic() - began_s < 20
 
 
-async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_with_it_too(
+async def test_t9_the_deadline_also_ends_waits_for_a_silent_server_or_name_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.2)

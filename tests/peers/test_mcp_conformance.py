@@ -68,14 +68,18 @@ def test_the_suite_of_revision_2026_07_28_passes(node: Node, tools: str) -> None
 
 
 @pytest.mark.parametrize("scenario", ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"])
-def test_the_records_service_passes_what_needs_no_tools_of_the_suite(node: Node, records: str, scenario: str) -> None:
+def test_the_records_service_passes_the_scenarios_without_tools_of_the_suite(
+    node: Node, records: str, scenario: str
+) -> None:
     process = node.run(*STABLE, "--url", records, "--scenario", scenario)
 
     assert process.returncode == 0, process.stdout[-3000:]
 
 
 @pytest.mark.parametrize("scenario", ["http-header-validation", "tools-list", "dns-rebinding-protection"])
-def test_the_records_service_passes_what_2026_07_28_asks_of_any(node: Node, records: str, scenario: str) -> None:
+def test_the_records_service_passes_the_scenarios_that_2026_07_28_requires_of_every_server(
+    node: Node, records: str, scenario: str
+) -> None:
     process = node.run(*OF_2026, "--url", records, "--scenario", scenario, "--spec-version", "2026-07-28")
 
     assert process.returncode == 0, process.stdout[-3000:]

@@ -58,7 +58,7 @@ async def _cost_of_holding(folder: Path, values: int) -> float:
         return time.thread_time() - began_s
 
 
-async def test_holding_many_values_in_one_transaction_takes_linear_time(tmp_path: Path) -> None:
+async def test_storing_many_values_in_one_transaction_takes_linear_time(tmp_path: Path) -> None:
     costs: list[float] = []
     for values in (5_000, 10_000, 20_000):
         tries: list[float] = []

@@ -29,7 +29,7 @@ def functions(path: str) -> frozenset[str]:
     )
 
 
-def test_every_requirement_of_levels_1_and_2_is_there_once() -> None:
+def test_every_requirement_of_levels_1_and_2_is_listed_once() -> None:
     requirements = [row.requirement for row in checklists.rows("asvs")]
 
     chapters = Counter(int(re.split(r"[V.]", requirement)[1]) for requirement in requirements)
@@ -40,7 +40,7 @@ def test_every_requirement_of_levels_1_and_2_is_there_once() -> None:
     assert Counter(row.level for row in checklists.rows("asvs")) == LEVELS
 
 
-def test_every_risk_of_the_api_list_is_there_once() -> None:
+def test_every_risk_of_the_api_list_is_listed_once() -> None:
     requirements = [row.requirement for row in checklists.rows("owasp-api")]
 
     assert requirements == [f"API{number}:2023" for number in range(1, 11)]

@@ -81,7 +81,7 @@ def test_a_forked_process_can_be_killed_and_waited_for(tmp_path: Path) -> None:
     assert exit_status == process.poll() == -signal.SIGKILL
 
 
-async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tmp_path: Path) -> None:
+async def test_a_process_started_by_asyncio_is_a_child_with_the_passed_files(tmp_path: Path) -> None:
     command, variables = module(tmp_path, PRINTS_ITS_FILES)
     reading, writing = os.pipe()
     with os.fdopen(reading) as pipe:

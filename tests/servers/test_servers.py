@@ -29,7 +29,7 @@ def test_a_name_out_of_this_machine_is_not_looked_up() -> None:
         socket.getaddrinfo("www.example.com", 80)
 
 
-async def test_each_postgres_database_is_empty_and_apart(new_postgres_url: PostgresFactory) -> None:
+async def test_each_postgres_database_is_empty_and_separate(new_postgres_url: PostgresFactory) -> None:
     first_connection = await asyncpg.connect(new_postgres_url())
     second_connection = await asyncpg.connect(new_postgres_url())
     try:

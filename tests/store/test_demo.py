@@ -41,7 +41,7 @@ async def player_token(world: World) -> str:
     return await world.person_token(demo.PLAYER, "read:library")
 
 
-async def test_there_are_sixty_public_products_over_all_kinds_and_platforms(demo_world: World) -> None:
+async def test_the_demonstration_has_sixty_public_products_of_all_kinds_and_platforms(demo_world: World) -> None:
     products = await every_page(demo_world, "/products")
 
     assert len(products) == 60

@@ -118,7 +118,7 @@ async def test_a_key_is_forgotten_after_a_day(world: World, owner: str) -> None:
     assert late_response.json()["code"] == "slug_taken"
 
 
-async def test_of_many_calls_at_once_with_one_key_one_does_it(world: World, owner: str) -> None:
+async def test_only_one_of_many_concurrent_calls_with_one_key_runs(world: World, owner: str) -> None:
     for number in range(20):
         key = new_key()
         body = {**PRODUCT, "slug": f"made-{number}"}

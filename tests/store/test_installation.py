@@ -200,7 +200,7 @@ async def test_the_database_of_another_installation_is_refused_with_both_ids(
     assert await installation.blob_names() == blobs_before
 
 
-async def test_a_second_installation_on_the_same_place_for_files_is_refused(
+async def test_a_second_installation_with_the_same_file_store_is_refused(
     installation: ClosedInstallation, tmp_path: Path
 ) -> None:
     own_id = await begin(installation)
@@ -245,7 +245,7 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
     assert {sha256_of(OLD), sha256_of(NEW)} <= await installation.blob_names()
 
 
-async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installation: ClosedInstallation) -> None:
+async def test_one_of_two_running_copies_of_a_database_stops(installation: ClosedInstallation) -> None:
     await begin(installation)
     copy = installation.copied()
     await go_on(installation)

@@ -16,7 +16,7 @@ def test_the_schema_file_is_fresh() -> None:
     assert SCHEMA.read_text() == schema.schema(), "run `make schema`"
 
 
-async def test_the_schema_file_makes_what_the_migrations_make(database_url: str) -> None:
+async def test_the_schema_file_creates_the_same_schema_as_the_migrations(database_url: str) -> None:
     migrated = await open_database(database_url, schema="migrated", reserve_bytes=0)
     await upgrade(migrated, MIGRATIONS)
     expected_schema = await describe_schema(migrated)

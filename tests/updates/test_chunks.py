@@ -40,7 +40,7 @@ def test_cuts_of_long_contents_do_not_depend_on_how_the_bytes_arrive() -> None:
     assert cut_in([contents[at : at + 70_000] for at in range(0, len(contents), 70_000)]) == whole_cuts
 
 
-def test_bytes_put_in_change_only_the_chunks_around_them() -> None:
+def test_inserted_bytes_change_only_the_chunks_around_them() -> None:
     changed_contents = CONTENTS[:1_000_000] + b"something new" + CONTENTS[1_000_000:]
 
     chunks_before, chunks_after = set(cut_in([CONTENTS])), set(cut_in([changed_contents]))
@@ -53,7 +53,7 @@ def test_an_empty_file_has_no_chunk() -> None:
 
 
 @given(st.binary(max_size=100_000))
-def test_a_chunk_comes_back_from_its_frame(contents: bytes) -> None:
+def test_a_chunk_is_restored_from_its_frame(contents: bytes) -> None:
     frame = chunks.compress(contents)
 
     assert chunks.decompress(frame, len(contents), chunks.chunk_id(contents)) == contents

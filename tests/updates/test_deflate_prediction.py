@@ -72,7 +72,7 @@ def test_a_file_packed_by_the_installed_node_is_unpacked() -> None:
 
 
 @pytest.mark.parametrize("tool", ["gzip", "node"])
-def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(tool: str) -> None:
+def test_an_update_of_a_compressed_file_costs_little_more_than_its_changed_content(tool: str) -> None:
     """The new file is a packed file, so that a delta contains its recipe and the change."""
     new = gnu(TEXT) if tool == "gzip" else NODE
     changed_text = TEXT[:50_000] + b"changed" + TEXT[50_010:]
@@ -100,7 +100,7 @@ def compress_randomly(rng: random.Random, content: bytes) -> bytes:
     return stream + compressor.flush()
 
 
-def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
+def test_every_stream_is_restored_byte_for_byte(is_full: bool) -> None:
     """A stream from any program consists only of tokens and blocks."""
     for seed in range(2_000 if is_full else 12):
         rng = random.Random(seed)

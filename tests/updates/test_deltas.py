@@ -123,7 +123,7 @@ def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
     assert len(delta.blob) < 60
 
 
-def test_an_archive_as_shipped_costs_little_more_than_what_changed_in_it() -> None:
+def test_the_delta_of_a_typical_archive_costs_little_more_than_its_changed_content() -> None:
     members = {f"m{number}": TEXT[number * 100 :] for number in range(20)}
     old = zip_files(members)
     new = zip_files({**members, "m7": members["m7"].replace(b"bottles", b"BOTTLES", 3)})

@@ -93,7 +93,7 @@ def test_an_update_by_delta_fetches_a_fraction_of_what_chunks_cost(app: Path) ->
     assert shelf.served["delta"] < 500
 
 
-def test_unchanged_files_are_the_same_files(app: Path) -> None:
+def test_unchanged_files_keep_their_inodes(app: Path) -> None:
     inode_before = (app / "lib/b.txt").stat().st_ino
 
     pull(app, BuildServer(NEW))
@@ -124,7 +124,7 @@ def test_a_second_pull_does_nothing(app: Path) -> None:
     assert shelf.served == {}
 
 
-def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> None:
+def test_a_pull_reports_the_bytes_to_fetch_and_to_write_before_starting(app: Path) -> None:
     shelf = BuildServer(NEW, OLD)
     plans: list[tuple[UpdatePlan, int]] = []
 
@@ -150,7 +150,7 @@ def test_a_dry_run_changes_nothing_and_leaves_nothing(app: Path) -> None:
     assert not side_folder(app).exists()
 
 
-def test_a_damaged_file_is_healed_by_its_damaged_chunks_alone(app: Path) -> None:
+def test_only_the_damaged_chunks_of_a_damaged_file_are_fetched(app: Path) -> None:
     damaged = bytearray(BIG)
     damaged[150_000] ^= 1
     (app / "bin/tool").write_bytes(damaged)

@@ -57,7 +57,7 @@ def is_whole(folder: Path, build: SampleBuild) -> bool:
 
 
 @pytest.mark.parametrize("update_way", ["at-once", "two-steps"])
-def test_a_kill_at_any_step_leaves_one_version_whole(
+def test_a_kill_at_any_step_leaves_one_complete_version(
     tmp_path: Path, update_way: str, is_full: bool, figures: Figures
 ) -> None:
     pattern, app = tmp_path / "pattern", tmp_path / "app"

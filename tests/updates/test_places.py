@@ -62,7 +62,7 @@ def test_a_folder_planted_beside_the_installation_is_refused(app: Path, tmp_path
     assert list((tmp_path / "trap").iterdir()) == []
 
 
-def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
+def test_a_pull_into_a_folder_locked_by_another_pull_is_refused(app: Path) -> None:
     with open_workspace(app), pytest.raises(WorkspaceLocked):
         pull(app, BuildServer(NEW))
 

@@ -117,7 +117,7 @@ def test_a_delta_with_invalid_positions_is_not_used(bad_positions: list[tuple[in
     assert plan(shelf, local(OLD)).deltas == []
 
 
-def test_a_wrong_mode_alone_costs_a_copy() -> None:
+def test_a_file_with_only_a_wrong_mode_costs_a_copy() -> None:
     other_build = build("1.0", OLD.contents)
 
     update_plan = plan(BuildServer(other_build), local(OLD))

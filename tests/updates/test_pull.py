@@ -144,7 +144,7 @@ def test_a_damaged_installation_is_healed(pull: Pulled, tmp_path: Path) -> None:
     assert healed["wounds"][0]["path"] == "bin/tool"
 
 
-def test_an_older_version_by_name_is_refused_over_a_newer_one(pull: Pulled, tmp_path: Path) -> None:
+def test_a_requested_older_version_does_not_replace_a_newer_version(pull: Pulled, tmp_path: Path) -> None:
     app = tmp_path / "app"
     answer(pull(app))
 
@@ -155,7 +155,7 @@ def test_an_older_version_by_name_is_refused_over_a_newer_one(pull: Pulled, tmp_
     assert contents(app) == NEW
 
 
-def test_a_counter_below_the_one_that_was_seen_is_refused(pull: Pulled, tmp_path: Path) -> None:
+def test_a_counter_lower_than_the_last_seen_counter_is_refused(pull: Pulled, tmp_path: Path) -> None:
     answer(pull(tmp_path / "app"))
     keys = tmp_path / "config/countersign/keys.json"
     stored_keys = json.loads(keys.read_text())
@@ -170,7 +170,7 @@ def test_a_counter_below_the_one_that_was_seen_is_refused(pull: Pulled, tmp_path
     assert not (tmp_path / "other").exists()
 
 
-def test_another_key_than_the_pinned_one_is_refused(pull: Pulled, tmp_path: Path) -> None:
+def test_a_key_other_than_the_pinned_key_is_refused(pull: Pulled, tmp_path: Path) -> None:
     answer(pull(tmp_path / "app"))
     keys = tmp_path / "config/countersign/keys.json"
     stored_keys = json.loads(keys.read_text())

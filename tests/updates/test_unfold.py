@@ -121,7 +121,7 @@ def test_a_stream_with_another_end_is_made_again_with_a_correction() -> None:
     assert zlib_settings.restore(TEXT, recipe) == stream
 
 
-def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
+def test_a_stream_of_an_unknown_compressor_is_kept_compressed() -> None:
     compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
     pieces = [
         compressor.compress(TEXT[at : at + 700]) + compressor.flush(zlib.Z_SYNC_FLUSH) for at in range(0, 80_000, 700)
@@ -149,7 +149,7 @@ def test_the_streams_of_all_files_share_one_budget() -> None:
     assert len(spans(zip_files({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
 
 
-def test_a_reference_is_the_same_every_time() -> None:
+def test_a_reference_is_deterministic() -> None:
     data = gzip.compress(tar_files({"inner.zip": zip_files({"a": TEXT, "b": b"b" * 99})}), mtime=0)
 
     assert list(archives.reference(data, InflateBudget())) == list(archives.reference(data, InflateBudget()))

@@ -6,7 +6,7 @@ from countersign.declare import BadValue, Date
 
 
 @pytest.mark.parametrize("day", ["2026-11-21", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31"])
-def test_a_day_of_the_calendar_is_kept_as_it_is_written(day: str) -> None:
+def test_an_existing_day_is_stored_as_written(day: str) -> None:
     assert Date().read(day) == day
 
 

@@ -9,7 +9,7 @@ LARGEST = 9_007_199_254_740_991
 
 @pytest.mark.parametrize("number", [0, -1, 12, LARGEST, -LARGEST])
 @pytest.mark.parametrize("field", [Number(), Money()])
-def test_a_whole_number_up_to_the_largest_exact_one_is_kept(field: Number, number: int) -> None:
+def test_an_integer_up_to_the_largest_exact_integer_is_stored(field: Number, number: int) -> None:
     assert field.read(number) == number
     assert field.operand(number) == number
 

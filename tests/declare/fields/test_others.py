@@ -7,7 +7,7 @@ import pytest
 from countersign.declare import BadValue, Bool, Moment, Ref, Select, Structure
 
 
-def test_a_bool_reads_true_and_false_and_shows_them_again() -> None:
+def test_a_bool_accepts_and_shows_true_and_false() -> None:
     assert [Bool().read(True), Bool().read(False)] == [1, 0]
     assert [Bool().show(1), Bool().show(0)] == [True, False]
 
@@ -18,7 +18,7 @@ def test_only_true_and_false_are_truth_values(value: object) -> None:
         Bool().read(value)
 
 
-def test_a_choice_is_one_of_the_options_exactly() -> None:
+def test_a_select_value_is_exactly_one_of_the_options() -> None:
     field = Select("new", "won")
 
     assert field.read("won") == "won"

@@ -108,7 +108,7 @@ async def test_a_connection_cut_in_the_middle_leaves_nothing_that_counts(blobs: 
         await blobs.seal("up", [Part(0, len(_DATA), _SHA)], len(_DATA), _SHA)
 
 
-async def test_an_error_of_the_connection_passes_through_as_it_is(blobs: BlobStore) -> None:
+async def test_an_error_of_the_connection_is_raised_unchanged(blobs: BlobStore) -> None:
     error = ConnectionResetError("peer")
 
     async def broken() -> AsyncIterator[bytes]:
@@ -154,7 +154,7 @@ async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(b
     assert await content(blobs, _SHA) == _DATA
 
 
-async def test_two_sends_of_one_stretch_at_once_do_not_mix(blobs: BlobStore) -> None:
+async def test_concurrent_sends_of_the_same_part_do_not_mix_their_bytes(blobs: BlobStore) -> None:
     ones, twos = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
 
     parts = await asyncio.gather(blobs.stage("up", 0, arriving(ones)), blobs.stage("up", 0, arriving(twos)))
@@ -208,7 +208,7 @@ async def test_the_same_bytes_from_two_uploads_at_once_are_stored_once(blobs: Bl
     assert await content(blobs, _SHA) == _DATA
 
 
-async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobStore) -> None:
+async def test_discarding_an_upload_keeps_its_sealed_blob(blobs: BlobStore) -> None:
     sealed_digest = await _store(blobs, _DATA, "one")
     await blobs.stage("two", 0, arriving(b"x"))
 

@@ -99,7 +99,7 @@ async def test_a_cut_connection_leaves_no_file(tmp_path: Path) -> None:
     assert _files(tmp_path) == []
 
 
-async def test_a_writer_that_still_runs_cannot_reach_what_was_sealed(tmp_path: Path) -> None:
+async def test_a_still_running_writer_cannot_change_a_sealed_blob(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     data = b"good" * _MIB
     began, may_end = asyncio.Event(), asyncio.Event()

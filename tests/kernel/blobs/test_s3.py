@@ -62,7 +62,7 @@ async def test_a_cancelled_call_leaves_nothing_in_the_bucket(s3_blobs: BlobStore
     assert await _open_uploads(s3_url) == []
 
 
-async def test_a_mismatch_leaves_the_parts_alone_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
+async def test_after_a_mismatch_only_the_parts_remain_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
     half_length = len(_DATA) // 2
     parts = [
         await s3_blobs.stage("up", 0, arriving(_DATA[:half_length])),
@@ -79,7 +79,7 @@ async def test_a_mismatch_leaves_the_parts_alone_in_the_bucket(s3_blobs: BlobSto
     assert await content(s3_blobs, sealed_digest) == _DATA
 
 
-async def test_discarding_leaves_the_blob_alone_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
+async def test_after_discarding_only_the_blob_remains_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
     staged_part = await s3_blobs.stage("up", 0, arriving(b"bytes"))
     sealed_digest = await s3_blobs.seal("up", [staged_part], 5, None)
 
@@ -88,7 +88,7 @@ async def test_discarding_leaves_the_blob_alone_in_the_bucket(s3_blobs: BlobStor
     assert await _keys(s3_url) == [f"some/prefix/sealed/{sealed_digest[:2]}/{sealed_digest[2:4]}/{sealed_digest}"]
 
 
-async def test_an_upload_whose_name_begins_like_another_stays(s3_blobs: BlobStore) -> None:
+async def test_an_upload_with_the_same_name_prefix_is_kept(s3_blobs: BlobStore) -> None:
     await s3_blobs.stage("up", 0, arriving(b"bytes"))
     staged_part = await s3_blobs.stage("up-2", 0, arriving(b"bytes"))
 
@@ -131,7 +131,7 @@ async def _everything_refuses(blobs: BlobStore, refusal: type[Exception]) -> Non
 
 
 @pytest.mark.usefixtures("credentials")
-async def test_a_bucket_that_is_not_there_is_unavailable(s3_endpoint: str, tmp_path: Path) -> None:
+async def test_a_missing_bucket_is_reported_as_unavailable(s3_endpoint: str, tmp_path: Path) -> None:
     await _everything_refuses(open_blobs(f"s3://nowhere?endpoint={s3_endpoint}&allow_http=true", tmp_path), Unavailable)
 
 

@@ -135,7 +135,7 @@ def test_an_error_without_an_id_has_no_member_id() -> None:
     }
 
 
-def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
+def test_the_elements_of_a_batch_are_parsed_separately() -> None:
     elements = read(b' [ {"jsonrpc":"2.0","id":1,"method":"a"} , 7, [] ]')
 
     assert isinstance(elements, list)

@@ -96,7 +96,7 @@ def test_every_body_has_one_well_formed_reply(body: object, request_headers: dic
 
 
 @given(st.dictionaries(st.text(max_size=4), json_values, max_size=3), st.sampled_from(REVISIONS[:3]))
-def test_arguments_reach_the_tool_as_they_were_sent(arguments: dict[str, Any], revision: str) -> None:
+def test_arguments_reach_the_tool_unchanged(arguments: dict[str, Any], revision: str) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": arguments}}
 
     result = json.loads(reply_to(request, {REVISION_HEADER: revision}, with_2026=False).body)["result"]

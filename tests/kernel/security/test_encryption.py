@@ -16,7 +16,7 @@ _MASTER = MasterKey((_NEW, _OLD))
 
 
 @given(st.binary(max_size=300), st.text(max_size=20))
-def test_a_sealed_value_opens_to_what_was_sealed(plaintext: bytes, purpose: str) -> None:
+def test_decryption_returns_the_encrypted_value(plaintext: bytes, purpose: str) -> None:
     assert encryption.decrypt(_MASTER, encryption.encrypt(_MASTER, plaintext, purpose), purpose) == plaintext
 
 
@@ -78,7 +78,7 @@ def test_any_bytes_are_refused_and_never_crash(garbage: bytes) -> None:
 
 
 @given(st.binary(min_size=1, max_size=40), st.binary(max_size=40), st.binary(max_size=100))
-def test_a_value_sealed_with_a_secret_opens_with_that_secret_and_salt_alone(
+def test_a_value_encrypted_with_a_secret_is_decrypted_only_with_the_same_secret_and_salt(
     secret: bytes, salt: bytes, plaintext: bytes
 ) -> None:
     value = encryption.encrypt_with_secret(secret, salt, plaintext)

@@ -200,7 +200,7 @@ def test_t7_a_payload_that_is_no_plain_object_is_refused(payload: bytes) -> None
         external_jwt.read(sign_token(KEYS["ES256"], payload), TYP)
 
 
-def test_t7_over_16_kib_is_refused_and_up_to_there_read() -> None:
+def test_t7_a_token_over_16_kib_is_refused_and_a_token_of_16_kib_is_read() -> None:
     assert verify_claims(sign_token(KEYS["ES256"], {"a": "x" * 11_000}), key_set(KEYS["ES256"]))
     for token in (sign_token(KEYS["ES256"], {"a": "x" * 13_000}), "e" * 20_000, "é" * 20_000):
         with pytest.raises(BadToken, match="more than 16384"):

@@ -78,7 +78,7 @@ def test_t10_a_token_outlives_any_number_of_rotations_and_its_key_ends_with_the_
     assert not json.loads(ring.rotated().rotated().to_json())["previous"][2:], "ended keys leave the stored ring"
 
 
-def test_t10_a_key_retired_by_an_earlier_version_stays_until_the_next_rotation_gives_it_an_end(
+def test_t10_a_key_retired_by_an_earlier_version_expires_after_the_next_rotation(
     fixed_clock: Callable[[int], None],
 ) -> None:
     stored_ring = json.loads(RING.rotated().to_json())
@@ -99,7 +99,7 @@ def test_with_any_settings_a_token_ends_before_the_key_that_signed_it() -> None:
     assert bounds["token_ttl_s"] == bounds["assertion_ttl_s"] == MAX_LIFE_S
 
 
-def test_t10_a_token_of_a_removed_key_is_refused_though_it_was_cached() -> None:
+def test_t10_a_cached_token_of_a_removed_key_is_refused() -> None:
     tokens = access_tokens()
     token = tokens.issue(CLAIMS)
     tokens.verify(token)
@@ -109,7 +109,7 @@ def test_t10_a_token_of_a_removed_key_is_refused_though_it_was_cached() -> None:
     assert refusal(token, tokens) == "key is not in the ring"
 
 
-def test_a_ring_survives_storage_with_the_private_key_of_the_current_alone() -> None:
+def test_a_stored_key_ring_contains_only_the_private_key_of_the_current_key() -> None:
     ring = RING.rotated()
     stored_ring = ring.to_json()
     restored_ring = KeyRing.from_json(stored_ring)
@@ -188,7 +188,7 @@ def test_a_life_that_is_empty_or_too_long_is_refused(life_s: int) -> None:
 # --- cache ---
 
 
-def test_the_cache_forgets_what_was_used_longest_ago() -> None:
+def test_the_cache_removes_the_least_recently_used_entry() -> None:
     cache = TokenCache(2)
     cache.put("a", CLAIMS)
     cache.put("b", CLAIMS)

@@ -93,7 +93,7 @@ async def test_t9_a_first_question_for_an_unknown_key_fetches_once(sets: JwksCac
     assert len(server.asked) == 1
 
 
-async def test_t10_a_new_key_is_found_and_one_that_left_no_longer(
+async def test_t10_a_new_key_is_found_and_a_removed_key_is_not(
     sets: JwksCache, server: KeySetServer, fixed_clock: Callable[[int], None]
 ) -> None:
     await has_key(sets)
@@ -103,7 +103,7 @@ async def test_t10_a_new_key_is_found_and_one_that_left_no_longer(
     assert not await has_key(sets)
 
 
-async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: JwksCache, server: KeySetServer) -> None:
+async def test_t9_concurrent_callers_share_one_fetch(sets: JwksCache, server: KeySetServer) -> None:
     server.gate.clear()
     asking = [asyncio.create_task(has_key(sets)) for _ in range(50)]
     while not server.asked:
@@ -149,7 +149,7 @@ async def test_keys_that_are_kept_serve_on_while_the_server_is_down_but_not_beyo
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"not json", b'{"keys":' + b"[" * 9_000, b'{"keys":[{},{}' + b",{}" * 20 + b"]}"]
 )
-async def test_t9_what_is_no_key_set_is_as_if_the_server_were_down(
+async def test_t9_an_invalid_key_set_is_treated_like_an_unreachable_server(
     sets: JwksCache, server: KeySetServer, body: bytes
 ) -> None:
     server.body = body

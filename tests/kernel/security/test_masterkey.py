@@ -67,7 +67,7 @@ def test_a_value_and_a_file_together_are_refused(tmp_path: Path) -> None:
         load_master_key(_TEXT, tmp_path / "key", None)
 
 
-def test_nothing_given_and_nowhere_to_keep_one_is_refused() -> None:
+def test_a_missing_key_without_a_place_to_store_a_new_key_is_refused() -> None:
     with pytest.raises(MasterKeyRefused, match="no data directory"):
         load_master_key(None, None, None)
 
@@ -162,7 +162,7 @@ def _key_file(directory: Path, mode: int) -> Path:
     return path
 
 
-def test_no_key_is_made_beside_a_database_that_another_one_sealed(tmp_path: Path) -> None:
+def test_no_key_is_created_for_a_database_encrypted_with_another_key(tmp_path: Path) -> None:
     (tmp_path / "distribution.sqlite").touch()
 
     with pytest.raises(MasterKeyRefused, match="is missing") as refusal:
@@ -172,7 +172,7 @@ def test_no_key_is_made_beside_a_database_that_another_one_sealed(tmp_path: Path
     assert not (tmp_path / "master.key").exists()
 
 
-def test_with_postgresql_a_missing_key_is_answered_with_where_the_old_one_is_and_never_with_a_new_one(
+def test_with_postgresql_a_missing_key_is_refused_with_the_expected_place_and_never_created(
     tmp_path: Path,
 ) -> None:
     settings = Settings(data=str(tmp_path), database_url="postgresql://db/store")

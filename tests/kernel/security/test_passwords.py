@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("full_price")
 _WORD = "correct horse battery"
 
 
-async def test_a_password_verifies_against_its_own_hash_alone() -> None:
+async def test_a_password_verifies_only_against_its_own_hash() -> None:
     password_hash = await passwords.hash_password(_WORD)
 
     assert password_hash.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
@@ -37,7 +37,7 @@ async def test_composed_and_decomposed_letters_are_the_same_password() -> None:
     assert await passwords.verify("Schlu\u0308sselbund", password_hash)
 
 
-async def test_no_account_costs_the_same_work_as_a_wrong_password(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_account_takes_the_same_work_as_a_wrong_password(monkeypatch: pytest.MonkeyPatch) -> None:
     password_hash = await passwords.hash_password(_WORD)
     compared: list[str] = []
     matches = passwords._matches
@@ -109,7 +109,7 @@ async def test_a_password_from_personal_data_is_refused(password: str) -> None:
 
 
 @pytest.mark.parametrize("password", ["\u00e9" * 5, "\ufdfa" * 200], ids=["five letters", "a ligature of 18 letters"])
-async def test_a_passwords_length_is_that_of_what_is_kept(password: str) -> None:
+async def test_the_length_limit_applies_to_the_normalised_password(password: str) -> None:
     with pytest.raises(passwords.WeakPassword, match="characters"):
         await passwords.hash_password(unicodedata.normalize("NFD", password))
 
@@ -154,7 +154,7 @@ def test_the_bounds_themselves_are_allowed(password: str) -> None:
     passwords.check_rules(password)
 
 
-async def test_a_hash_of_weaker_parameters_needs_a_new_one() -> None:
+async def test_a_hash_with_weaker_parameters_must_be_replaced() -> None:
     current = await passwords.hash_password(_WORD)
 
     assert not passwords.needs_rehash(current)

@@ -47,7 +47,7 @@ def test_a_secret_written_otherwise_is_no_secret(change: Callable[[str], str]) -
     assert not secrets.looks_like_secret(change(secrets.new_secret("csk_agent")))
 
 
-def test_a_digest_matches_its_secret_alone() -> None:
+def test_a_digest_matches_only_its_secret() -> None:
     secret = secrets.new_secret("csk_agent")
     stored_digest = secrets.digest(secret)
 

@@ -25,7 +25,7 @@ JSON = st.recursive(
      b'{"a":' * 3_000 + b"1" + b"}" * 3_000, "{}".encode("utf-16")],
     ids=lambda data: repr(data[:16]),
 )  # fmt: skip
-def test_t7_what_is_no_single_plain_object_is_refused_without_being_quoted(data: bytes) -> None:
+def test_t7_text_that_is_not_one_plain_json_object_is_refused_without_being_quoted(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"not a JSON object|deep|NUL") as refusal:
         json_reader.read_object(data)
 
@@ -39,7 +39,7 @@ def test_an_object_is_read_to_the_depth_allowed() -> None:
 
 
 @given(st.dictionaries(TEXT, JSON, max_size=3))
-def test_every_plain_object_is_read_as_it_is(value: dict[str, object]) -> None:
+def test_every_plain_object_is_read_unchanged(value: dict[str, object]) -> None:
     assert json_reader.read_object(json.dumps(value).encode()) == value
 
 

@@ -30,7 +30,7 @@ async def test_a_receiver_removed_during_a_delivery_gets_no_more_events(
     assert await post.deliveries(webhook_id) == []
 
 
-async def test_of_several_nodes_one_sends_to_a_receiver(
+async def test_only_one_of_several_nodes_sends_to_a_receiver(
     post: ObservedOutbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender, "POLL_EVERY_S", 0.05)

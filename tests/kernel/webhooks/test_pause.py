@@ -33,7 +33,7 @@ async def test_paused_deliveries_are_sent_in_order_after_the_resume(post: Observ
     assert [message.event["subject"] for message in receiver.messages] == ["a", "b"]
 
 
-async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: ObservedOutbox, receiver: Receiver) -> None:
+async def test_paused_time_does_not_count_towards_expiry(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     await post.emit("a")
     await pause_deliveries(post)

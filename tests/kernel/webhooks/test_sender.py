@@ -49,7 +49,7 @@ async def test_an_event_is_reported_only_when_its_cause_is_kept(post: ObservedOu
     assert [message.event["subject"] for message in receiver.messages] == ["things/kept"]
 
 
-async def test_a_receiver_gets_only_the_types_it_chose_about_its_owners_things(
+async def test_a_receiver_gets_only_its_chosen_event_types_about_data_of_its_owner(
     post: ObservedOutbox, receiver: Receiver, other: Receiver
 ) -> None:
     await post.add(receiver.url, "thing.made", "thing.lost")
@@ -72,7 +72,9 @@ async def test_without_a_receiver_nothing_is_kept(post: ObservedOutbox) -> None:
     assert await post.tables() == []
 
 
-async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: ObservedOutbox, receiver: Receiver) -> None:
+async def test_a_delivery_is_given_up_after_three_days_of_attempts_and_shown_as_failed(
+    post: ObservedOutbox, receiver: Receiver
+) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.status = 500
     await post.emit("a")
@@ -98,7 +100,7 @@ async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Observ
     assert len(receiver.messages) == 10
 
 
-async def test_a_receiver_that_comes_back_gets_what_it_missed(post: ObservedOutbox, receiver: Receiver) -> None:
+async def test_a_recovered_receiver_gets_the_missed_events(post: ObservedOutbox, receiver: Receiver) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.statuses = [503]
     await post.emit("a", "b", "c")
@@ -180,7 +182,7 @@ async def test_a_hanging_receiver_does_not_delay_other_receivers(
     await lanes.drain()
 
 
-async def test_a_receiver_that_fails_is_left_alone_for_longer_and_longer(
+async def test_the_pauses_between_attempts_to_a_failing_receiver_grow(
     post: ObservedOutbox, receiver: Receiver
 ) -> None:
     await post.add(receiver.url)
@@ -324,7 +326,7 @@ async def test_a_replay_of_very_many_says_where_to_continue(
     assert len(set(receiver.ids)) == 25
 
 
-async def test_old_finished_deliveries_are_removed_and_waiting_ones_are_kept(
+async def test_old_finished_deliveries_are_removed_and_waiting_deliveries_are_kept(
     post: ObservedOutbox, receiver: Receiver
 ) -> None:
     webhook_id, _ = await post.add(receiver.url)

@@ -18,7 +18,7 @@ MESSAGE, TIMESTAMP, BODY = "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test"
 SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_the_published_vector_is_met() -> None:
+def test_the_signature_equals_the_published_test_vector() -> None:
     signature_headers = receivers.signature_headers(
         [SECRET], MESSAGE, Instant(TIMESTAMP * clock.SECOND + 999_999), BODY
     )

@@ -121,7 +121,7 @@ def test_the_description_is_valid(description: dict[str, Any]) -> None:
     assert description["openapi"].startswith("3.1")
 
 
-async def test_the_description_lists_the_routes_there_are(store: Store, description: dict[str, Any]) -> None:
+async def test_the_description_lists_the_existing_routes(store: Store, description: dict[str, Any]) -> None:
     methods = ("get", "post", "put", "delete", "patch", "head", "options")
     described_routes = {(m.upper(), path) for path, item in description["paths"].items() for m in item if m in methods}
 
@@ -181,7 +181,7 @@ def assert_described(operation: dict[str, Any], each: Route[Store], method_and_p
     assert {"400", "429", "500"} <= set(operation["responses"])
 
 
-async def test_scopes_parameters_and_bodies_are_described_as_they_are(
+async def test_the_description_of_scopes_parameters_and_bodies_matches_the_code(
     store: Store, description: dict[str, Any]
 ) -> None:
     ids = [operation["operationId"] for item in description["paths"].values() for operation in item.values()]

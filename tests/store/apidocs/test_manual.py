@@ -157,7 +157,7 @@ def _objects(text: str) -> list[Any]:
     return objects
 
 
-async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.AsyncClient) -> None:
+async def test_the_api_catalog_links_to_the_descriptions_of_the_api(http: httpx.AsyncClient) -> None:
     answer = await http.get("/.well-known/api-catalog")
     head = await http.head("/.well-known/api-catalog")
 

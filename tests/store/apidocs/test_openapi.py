@@ -126,7 +126,7 @@ SAID = {
 
 
 @pytest.mark.parametrize(("method", "path", "member"), SAID)
-def test_examples_say_what_the_service_says(method: str, path: str, member: str) -> None:
+def test_examples_contain_the_texts_that_the_service_sends(method: str, path: str, member: str) -> None:
     operation = DESCRIPTION["paths"][f"/api/v1{path}"][method.lower()]
     example_values = {
         value
@@ -177,7 +177,7 @@ def test_each_section_is_a_small_description_by_itself(name: str) -> None:
 
 
 @each_operation
-def test_links_lead_to_operations_and_fill_parameters_they_have(
+def test_links_name_existing_operations_and_parameters(
     method: str, path: str, operation: dict[str, Any]
 ) -> None:
     by_id = {operation.values[2]["operationId"]: operation.values[2] for operation in OPERATIONS}
@@ -205,7 +205,7 @@ def test_the_jobs_products_and_releases_are_linked() -> None:
 
 
 @each_operation
-def test_every_code_has_a_page_and_the_status_it_is_at(method: str, path: str, operation: dict[str, Any]) -> None:
+def test_every_problem_code_has_a_page_with_its_status(method: str, path: str, operation: dict[str, Any]) -> None:
     pages = {type_.code for type_ in problems.types(EVERY_ROUTE).values()}
     for status, answer in operation["responses"].items():
         for code in resolve_reference(answer).get("x-codes", ()):

@@ -144,7 +144,7 @@ async def test_a_batch_of_reads_opens_no_write_transaction(
     assert statuses(await reading) == [200, 200]
 
 
-async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
+async def test_jobs_are_created_only_if_the_batch_is_committed(batches: Batches) -> None:
     shop = await open_shop(batches.world)
     artifact = await shop.upload(b"a file", "a.bin")
     job = post("/jobs", {"type": "artifact.verify", "payload": {"artifact_id": artifact["id"]}}, Prefer="wait=20")
@@ -198,7 +198,7 @@ async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatc
     assert await batches.all_rows() == rows_before
 
 
-async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches: Batches) -> None:
+async def test_one_of_two_batches_with_the_same_name_is_applied_completely(batches: Batches) -> None:
     world = batches.world
     for number in range(10):
         both_batches = [

@@ -105,7 +105,7 @@ async def test_an_operation_may_have_a_precondition(batches: Batches, mode: str)
 
 
 @modes
-async def test_scopes_are_checked_for_each_operation_as_if_it_came_alone(batches: Batches, mode: str) -> None:
+async def test_scopes_are_checked_for_each_operation_as_without_a_batch(batches: Batches, mode: str) -> None:
     world = batches.world
     await world.product("north", "one")
     customer = await world.person("customer@example.com")
@@ -295,7 +295,7 @@ async def test_an_answer_too_long_to_be_stored_is_made_again(
 
 
 @modes
-async def test_no_cache_may_keep_what_a_batch_answers(batches: Batches, mode: str) -> None:
+async def test_no_cache_may_store_the_answer_to_a_batch(batches: Batches, mode: str) -> None:
     answer = await batches.send([get("/info")], mode=mode)
 
     assert answer.headers["cache-control"] == "no-store"

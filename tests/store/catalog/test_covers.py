@@ -147,7 +147,7 @@ async def test_a_cover_is_served_immutable_under_its_version_only(world: World) 
         ).status_code == 304
 
 
-async def test_the_cover_of_a_draft_is_seen_by_members_alone(world: World) -> None:
+async def test_the_cover_of_a_draft_is_seen_only_by_members(world: World) -> None:
     await world.product("north", "secret", status="draft")
     owner = await world.person("owner@north.example", north="owner")
 

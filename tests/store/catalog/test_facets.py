@@ -37,7 +37,7 @@ async def count_facets(world: World, query: str = "", token: str | None = None, 
     return {"total": body["total"], **counts_by_facet}
 
 
-async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
+async def test_the_migration_writes_the_same_rows_as_publishing(store: Store) -> None:
     await stock_store(store)
     published_rows = await store.database.fetch(EVERY)
     text = MIGRATION.read_text()
@@ -130,7 +130,7 @@ async def test_changes_that_a_batch_rolls_back_are_never_counted(world: World) -
     assert (await count_facets(world))["total"] == 2
 
 
-async def test_since_counts_days_and_the_filter_by_days_is_left_out_of_it(world: World) -> None:
+async def test_the_since_facet_counts_days_without_the_filter_by_days(world: World) -> None:
     now = clock.now()
     for days in (1, 20, 60, 200, 500):
         with clock.fixed(clock.later(now, seconds=-86_400 * days)):
@@ -177,7 +177,7 @@ async def test_many_changes_are_read_again(world: World, monkeypatch: pytest.Mon
     assert index.products("public") is not None
 
 
-async def test_the_newest_change_comes_first(world: World) -> None:
+async def test_the_newest_change_is_listed_first(world: World) -> None:
     token = await world.person("p@north.example", north="publisher")
     now = clock.now()
     for number in range(5):

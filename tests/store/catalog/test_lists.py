@@ -73,7 +73,7 @@ async def walk_pages(world: World, token: str | None = None, **parameters: str) 
             return found_slugs
 
 
-async def test_every_filter_and_combination_gives_what_it_means(world: World) -> None:
+async def test_every_filter_and_combination_finds_the_matching_products(world: World) -> None:
     products = await create_products(world, 40)
     rng = random.Random(1)
     for _ in range(40):
@@ -100,7 +100,7 @@ async def publish_release(world: World, token: str, slug: str, version: str, cha
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
 
 
-async def test_a_channel_is_a_filter_while_a_release_is_published_in_it(world: World) -> None:
+async def test_a_channel_is_a_filter_while_a_release_is_published_in_the_channel(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for slug in ("a", "b", "c"):
         await world.product("north", slug)
@@ -218,7 +218,7 @@ async def test_a_cursor_keeps_its_filters_and_is_refused_with_other_filters(worl
     assert (other_response.status_code, other_response.json()["code"]) == (400, "invalid_cursor")
 
 
-async def test_the_state_of_a_product_is_reported_in_lists_to_its_own_people_alone(world: World) -> None:
+async def test_lists_report_the_state_of_a_product_only_to_its_members(world: World) -> None:
     await world.product("north", "open")
     await world.product("north", "secret", status="draft")
     viewer = await world.person("viewer@north.example", north="viewer")
@@ -254,7 +254,9 @@ async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
     return (await world.call("GET", "/products", params={"limit": "3", **cursor_parameter})).json()
 
 
-async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_and_change_names(world: World) -> None:
+async def test_paging_lists_every_untouched_product_once_while_others_are_added_removed_and_renamed(
+    world: World
+) -> None:
     products = await create_products(world, 40, seed=3)
     owner = await world.person("owner@north.example", north="owner", south="owner")
     rng = random.Random(5)
@@ -309,7 +311,7 @@ async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
         ("  ", None),
     ],
 )
-async def test_search_forgives_one_error_and_invents_nothing(
+async def test_search_corrects_one_typing_error_and_adds_no_other_results(
     world: World, question: str, found: list[str] | None
 ) -> None:
     await world.product("north", "lanternfall", title="Lanternfall", description="A platformer of light.")
@@ -335,7 +337,7 @@ async def test_relevance_puts_titles_before_descriptions_and_pages_through(world
 
 
 @pytest.mark.parametrize("sort", ["relevance", "title"])
-async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
+async def test_the_pages_for_a_common_word_together_equal_one_long_page(
     world: World, sort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     member = await world.person("member@north.example", north="viewer")
@@ -434,7 +436,7 @@ async def test_no_worker_gives_out_a_page_that_is_older_than_an_acknowledged_wri
                     assert f"Title {number}" in (await worker.get(path)).text
 
 
-async def test_the_catalog_comes_as_a_document_in_pages_and_as_lines(world: World) -> None:
+async def test_the_catalog_is_served_as_a_document_in_pages_and_as_ndjson(world: World) -> None:
     products = await create_products(world, 20)
     titles = expected_slugs(products)
 

@@ -23,7 +23,7 @@ def backfill_statement() -> str:
     return text[text.index("INSERT INTO catalog_public") :].rstrip().rstrip(";")
 
 
-async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
+async def test_the_migration_writes_the_same_rows_as_publishing(store: Store) -> None:
     await stock_store(store)
     published_rows = await store.database.fetch(SELECT_ALL)
     async with store.database.transaction() as transaction:

@@ -26,7 +26,7 @@ COUNTS = """
 KEPT = "SELECT slug, product_count, release_count, last_release_at FROM catalog_publisher ORDER BY slug"
 
 
-async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
+async def test_the_migration_writes_the_same_rows_as_publishing(store: Store) -> None:
     await stock_store(store)
     published_rows = await store.database.fetch(KEPT)
     (file,) = (Path(distribution.__file__).parent / "migrations").glob("*_publishers.sql")
@@ -113,7 +113,7 @@ async def test_an_organisation_without_public_products_is_not_listed(world: Worl
     assert hidden_response.json()["detail"] == missing_response.json()["detail"]
 
 
-async def test_a_publisher_says_what_its_organisation_wrote(world: World) -> None:
+async def test_a_publisher_has_the_text_that_its_organisation_wrote(world: World) -> None:
     token = await world.person("o@north.example", north="owner")
     await world.product("north", "one")
     publisher_before = (await world.call("GET", "/publishers/north")).json()

@@ -179,7 +179,7 @@ async def test_a_cached_response_for_one_caller_is_not_fresh_for_another(world: 
     ).status_code == 304
 
 
-async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: World) -> None:
+async def test_a_row_of_a_public_list_has_the_same_bytes_for_every_caller(world: World) -> None:
     product = await world.product("north", "one")
     await add_releases(world, product, ["1.0.0", "1.1.0"], step_us=1)
     await add_releases(world, product, ["2.0.0"], "yanked")

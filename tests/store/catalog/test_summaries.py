@@ -44,7 +44,7 @@ def test_a_long_sentence_is_cut_between_words() -> None:
 
 @settings(max_examples=200, deadline=2_000)
 @given(st.text(st.sampled_from("ab *_~`#[]()!<>-.\n\\&;|=1"), max_size=4_500) | st.text(max_size=300))
-def test_any_text_gives_one_short_line(text: str) -> None:
+def test_the_summary_of_any_text_is_one_short_line(text: str) -> None:
     summary = first_sentence(text)
 
     assert summary is None or (summary.strip() and len(summary) <= MAX_SUMMARY and "\n" not in summary)

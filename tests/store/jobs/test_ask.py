@@ -65,7 +65,7 @@ async def test_a_caller_who_prefers_no_wait_gets_a_response_at_once(world: World
         ("wait=1e3, wait", 0, WaitPreference(0.25)),
     ],
 )
-def test_the_wait_is_what_was_preferred_within_its_bounds(
+def test_the_wait_is_the_preferred_time_within_its_limits(
     prefer: str | None, size: int, expected_wait: WaitPreference
 ) -> None:
     assert routes.wait_preference(prefer, size) == expected_wait
@@ -87,7 +87,9 @@ async def test_a_repeated_call_gets_the_answer_of_the_first_in_the_end(
     assert await effects(world.store.database) == [first_response.json()["job_id"]]
 
 
-async def test_an_answer_given_before_the_end_stays_the_answer(world: World, owner: str, working: Working) -> None:
+async def test_a_repeated_request_returns_the_first_answer_after_the_job_ended(
+    world: World, owner: str, working: Working
+) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "respond-async"}
     first_response = await world.call("POST", "/jobs", owner, json=errand(), headers=key)
     async with working():
@@ -131,7 +133,7 @@ async def test_a_type_that_callers_may_not_request_is_unknown(world: World, owne
         ([], "/payload"),
     ],
 )
-async def test_a_wrong_payload_is_refused_where_it_is_wrong(
+async def test_a_wrong_payload_is_refused_with_a_pointer_to_the_error(
     world: World, owner: str, payload: object, pointer: str
 ) -> None:
     answer = await world.call("POST", "/jobs", owner, json={"type": "errand", "payload": payload})

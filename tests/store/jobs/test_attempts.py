@@ -92,7 +92,7 @@ async def test_a_worker_that_stops_waits_for_its_job_or_returns_it_to_the_queue(
     assert await effects(world.store.database) == [short]
 
 
-async def test_a_job_whose_workers_die_over_it_fails_in_the_end(world: World, owner: str, working: Working) -> None:
+async def test_a_job_that_repeatedly_kills_its_workers_fails(world: World, owner: str, working: Working) -> None:
     choose(world.store, job_attempts=1)
     job_id = await ask(world, owner)
     for _ in range(3):

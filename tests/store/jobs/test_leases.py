@@ -25,7 +25,7 @@ async def claim(store: Store, lease_s: float = 60, running: int = 4) -> LeasedJo
     return claimed_job
 
 
-async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
+async def test_a_job_is_leased_by_only_one_worker(world: World, owner: str) -> None:
     job_ids = {await ask(world, owner) for _ in range(4)}
 
     claims = await asyncio.gather(
@@ -113,7 +113,7 @@ async def keep_to_time(store: Store, lease_s: float = 60) -> None:
 
 
 @pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
-async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: World, owner: str, back_s: int) -> None:
+async def test_no_job_is_delayed_by_a_clock_that_was_set_back(world: World, owner: str, back_s: int) -> None:
     running, waiting_job = await ask(world, owner), await ask(world, owner)
     lost_job = await claim(world.store)
     now = clock.later(clock.now(), seconds=-back_s)
@@ -127,7 +127,7 @@ async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: W
     assert (reclaimed.id, reclaimed.losses, lost_job.id) == (running, 1, running)
 
 
-async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world: World, owner: str) -> None:
+async def test_a_live_worker_keeps_its_job_when_the_clock_is_set_back(world: World, owner: str) -> None:
     await ask(world, owner)
     kept_job = await claim(world.store)
     now = clock.later(clock.now(), seconds=-7200)
@@ -151,7 +151,7 @@ async def test_a_job_at_its_latest_start_is_not_postponed(world: World, owner: s
     assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
 
 
-async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner: str) -> None:
+async def test_the_running_jobs_of_an_organisation_are_limited(world: World, owner: str) -> None:
     south = await world.person("owner@south.example", south="owner")
     for _ in range(6):
         await ask(world, owner)
@@ -170,7 +170,7 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
     assert of_south in {job.id for job in claims if job is not None}
 
 
-async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> None:
+async def test_jobs_are_claimed_one_at_a_time(world: World, owner: str) -> None:
     """Otherwise, two claims that differ slightly in their time could both take the last slot of an organisation."""
     job_id = await ask(world, owner)
     database = world.store.database

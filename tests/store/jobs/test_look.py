@@ -113,7 +113,7 @@ async def test_a_waiting_job_is_cancelled_at_once(world: World, owner: str, work
     assert await effects(world.store.database) == [other_job]
 
 
-async def test_a_running_job_is_cancelled_when_it_shows_its_progress(
+async def test_a_running_job_is_cancelled_at_its_next_progress_report(
     world: World, owner: str, working: Working
 ) -> None:
     async with working():
@@ -144,7 +144,7 @@ async def test_a_job_that_does_not_listen_is_left_behind(
     assert await effects(world.store.database) == []
 
 
-async def test_the_events_of_a_job_end_with_it(world: World, owner: str, working: Working) -> None:
+async def test_the_event_stream_ends_with_the_job(world: World, owner: str, working: Working) -> None:
     async with working():
         job_id = await ask(world, owner, seconds=1.5)
         answer = await world.call("GET", f"/jobs/{job_id}/events", owner, headers={"Last-Event-ID": "7"})

@@ -38,7 +38,7 @@ async def claim_types(world: World, count: int, max_running: int = 4, lane: leas
     return claimed_types
 
 
-async def test_a_build_goes_before_a_thousand_deltas(world: World) -> None:
+async def test_a_build_is_claimed_before_a_thousand_deltas(world: World) -> None:
     now = clock.now()
     with clock.fixed(clock.later(now, seconds=-60)):
         await put(world, BACKGROUND, 1_000)
@@ -85,7 +85,7 @@ async def test_waiting_deltas_do_not_use_the_queue_space_of_pushes(world: World)
         await queries.require_queue_space(transaction, store, organisation.id)
 
 
-async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
+async def test_a_worker_runs_a_build_and_a_delta_at_the_same_time(world: World) -> None:
     """One worker makes a delta that does not end while another delta waits. Builds must end nevertheless."""
     begun_types: list[str] = []
     may_end, stopping = asyncio.Event(), asyncio.Event()

@@ -95,7 +95,7 @@ child.wait()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_serve_keeps_workers_and_ends_them(tmp_path: Path, workers: int) -> None:
+def test_serve_starts_the_configured_workers_and_stops_them(tmp_path: Path, workers: int) -> None:
     settings = {"COUNTERSIGN_JOB_WORKERS": "2"}
     with served(tmp_path / "data", "--demo", "--workers", str(workers), settings=settings) as running:
         children = worker_pids(running.data)

@@ -51,7 +51,7 @@ async def test_the_library_is_a_bare_array_of_products(world: World, owned_slugs
     assert "link" not in answer.headers
 
 
-async def test_the_library_shows_since_when_and_what_is_newest(world: World) -> None:
+async def test_the_library_shows_the_date_of_each_product_and_its_newest_release(world: World) -> None:
     token = await world.person("ann@example.com")
     owner = await world.person("owner@north.example", north="owner")
     product = await world.product("north", "one")
@@ -93,7 +93,7 @@ async def test_fifty_products_are_shown_unless_a_limit_is_requested(world: World
     assert 'rel="next"' in first_response.headers["link"]
 
 
-async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
+async def test_paging_lists_every_unchanged_product_once_while_others_are_added_and_removed(
     world: World, owned_slugs: list[str]
 ) -> None:
     token = await world.person_token("ann@example.com", "read:library")
@@ -117,7 +117,7 @@ async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(
     assert "p-5" not in await walk_pages(world, token, 100)
 
 
-async def test_a_library_is_its_owners_alone(world: World, owned_slugs: list[str]) -> None:
+async def test_a_library_is_seen_only_by_its_owner(world: World, owned_slugs: list[str]) -> None:
     bob = await world.person("bob@example.com", north="owner")
     ann = await world.person_token("ann@example.com", "read:library")
     following = (await world.call("GET", "/library?limit=2", ann)).links["next"]["url"]

@@ -68,7 +68,7 @@ async def test_a_collection_is_made_renamed_filled_and_deleted(world: World, ann
     assert len(await library(world, ann)) == 4
 
 
-async def test_a_collection_is_its_owners_alone(world: World, ann: str) -> None:
+async def test_a_collection_is_seen_only_by_its_owner(world: World, ann: str) -> None:
     bob = await world.person("bob@example.com")
     await world.grant("bob@example.com", await world.product("south", "his"))
     collection_id = await create(world, ann, "Mine")

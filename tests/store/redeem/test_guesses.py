@@ -45,7 +45,7 @@ async def test_simultaneous_guesses_do_not_exceed_the_limit(world: World, code: 
         assert sorted(answer.status_code for answer in answers) == [404] + [429] * 9
 
 
-async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World, code: str) -> None:
+async def test_the_refusal_has_a_retry_time_after_which_a_redemption_works(world: World, code: str) -> None:
     token = await world.person("a@example.com")
     for number in range(10):
         await redeem(world, token, f"WRONG-{number}")

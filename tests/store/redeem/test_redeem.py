@@ -35,7 +35,7 @@ async def redeem(world: World, token: str, code: str, **headers: str) -> Any:
     return await world.call("POST", "/redeem", token, json={"code": code}, headers=headers)
 
 
-async def test_a_licence_is_redeemed_by_one_person_alone(world: World, owner: str) -> None:
+async def test_a_licence_is_redeemed_by_only_one_person(world: World, owner: str) -> None:
     (code,) = await issue(world, owner)
     first_person, second_person = await world.person("a@example.com"), await world.person("b@example.com")
 
@@ -82,7 +82,7 @@ async def test_a_window_that_is_not_open_is_410(world: World, owner: str) -> Non
     assert late_answer.json()["resolution"] == "Ask the person who gave you the code for another code."
 
 
-async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(world: World, owner: str) -> None:
+async def test_a_revoked_batch_is_no_longer_redeemed_and_may_revoke_its_entitlements(world: World, owner: str) -> None:
     used_code, unused = await issue(world, owner, count=2)
     person, other_person = await world.person("a@example.com"), await world.person("b@example.com")
     await redeem(world, person, used_code)
@@ -102,7 +102,7 @@ async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(wo
 
 
 @pytest.mark.parametrize("change", ["code_revoked", "code_already_redeemed"])
-async def test_a_code_that_changes_after_it_was_found_gives_nothing(
+async def test_a_code_changed_between_lookup_and_redemption_grants_nothing(
     world: World, owner: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (code,) = await issue(world, owner)
@@ -126,7 +126,7 @@ async def test_a_code_that_changes_after_it_was_found_gives_nothing(
     assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == (change == "code_already_redeemed")
 
 
-async def test_a_code_for_several_products_gives_all_of_them_and_a_code_for_owned_products_is_not_used(
+async def test_a_code_for_several_products_grants_all_of_them_and_a_code_for_owned_products_stays_unused(
     world: World, owner: str
 ) -> None:
     (code_of_both,) = await issue(world, owner, products=["two", "one"])
@@ -151,7 +151,7 @@ async def test_a_client_redeems_for_its_organisation(world: World, owner: str) -
     assert [item["slug"] for item in (await world.call("GET", "/library", second_token)).json()] == ["one"]
 
 
-async def test_guessing_is_limited_for_each_person_and_counts_wrong_codes_alone(world: World, owner: str) -> None:
+async def test_guesses_are_limited_for_each_person_and_only_wrong_codes_count(world: World, owner: str) -> None:
     (code,) = await issue(world, owner)
     guesser, honest = await world.person("a@example.com"), await world.person("b@example.com")
 
@@ -199,7 +199,7 @@ async def test_codes_are_stored_as_hashes_and_shown_again_only_for_their_idempot
         assert codes.normalize(code) not in rows
 
 
-async def test_a_large_batch_comes_as_csv_and_every_code_works_once(world: World, owner: str) -> None:
+async def test_a_large_batch_is_downloaded_as_csv_and_every_code_works_once(world: World, owner: str) -> None:
     body = {"kind": "license", "products": ["one"], "count": 12_345}
 
     answer = await world.call("POST", "/codes", owner, json=body, headers={"Accept": "text/csv"})
@@ -221,7 +221,7 @@ async def test_a_million_codes_are_issued_in_one_call(world: World, owner: str) 
     assert len(set(answer.text.splitlines())) == 1_000_001
 
 
-async def test_sixty_four_clients_on_one_code_of_a_hundred_uses_give_exactly_a_hundred(
+async def test_sixty_four_clients_redeem_a_code_with_a_hundred_uses_exactly_a_hundred_times(
     world: World, owner: str, is_full: bool
 ) -> None:
     too_many = 200 if is_full else 64

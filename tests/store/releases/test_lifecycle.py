@@ -100,7 +100,7 @@ async def test_a_value_that_only_code_can_reject_is_refused(
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer), answer.text
 
 
-async def test_a_slug_belongs_to_one_product_of_the_whole_service(world: World, owner: str) -> None:
+async def test_a_slug_is_unique_in_the_whole_service(world: World, owner: str) -> None:
     south = await world.person("owner@south.example", south="owner")
 
     taken_response = await world.call("POST", "/products", south, json=PRODUCT)
@@ -184,7 +184,7 @@ async def test_a_published_release_does_not_change(world: World, owner: str) -> 
     assert (noted.status_code, noted.json()["notes"], noted.json()["channel"]) == (200, "d", "beta")
 
 
-async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
+async def test_no_change_of_a_draft_is_applied_between_its_check_and_its_publication(
     world: World, owner: str, monkeypatch: pytest.MonkeyPatch, transaction_waits: TransactionWaits
 ) -> None:
     # The test itself has an open transaction while it waits for the change.
@@ -276,7 +276,7 @@ async def test_a_release_is_published_once_each_platform_has_a_build(world: Worl
     assert await publish_release() == (200, ""), "publishing twice is fine"
 
 
-async def test_a_release_of_notes_alone_needs_no_build_and_has_no_file(world: World, owner: str) -> None:
+async def test_a_release_with_only_notes_needs_no_build_and_has_no_file(world: World, owner: str) -> None:
     drafted = {"version": "1.0.0", "channel": "stable", "notes": "Moved", "notes_only": True}
     created_response = await world.call("POST", "/products/made/releases", owner, json=drafted)
     announced_response = await world.call(

@@ -78,7 +78,7 @@ async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: SandboxCaller, wo
     assert [answer_after.status_code, seeded.status_code] == [404, 200]
 
 
-async def test_tending_removes_what_is_idle(sandbox: SandboxCaller, world: World) -> None:
+async def test_maintenance_removes_idle_sandboxes(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.front.data_sets.close_unused(0)
 
@@ -144,7 +144,7 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
     assert await sweeping > 0
 
 
-async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
+async def test_at_the_limit_a_new_key_waits_until_a_sandbox_is_idle(
     world: World, front: SandboxRouter, original_folder: Path
 ) -> None:
     few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
@@ -168,7 +168,7 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
     assert second_caller.folder.exists()
 
 
-async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: SandboxRouter) -> None:
+async def test_a_disabled_sandbox_answers_503(world: World, front: SandboxRouter) -> None:
     off = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=0)))
     caller = await SandboxCaller.create(world, off)
 
@@ -177,7 +177,7 @@ async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: Sandb
     await off.close()
 
 
-async def test_a_start_removes_what_a_killed_server_left(sandbox: SandboxCaller, world: World) -> None:
+async def test_a_start_removes_the_sandboxes_of_a_killed_server(sandbox: SandboxCaller, world: World) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
     await sandbox.front.data_sets.close_unused(0)
     parent = sandbox.folder.parent
@@ -191,7 +191,7 @@ async def test_a_start_removes_what_a_killed_server_left(sandbox: SandboxCaller,
     assert (await sandbox.call("GET", "/products/aurora-freight")).status_code == 200
 
 
-async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: SandboxRouter) -> None:
+async def test_a_data_set_is_limited_in_size(world: World, front: SandboxRouter) -> None:
     small = replace(world.store.settings, sandbox_mib=20)
     bounded = distribution.create(replace(world.store, settings=small))
     caller = await SandboxCaller.create(world, bounded)
@@ -237,7 +237,7 @@ def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_
     assert [before_response.status_code, gone_response.status_code, repeated_response.status_code] == [201, 404, 201]
 
 
-async def test_the_processes_of_a_server_make_one_data_set_of_one_key(tmp_path: Path, original_folder: Path) -> None:
+async def test_the_processes_of_a_server_share_one_data_set_for_each_key(tmp_path: Path, original_folder: Path) -> None:
     data = tmp_path / "data"
     given_original(data, original_folder)
     with served(data, "--workers", "2") as running:

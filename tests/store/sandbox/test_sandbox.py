@@ -19,7 +19,7 @@ TOLD = {"sandbox": True, "status": "ok", "environment": "sandbox", "free_tier": 
 
 
 @pytest.mark.parametrize("root", OWN)
-async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, root: str) -> None:
+async def test_the_sandbox_describes_itself_at_its_root_and_in_its_api(world: World, root: str) -> None:
     answer = await world.http.get(root)
 
     assert (answer.status_code, answer.json()) == (200, TOLD)
@@ -33,7 +33,7 @@ async def test_the_sandbox_shows_what_it_is_at_both_places(world: World, root: s
 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
-async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: SandboxRouter, tier: str) -> None:
+async def test_any_key_may_read_the_description_of_the_sandbox(world: World, front: SandboxRouter, tier: str) -> None:
     caller = await SandboxCaller.create(world, front, tier)
 
     for root in OWN:
@@ -78,7 +78,7 @@ async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
     assert (await world.http.get("/sandbox/api/v1/products/made", headers=bearer)).status_code == 200
 
 
-async def test_without_a_key_a_write_is_shown_where_to_get_one(world: World) -> None:
+async def test_a_write_without_a_key_is_refused_with_the_address_for_keys(world: World) -> None:
     read_response = await world.http.get("/sandbox/api/v1/products")
     refused_response = await world.http.post("/sandbox/api/v1/products", json=PRODUCT)
 
@@ -164,7 +164,7 @@ def folders_of(world: World) -> list[Path]:
     return [path for path in parent.iterdir() if path.name[0] in "ak"]
 
 
-async def test_a_token_issued_inside_works_inside_alone(sandbox: SandboxCaller) -> None:
+async def test_a_token_issued_in_the_sandbox_works_only_in_the_sandbox(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
     client = (await sandbox.call("POST", "/org/clients", json={"name": "ci", "scopes": ["write:products"]})).json()
     form = {
@@ -245,7 +245,7 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Sandbox
         assert {f"s{n}" for n in range(10)} <= await owner.slugs()
 
 
-async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: World, front: SandboxRouter) -> None:
+async def test_more_sandboxes_than_a_process_keeps_open_are_served(world: World, front: SandboxRouter) -> None:
     owners = [await SandboxCaller.create(world, front) for _ in range(20)]
     for number, each in enumerate(owners):
         assert (await each.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201

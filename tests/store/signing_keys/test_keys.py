@@ -8,7 +8,7 @@ from countersign.updates import trust
 from tests.store.world import World
 
 
-async def test_all_who_ask_at_once_get_the_same_first_key(store: Store, world: World) -> None:
+async def test_concurrent_callers_get_the_same_first_key(store: Store, world: World) -> None:
     org = await world.org("east")
 
     results = await asyncio.gather(*(signing_keys.ensure_key(store, org) for _ in range(8)))
@@ -25,7 +25,7 @@ async def test_a_private_key_is_always_encrypted_in_the_database(store: Store, w
     assert key.private not in bytes(rows[0][0])
 
 
-async def test_a_rotation_is_named_by_the_key_before_it(world: World) -> None:
+async def test_a_rotation_is_named_by_the_previous_key(world: World) -> None:
     token = await world.person("olga@north.example", north="owner")
 
     first_key = (await world.call("POST", "/org/signing-keys", token)).json()
@@ -40,7 +40,7 @@ async def test_a_rotation_is_named_by_the_key_before_it(world: World) -> None:
     assert (await signing_keys.ensure_key(world.store, row[0])).public == chain[1]
 
 
-async def test_of_two_rotations_at_once_none_is_lost_and_the_chain_stays_whole(world: World) -> None:
+async def test_two_concurrent_rotations_are_both_kept_in_an_unbroken_chain(world: World) -> None:
     token = await world.person("olga@north.example", north="owner")
     await world.call("POST", "/org/signing-keys", token)
 

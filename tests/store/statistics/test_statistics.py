@@ -118,7 +118,7 @@ async def test_fewer_than_five_on_a_platform_are_not_reported(world: World, owne
     }
 
 
-async def test_followers_are_how_many_there_are(world: World, owner: str) -> None:
+async def test_the_follower_count_is_exact(world: World, owner: str) -> None:
     ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
     await put(world, "one", ago(40), 3, metric="followers", version="", platform="")
     await put(world, "one", ago(2), 2, metric="followers", version="", platform="")

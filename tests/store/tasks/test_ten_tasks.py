@@ -24,7 +24,7 @@ EMAIL = "pat@example.com"
 FILE = b"#!/bin/sh\necho hello\n"
 
 
-async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: OverviewAgent) -> None:
+async def test_1_an_agent_finds_a_linux_tool_with_a_recent_beta(agent: OverviewAgent) -> None:
     await agent.begin()
     listing = (await agent.section("catalog")).operation("GET", "list products")
     parameters = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
@@ -72,7 +72,7 @@ async def publish_file(agent: OverviewAgent) -> dict[str, Any]:
     return {**uploaded_file.json(), "below": below, "slug": product["slug"]}
 
 
-async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: OverviewAgent, demo_world: World) -> None:
+async def test_2_an_agent_creates_uploads_and_publishes_in_the_sandbox(agent: OverviewAgent, demo_world: World) -> None:
     artifact = await publish_file(agent)
 
     assert (artifact["size"], artifact["status"]) == (len(FILE), "ready")
@@ -80,7 +80,7 @@ async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: Overview
     assert (await demo_world.call("GET", f"/products/{artifact['slug']}")).status_code == 404
 
 
-async def test_3_it_reads_five_things_in_one_batch(agent: OverviewAgent) -> None:
+async def test_3_an_agent_reads_five_things_in_one_batch(agent: OverviewAgent) -> None:
     await agent.begin()
     recipe = agent.recipe("in one request")
     section = await agent.section("batch")
@@ -122,7 +122,7 @@ async def let_in(agent: OverviewAgent, pat: Visitor, refused_answer: httpx.Respo
     return {**token.json(), "skill": skill}
 
 
-async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(
+async def test_4_an_agent_is_claimed_and_redeems_within_five_requests_of_a_bare_401(
     agent: OverviewAgent, demo_world: World
 ) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
@@ -141,7 +141,7 @@ async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(
     assert len(agent.requests) <= 9
 
 
-async def test_5_it_downloads_a_file_and_checks_it(agent: OverviewAgent) -> None:
+async def test_5_an_agent_downloads_and_checks_a_file(agent: OverviewAgent) -> None:
     await agent.begin()
     listing = re.search(r'curl -s "(\S+access=free\S*)"', agent.recipe("Download"))
     assert listing is not None
@@ -157,7 +157,7 @@ async def test_5_it_downloads_a_file_and_checks_it(agent: OverviewAgent) -> None
     assert len(agent.requests) <= 7
 
 
-async def test_6_it_watches_a_job(agent: OverviewAgent) -> None:
+async def test_6_an_agent_watches_a_job(agent: OverviewAgent) -> None:
     artifact = await publish_file(agent)
     agent.requests.clear()
 
@@ -189,7 +189,7 @@ def is_signed(message: ReceivedMessage, secret: str, now_s: float) -> bool:
     )
 
 
-async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: OverviewAgent, store: Store) -> None:
+async def test_7_an_agent_subscribes_a_webhook_and_verifies_a_delivery(agent: OverviewAgent, store: Store) -> None:
     async with receiving() as receiver:
         await agent.begin()
         section = await agent.section("webhooks")
@@ -216,7 +216,7 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Overview
     assert len(agent.requests) <= 6
 
 
-async def test_8_it_explains_a_403(agent: OverviewAgent, demo_world: World) -> None:
+async def test_8_an_agent_explains_a_403(agent: OverviewAgent, demo_world: World) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
     library_operation = (await agent.section("library")).operation("GET", "entitled")
@@ -243,7 +243,7 @@ async def test_8_it_explains_a_403(agent: OverviewAgent, demo_world: World) -> N
     assert len(agent.requests) <= 2
 
 
-async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
+async def test_9_an_agent_recovers_from_a_429(demo_world: World) -> None:
     low = replace(demo_world.store, settings=replace(demo_world.store.settings, rate_anonymous=3))
     transport = httpx.ASGITransport(distribution.create(low), client=("198.51.100.9", 4321))
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
@@ -268,7 +268,7 @@ async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
     assert len(agent.requests) <= 2
 
 
-async def test_10_it_revokes_itself(agent: OverviewAgent, demo_world: World) -> None:
+async def test_10_an_agent_revokes_itself(agent: OverviewAgent, demo_world: World) -> None:
     pat = await Visitor.signed_in(demo_world, EMAIL)
     await agent.begin()
     library_operation = (await agent.section("library")).operation("GET", "entitled")

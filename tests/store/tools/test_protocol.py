@@ -194,7 +194,7 @@ async def test_j17_every_answer_matches_the_published_schema_of_the_revision(des
         assert "error" in await desk.answer(message, "alice", revision)
 
 
-async def test_revision_2026_is_served_where_it_is_switched_on(modern_desk: McpDesk, desk: McpDesk) -> None:
+async def test_revision_2026_is_served_if_the_setting_is_on(modern_desk: McpDesk, desk: McpDesk) -> None:
     discovery = (await send(modern_desk, with_meta(request("server/discover")))).json()["result"]
     listed_result = (await send(modern_desk, with_meta(request("tools/list")))).json()["result"]
     tool_result = (await send(modern_desk, with_meta(tool("get_product", id="saga")))).json()["result"]

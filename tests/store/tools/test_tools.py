@@ -33,7 +33,7 @@ def test_every_documented_operation_is_a_tool_or_has_a_reason_not_to_be() -> Non
             assert ((route.method, route.path) in NAMES) != is_left_out, route.path
 
 
-async def test_o1_to_o4_tools_are_what_every_client_takes(desk: McpDesk) -> None:
+async def test_o1_to_o4_tools_are_valid_for_every_client(desk: McpDesk) -> None:
     tools = await desk.tools("alice")
     assert len({tool["name"] for tool in tools}) == len(tools)
     for described_tool in tools:
@@ -122,7 +122,7 @@ async def test_schemas_hold_path_query_and_body_side_by_side(desk: McpDesk) -> N
 
 
 @every_revision
-async def test_o5_each_caller_is_listed_what_the_token_allows(both: McpDesk, revision: str) -> None:
+async def test_o5_each_caller_is_shown_the_tools_that_the_token_allows(both: McpDesk, revision: str) -> None:
     names_by_caller = {
         who: {tool["name"] for tool in await both.tools(who, revision)} for who in ("", "alice", "carol", "reader")
     }
@@ -192,7 +192,7 @@ async def test_o7_and_o8_arguments_may_be_left_out_and_must_be_an_object(desk: M
         assert (await desk.error(request("tools/call", params), revision=revision))[0] == -32602
 
 
-async def test_a_tool_answers_what_http_answers(both: McpDesk) -> None:
+async def test_a_tool_returns_the_same_answer_as_http(both: McpDesk) -> None:
     world = world_of(both)
     await world.grant("carol@example.com", await world.product("north", "second"))
     pairs: list[tuple[str, str, dict[str, Any], str]] = [
@@ -345,7 +345,7 @@ async def test_o11_and_o12_structured_content_is_beside_the_text(desk: McpDesk, 
     assert ("structuredContent" in result) == (revision != REVISIONS[0])
 
 
-async def test_o14_the_hints_say_what_a_tool_does(desk: McpDesk) -> None:
+async def test_o14_the_hints_describe_the_effect_of_the_tool(desk: McpDesk) -> None:
     hints = {tool["name"]: list(tool["annotations"].values()) for tool in await desk.tools("alice")}
 
     # read only, destructive, idempotent, open world
@@ -362,7 +362,7 @@ async def test_o17_and_o18_one_page_in_the_same_order(desk: McpDesk) -> None:
     assert (await desk.error(request("tools/list", {"cursor": "made-up"})))[0] == -32602
 
 
-async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: McpDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_o20_an_unavailable_database_is_an_internal_error(desk: McpDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     store = world_of(desk).store
 
     async def fetch_unavailable(*arguments: object) -> object:

@@ -63,7 +63,9 @@ async def publish_release(world: World, token: str, slug: str, version: str, not
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).status_code == 200
 
 
-async def test_releases_are_reported_once_as_they_are_published_and_yanked(world: World, receiver: Receiver) -> None:
+async def test_the_publication_and_the_yank_of_a_release_are_each_reported_once(
+    world: World, receiver: Receiver
+) -> None:
     token = await owner(world)
     webhook = await create_webhook(world, token, receiver)
     product = await world.product("north", "game", status="draft")
@@ -106,7 +108,7 @@ async def test_ended_jobs_and_added_keys_are_reported(world: World, receiver: Re
 
 
 @pytest.mark.parametrize(("scopes", "is_told"), [("read:library", False), ("read:library write:releases", True)])
-async def test_an_agent_that_may_publish_is_reported_and_one_that_only_reads_is_not(
+async def test_a_new_agent_is_reported_only_if_the_agent_may_publish(
     world: World, receiver: Receiver, scopes: str, is_told: bool
 ) -> None:
     token = await owner(world)
@@ -184,7 +186,7 @@ async def test_a_message_contains_only_the_id_of_a_product(world: World, receive
     assert len(sizes) == 1
 
 
-async def test_a_secret_is_shown_as_it_is_made_and_never_again(world: World, receiver: Receiver) -> None:
+async def test_a_secret_is_shown_only_when_created(world: World, receiver: Receiver) -> None:
     token = await owner(world)
     webhook = await create_webhook(world, token, receiver, "job.ended")
 

@@ -118,7 +118,7 @@ async def test_only_the_hash_of_a_link_is_kept(visitor: AccountVisitor) -> None:
     assert token.encode() not in bytes(token_hash)
 
 
-async def test_a_weak_password_leaves_the_link_as_it_was(visitor: AccountVisitor) -> None:
+async def test_a_weak_password_keeps_the_link_valid(visitor: AccountVisitor) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
 
@@ -193,7 +193,7 @@ async def test_the_pages_cannot_be_cached_or_framed_and_run_no_script(visitor: A
     assert "<script" not in page.text
 
 
-async def test_without_https_the_pages_answer_on_this_machine_alone(settings: Settings) -> None:
+async def test_without_https_the_pages_are_served_only_on_this_machine(settings: Settings) -> None:
     async with distribution.open_store(settings, "http://store.example", is_loopback=False) as store:
         transport = httpx.ASGITransport(distribution.create(store))
         async with httpx.AsyncClient(transport=transport, base_url="http://store.example") as http:

@@ -63,7 +63,7 @@ async def test_t28_looking_at_a_link_changes_nothing(visitor: AccountVisitor) ->
     assert (await visitor.choose(token)).status_code == 303
 
 
-async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: AccountVisitor) -> None:
+async def test_t29_the_session_after_a_proof_is_new(visitor: AccountVisitor) -> None:
     await visitor.open_account(EVE)
     planted_cookie = visitor.http.cookies["countersign"]
     await visitor.ask("signup", ANN)
@@ -78,7 +78,7 @@ async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: AccountVisi
 
 
 @pytest.mark.parametrize("count", [20])
-async def test_t30_of_many_uses_of_one_link_one_wins(visitor: AccountVisitor, count: int) -> None:
+async def test_t30_only_one_of_many_uses_of_one_link_succeeds(visitor: AccountVisitor, count: int) -> None:
     await visitor.ask("signup", ANN)
     token = visitor.token()
     hashes = [f"hash {number}" for number in range(count)]
@@ -99,7 +99,7 @@ async def test_t30_of_many_uses_of_one_link_one_wins(visitor: AccountVisitor, co
     assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == 1
 
 
-async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor: AccountVisitor) -> None:
+async def test_t30_only_one_of_several_links_of_one_address_used_at_once_succeeds(visitor: AccountVisitor) -> None:
     tokens: list[str] = []
     for _ in range(5):
         await visitor.ask("signup", ANN)
@@ -114,7 +114,7 @@ async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor
     assert sum(isinstance(result, EmailLinkSpent) for result in results) == 14
 
 
-async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
+async def test_t30_exactly_one_of_two_uses_of_one_link_succeeds_every_time(
     visitor: AccountVisitor, is_full: bool, figures: Figures
 ) -> None:
     races = 1000 if is_full else 200
@@ -137,7 +137,7 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
     figures.update(races=races, uses_each=2, winners_each=1)
 
 
-async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_does(visitor: AccountVisitor) -> None:
+async def test_t34_only_the_first_proof_removes_earlier_bindings(visitor: AccountVisitor) -> None:
     person_id = await visitor.person(ANN)
     hashed, bound = await passwords.hash_password(PASSWORD), AddressProof()
     for page in ("signup", "reset"):
@@ -157,7 +157,7 @@ async def test_t34_a_person_the_operator_vouched_for_loses_nothing(visitor: Acco
     assert bound.people == []
 
 
-async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor: AccountVisitor) -> None:
+async def test_t34_a_proof_fails_if_earlier_bindings_cannot_be_removed(visitor: AccountVisitor) -> None:
     await visitor.person(ANN)
     await visitor.ask("signup", ANN)
     token = visitor.token()
@@ -181,7 +181,7 @@ async def test_t34_signing_up_with_a_foreign_address_leaves_nothing_behind(visit
 
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
-def test_t40_what_is_no_path_of_this_service_leads_to_the_root(elsewhere: str) -> None:
+def test_t40_a_return_path_outside_this_service_leads_to_the_root(elsewhere: str) -> None:
     assert sign_in_pages.local_path(elsewhere) == "/"
 
 

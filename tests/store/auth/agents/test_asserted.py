@@ -86,7 +86,7 @@ async def test_t14_an_assertion_is_used_once_at_either_endpoint(world: World, pr
     assert (register_response.status_code, register_response.json()["code"]) == (400, "invalid_client_id")
 
 
-async def test_t14_of_two_registrations_with_one_assertion_exactly_one_wins(
+async def test_t14_exactly_one_of_two_registrations_with_one_assertion_succeeds(
     world: World, provider: IdentityProvider, is_full: bool, figures: Figures
 ) -> None:
     races = 1000 if is_full else 200

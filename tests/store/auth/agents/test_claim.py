@@ -280,7 +280,9 @@ async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) 
     assert statuses == [400] * 20 + [429] * 5
 
 
-async def test_t27_another_attempt_kills_links_and_codes_of_the_earlier_one(world: World, pat: Visitor) -> None:
+async def test_t27_a_new_attempt_invalidates_links_and_codes_of_the_previous_attempt(
+    world: World, pat: Visitor
+) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
     links, code = (agent.link, agent.other_link), agent.code
 
@@ -357,7 +359,7 @@ async def test_t29_the_page_can_be_neither_framed_nor_cached(world: World, pat: 
     assert page.headers["referrer-policy"] == "no-referrer"
 
 
-async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
+async def test_t30_exactly_one_of_concurrent_confirm_and_decline_takes_effect(
     world: World, pat: Visitor, is_full: bool, figures: Figures
 ) -> None:
     races, claimed_count, began = 1000 if is_full else 72, 0, clock.now()
@@ -455,7 +457,7 @@ async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
 
 
-async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, pat: Visitor) -> None:
+async def test_t27_only_one_of_several_concurrent_attempts_stays_open(world: World, pat: Visitor) -> None:
     agent = await RegisteredAgent.by_email(world, PAT)
     body = {"type": "login_hint", "claim_token": agent.claim_token, "login_hint": PAT}
 

@@ -99,7 +99,7 @@ async def test_a_wrong_registration_is_shown_what_is_wrong(world: World, body: d
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_registration_is_json_alone(world: World) -> None:
+async def test_registration_accepts_only_json(world: World) -> None:
     response = await world.http.post("/api/v1/auth/register", data={"type": "anonymous"})
 
     assert (response.status_code, response.json()["code"]) == (415, "unsupported_media_type")
@@ -111,7 +111,7 @@ async def test_a_huge_registration_is_not_read(world: World) -> None:
     assert answer.status_code == 413
 
 
-async def test_t23_admin_never_comes_by_registration(world: World) -> None:
+async def test_t23_registration_never_grants_administration(world: World) -> None:
     pat = await Visitor.signed_in(world, "pat@example.com", north="owner")
     agent = await RegisteredAgent.by_email(world, "pat@example.com", "read:library admin:org write:releases")
 
@@ -150,7 +150,7 @@ def shape(answer: httpx.Response) -> object:
     return answer.status_code, sorted(answer.headers), of(answer.json())
 
 
-async def test_t47_one_address_cannot_register_without_end(world: World) -> None:
+async def test_t47_registrations_from_one_address_are_limited(world: World) -> None:
     for _ in range(3):
         assert (await RegisteredAgent(world.http).register({"type": "anonymous"})).status_code == 200
 
@@ -175,7 +175,9 @@ async def test_t47_the_registrations_of_a_caller_are_limited_over_all_addresses(
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("anonymous", 20), ("service_auth", 20), ("identity_assertion", 60)])
-async def test_t47_each_kind_has_its_limit_for_one_address(store: Store, kind: Kind, limit: int) -> None:
+async def test_t47_each_kind_of_registration_has_its_own_limit_for_each_address(
+    store: Store, kind: Kind, limit: int
+) -> None:
     unset = replace(store, settings=replace(store.settings, rate_register=0, register_anonymous_all=1000))
 
     for _ in range(limit):

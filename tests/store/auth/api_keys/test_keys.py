@@ -50,7 +50,7 @@ async def test_a_key_is_provisioned_at_both_places_by_both_methods(world: World,
 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
-async def test_a_key_shows_its_tier_and_is_kept_as_a_hash_alone(world: World, tier: str) -> None:
+async def test_a_key_shows_its_tier_and_is_stored_only_as_a_hash(world: World, tier: str) -> None:
     key = await key_of(world, tier)
 
     rows = await stored_keys(world)
@@ -200,7 +200,7 @@ async def test_a_mistyped_key_is_reported_without_the_database(world: World, tmp
         await api_keys.find_key(store, known_key)
 
 
-async def test_a_key_that_no_caller_uses_dies_and_one_that_is_used_lives(world: World) -> None:
+async def test_an_unused_key_expires_and_a_used_key_stays_valid(world: World) -> None:
     used_key, unused = await key_of(world), await key_of(world)
     later_time = clock.later(clock.now(), seconds=29 * DAY_S)
     with clock.fixed(later_time):

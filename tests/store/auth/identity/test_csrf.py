@@ -7,7 +7,7 @@ from countersign.store.auth.sessions import FormExpired
 from countersign.store.context import Store
 
 
-async def test_t29_a_form_is_for_one_session(store: Store) -> None:
+async def test_t29_a_form_is_valid_for_one_session(store: Store) -> None:
     token = sessions.form_token(store, "css_one")
 
     sessions.require_form_token(store, "css_one", token)
@@ -19,7 +19,7 @@ async def test_t29_a_form_is_for_one_session(store: Store) -> None:
 
 
 @pytest.mark.parametrize("form_token", ["ä", "=", "a" * 10_000, "\0", "%%%"])
-async def test_t29_what_is_no_token_is_refused(store: Store, form_token: str) -> None:
+async def test_t29_a_malformed_form_token_is_refused(store: Store, form_token: str) -> None:
     with pytest.raises(FormExpired):
         sessions.require_form_token(store, "css_one", form_token)
 

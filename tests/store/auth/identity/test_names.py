@@ -25,7 +25,7 @@ def test_a_name_that_prints_nothing_is_refused(name: str) -> None:
 
 
 @given(st.text(st.sampled_from(MARKS_AND_SPACES), max_size=200))
-def test_a_name_of_marks_spaces_and_controls_alone_is_refused(name: str) -> None:
+def test_a_name_of_only_marks_spaces_and_controls_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest):
         require_name(name)
 

@@ -127,7 +127,7 @@ async def test_a_parameter_that_is_sent_twice_is_refused(world: World, client: t
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
 
 
-async def test_the_token_endpoint_takes_post_alone(world: World) -> None:
+async def test_the_token_endpoint_accepts_only_post(world: World) -> None:
     assert (await world.call("GET", "/auth/token")).status_code == 405
 
 
@@ -160,7 +160,7 @@ async def test_a_session_needs_no_scope_and_a_narrowed_token_only_has_its_own(wo
     assert (wide.status_code, wide.json()["code"]) == (400, "invalid_scope")
 
 
-async def test_a_session_is_exchanged_by_our_own_pages_alone(world: World) -> None:
+async def test_a_session_is_exchanged_only_by_pages_of_this_service(world: World) -> None:
     await person(world)
     page = await sign_in(world)
 
@@ -226,7 +226,7 @@ async def test_sign_in_reveals_nothing_about_who_exists_and_slows_guessing_down(
         ("", "/"),
     ],
 )
-async def test_t40_signing_in_leads_to_our_own_pages_alone(world: World, target: str, location: str) -> None:
+async def test_t40_signing_in_redirects_only_to_pages_of_this_service(world: World, target: str, location: str) -> None:
     await person(world)
     form = {"email": "ann@example.com", "password": PASSWORD, "return_to": target}
 
@@ -337,7 +337,7 @@ async def test_the_set_up_link_creates_only_one_owner(store: Store, http: httpx.
     assert await people.create_setup_link(store) is None
 
 
-async def test_every_scope_there_is_can_be_held(world: World) -> None:
+async def test_every_scope_can_be_granted(world: World) -> None:
     token = await world.client_token("north", ALL_SCOPES)
 
     assert set((await world.call("GET", "/auth/me", token)).json()["scope"].split()) == set(ALL_SCOPES.split())

@@ -27,7 +27,7 @@ from tests.store.world import World
 ASK = "/auth/authorize"
 
 
-async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_than_that(
+async def test_a_client_allowed_by_a_person_acts_for_them_with_only_the_allowed_scopes(
     world: World, browser: Browser, client: KnownClient, ann: str
 ) -> None:
     page = await browser.get(ASK, authorization_parameters(client))
@@ -109,7 +109,7 @@ async def test_an_anonymous_person_returns_to_the_consent_page_after_signing_in(
     assert "set-cookie" in signed_in.headers
 
 
-async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(
+async def test_a_cookie_withheld_on_a_cross_site_request_is_sent_after_a_refresh(
     world: World, client: KnownClient
 ) -> None:
     from_outside = await Browser(world).get(ASK, authorization_parameters(client), Sec_Fetch_Site="cross-site")
@@ -121,7 +121,7 @@ async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(
     assert second_redirect.status_code == 303
 
 
-async def test_no_caller_gives_more_than_they_hold_and_never_administration(world: World) -> None:
+async def test_a_caller_grants_only_own_scopes_and_never_administration(world: World) -> None:
     client = await new_client(world, scope="read:library write:products admin:org")
     owner, viewer = Browser(world), Browser(world)
     for email, role in (("owner@north.example", "owner"), ("viewer@north.example", "viewer")):
@@ -316,7 +316,7 @@ async def test_a_program_on_the_persons_machine_listens_on_any_port(
         {"code_challenge": CHALLENGE + "="},
     ],
 )
-async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
+async def test_t37_a_code_is_issued_only_for_an_s256_challenge(
     browser: Browser, client: KnownClient, changes: dict[str, str]
 ) -> None:
     await code_for(browser, client)
@@ -374,7 +374,9 @@ async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_cl
     ).status_code == 200
 
 
-async def test_a_client_registered_for_it_gets_a_token_in_the_fragment(world: World, browser: Browser) -> None:
+async def test_a_client_registered_for_the_implicit_grant_gets_a_token_in_the_fragment(
+    world: World, browser: Browser
+) -> None:
     client = await new_client(world, is_implicit=True)
     parameters = authorization_parameters(client, response_type="token", code_challenge="", code_challenge_method="")
 
@@ -386,7 +388,7 @@ async def test_a_client_registered_for_it_gets_a_token_in_the_fragment(world: Wo
     assert (await world.call("GET", "/library", members["access_token"])).status_code == 200
 
 
-async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
+async def test_t29_a_consent_is_accepted_only_from_a_page_of_the_same_sign_in(
     world: World, browser: Browser, client: KnownClient
 ) -> None:
     await new_person(world, "eve@example.com")

@@ -26,7 +26,7 @@ async def works(world: World, token: str) -> bool:
     return (await world.call("GET", "/library", token)).status_code == 200
 
 
-async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(
+async def test_t36_a_used_code_is_refused_and_its_tokens_are_revoked(
     world: World, browser: Browser, client: KnownClient
 ) -> None:
     code = await code_for(browser, client)
@@ -40,7 +40,7 @@ async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(
     assert await works(world, other_access_token), "what another code gave is not touched"
 
 
-async def test_t36_of_several_exchanges_at_once_one_wins(
+async def test_t36_only_one_of_several_concurrent_exchanges_succeeds(
     world: World, browser: Browser, client: KnownClient, is_full: bool, figures: Figures
 ) -> None:
     races = 1000 if is_full else 60
@@ -85,7 +85,7 @@ async def test_t36_a_wrong_address_or_verifier_burns_the_code(
     assert oauth_refusal(await exchange(world, client, code)) == GONE
 
 
-async def test_t36_an_unknown_code_and_a_missing_one_are_refused(world: World, client: KnownClient) -> None:
+async def test_t36_unknown_and_missing_codes_are_refused(world: World, client: KnownClient) -> None:
     assert oauth_refusal(await exchange(world, client, "cac_unknown")) == GONE
     assert oauth_refusal(await exchange(world, client, "")) == (400, "invalid_request")
 

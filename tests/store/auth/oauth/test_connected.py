@@ -99,7 +99,7 @@ async def test_no_caller_ends_agents_or_consents_of_another_person(
     assert agent_after.status == "claimed"
 
 
-async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser: Browser, ann: str) -> None:
+async def test_t29_the_page_accepts_forms_only_from_itself(world: World, browser: Browser, ann: str) -> None:
     await agent_of(world, ann)
     fields = hidden_fields(await browser.get(PAGE))
 

@@ -110,11 +110,11 @@ async def test_a_client_registers_itself_and_gets_a_token_when_a_person_allows_i
 
 
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
-async def test_a_client_keeps_the_method_it_names(world: World, method: str) -> None:
+async def test_a_client_keeps_its_named_authentication_method(world: World, method: str) -> None:
     assert (await register(world, token_endpoint_auth_method=method)).json()["token_endpoint_auth_method"] == method
 
 
-async def test_without_a_scope_it_may_ask_for_all_but_administration(world: World) -> None:
+async def test_a_client_registered_without_scopes_may_request_all_scopes_except_administration(world: World) -> None:
     scopes = set((await register(world)).json()["scope"].split())
 
     assert scopes == {"read:products", "write:products", "read:releases", "write:releases", "read:library"}
@@ -262,7 +262,7 @@ async def test_every_consent_is_requested_again(world: World, browser: Browser) 
     assert "code" in redirect_parameters(known_response)
 
 
-async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_allowed(
+async def test_a_client_cannot_exceed_its_registered_and_allowed_scopes(
     world: World, browser: Browser
 ) -> None:
     client = await new_dynamic(world, scope="read:library read:products")
@@ -376,7 +376,7 @@ async def age(world: World, client: KnownClient, days: int) -> None:
             await transaction.run(statement, client.id, time_moved)
 
 
-async def test_a_client_that_no_caller_uses_ends_with_what_was_allowed_to_it(
+async def test_an_unused_client_is_removed_with_its_grants(
     world: World, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exchanged, allowed_again, used_client, old = [await new_dynamic(world) for _ in range(4)]
@@ -441,7 +441,7 @@ async def test_a_setting_limits_how_long_an_idle_client_exists(world: World, bro
     assert ended_counts == [0, 1]
 
 
-async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
+async def test_a_client_removed_during_a_consent_gets_no_grant(
     world: World, browser: Browser, lock_waits: LockWaits
 ) -> None:
     client = await new_dynamic(world)
@@ -459,7 +459,9 @@ async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
     assert list(await world.store.database.fetch("SELECT 1 FROM consent")) == []
 
 
-async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, browser: Browser) -> None:
+async def test_a_registered_client_is_shown_and_removed_on_the_page_of_connected_agents(
+    world: World, browser: Browser
+) -> None:
     client = await new_dynamic(world, client_name="Editor")
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
 
@@ -475,7 +477,7 @@ async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, b
 
 
 @pytest.mark.parametrize(("name", "claim"), [("GitHub", "calls itself “GitHub”"), ("", "has no name")])
-async def test_a_client_is_listed_under_the_site_it_was_allowed_for_and_no_other(
+async def test_a_client_is_listed_only_under_the_site_of_its_consent(
     world: World, browser: Browser, name: str, claim: str
 ) -> None:
     good_address, evil = "https://github.com/cb", "https://evil.example/cb"
@@ -492,7 +494,7 @@ async def test_a_client_is_listed_under_the_site_it_was_allowed_for_and_no_other
     assert "<h2>evil.example, github.com</h2>" in of_both
 
 
-async def test_a_site_is_forgotten_when_the_person_takes_it_back(world: World, browser: Browser) -> None:
+async def test_a_site_is_forgotten_when_the_person_revokes_its_consent(world: World, browser: Browser) -> None:
     other_site = "https://other.example/cb"
     client = await new_dynamic(world, redirect_uris=[BACK, other_site])
     await code_for(browser, client)
@@ -503,7 +505,7 @@ async def test_a_site_is_forgotten_when_the_person_takes_it_back(world: World, b
     assert "<h2>other.example</h2>" in (await browser.get("/auth/agents")).text
 
 
-async def test_a_consent_from_before_sites_were_kept_names_every_site_it_may_be_for(
+async def test_a_consent_stored_without_a_site_names_every_possible_site(
     world: World, browser: Browser
 ) -> None:
     client = await new_dynamic(world, redirect_uris=["https://github.com/cb", BACK])
@@ -514,7 +516,7 @@ async def test_a_consent_from_before_sites_were_kept_names_every_site_it_may_be_
     assert "<h2>app.example or github.com</h2>" in (await browser.get("/auth/agents")).text
 
 
-async def test_a_consent_from_before_sites_were_kept_keeps_its_unknown_site_when_it_is_given_again(
+async def test_a_consent_stored_without_a_site_stays_without_a_site_when_repeated(
     world: World, browser: Browser
 ) -> None:
     client = await new_dynamic(world, redirect_uris=["https://github.com/cb", BACK])

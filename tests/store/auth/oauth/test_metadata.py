@@ -59,7 +59,7 @@ DOCUMENTS = (
 )
 
 
-async def test_the_servers_metadata_is_what_the_api_document_says_and_more(world: World) -> None:
+async def test_the_server_metadata_contains_the_documented_members_and_more(world: World) -> None:
     for suffix in ("", "/api/v1"):
         answer = await world.http.get(SERVER + suffix)
 
@@ -177,7 +177,7 @@ async def test_the_skill_explains_everything_and_says_to_ask_the_person_first(wo
     assert "{" not in re.sub(r"\{\"[^`]*?\}", "", text), "nothing is left unfilled"
 
 
-async def test_every_address_in_the_skill_is_one_of_the_metadata(world: World) -> None:
+async def test_every_address_in_the_skill_is_listed_in_the_metadata(world: World) -> None:
     text = (await world.http.get("/auth.md")).text
 
     for address in set(re.findall(rf"{re.escape(ROOT_URL)}[\w./-]*[\w]", text)):
@@ -215,7 +215,7 @@ async def test_pages_of_any_site_may_read_the_metadata(world: World, path: str) 
 
 
 @pytest.mark.parametrize("path", ["/api/v1/auth/token", "/api/v1/auth/login", "/auth/revoke"])
-async def test_pages_of_any_site_may_use_tokens_and_read_what_is_refused(world: World, path: str) -> None:
+async def test_pages_of_any_origin_may_send_tokens_and_read_refusals(world: World, path: str) -> None:
     preflight = await world.http.options(path, headers={"Access-Control-Request-Method": "POST"})
     refused_response = await world.http.post(path, data={"x": "y"})
     unreadable = await world.http.post(path, content=b"{", headers={"Content-Type": "application/json"})

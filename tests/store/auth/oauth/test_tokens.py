@@ -40,7 +40,7 @@ def forged_jwt(payload: bytes) -> str:
     return ".".join(encoded)
 
 
-async def test_both_addresses_take_post_alone(world: World) -> None:
+async def test_both_endpoints_accept_only_post(world: World) -> None:
     for path in (TOKEN, "/api/v1/auth/login"):
         for method in ("GET", "PUT", "DELETE"):
             answer = await world.http.request(method, path)
@@ -92,7 +92,7 @@ async def test_only_an_authenticated_client_may_present_an_assertion_of_another_
         forged_jwt(b'{"iss":"' + ROOT_URL.encode() + b'","sub":"reg_x"}'),
     ],
 )
-async def test_t7_what_is_no_assertion_is_an_invalid_grant(world: World, text: str) -> None:
+async def test_t7_a_malformed_assertion_is_an_invalid_grant(world: World, text: str) -> None:
     assert oauth_refusal(await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})) == (
         400,
         "invalid_grant",
@@ -153,7 +153,9 @@ async def test_other_grants_are_not_supported(world: World, client: KnownClient,
         ("/api/v1", 400),
     ],
 )
-async def test_a_token_is_for_this_service_alone(world: World, client: KnownClient, resource: str, status: int) -> None:
+async def test_a_token_is_valid_only_for_this_service(
+    world: World, client: KnownClient, resource: str, status: int
+) -> None:
     by_form = await world.http.post(TOKEN, data={**GRANT, "resource": resource}, auth=client)
     by_json = await world.http.post(TOKEN, json={**GRANT, "resource": [ROOT_URL, resource]}, auth=client)
 
@@ -240,7 +242,7 @@ async def test_t45_several_tokens_and_tokens_in_the_address_give_no_access(world
     assert token not in in_address.text
 
 
-async def test_t46_nothing_that_is_sent_comes_back_in_a_header(world: World, client: KnownClient) -> None:
+async def test_t46_no_sent_value_is_returned_in_a_header(world: World, client: KnownClient) -> None:
     evil = 'read:x"\r\nSet-Cookie: a=b, Bearer x="'
 
     answers = [

@@ -155,7 +155,7 @@ async def test_t11_a_resource_of_another_service_is_refused(
     assert await refusal_code(store, provider.mint(ROOT_URL, resource=resource)) == "invalid_audience"
 
 
-async def test_t12_an_issuer_that_is_not_exactly_the_trusted_one_is_refused(
+async def test_t12_an_issuer_that_differs_from_the_trusted_issuer_is_refused(
     store: Store, provider: IdentityProvider
 ) -> None:
     trusted_one = provider.issuer
@@ -258,7 +258,7 @@ async def test_t17_an_assertion_for_another_client_is_refused(store: Store, prov
             id_jag.require_client(asserted, other_client_id)
 
 
-async def test_t17_an_issuer_speaks_to_its_clients_alone(store: Store, provider: IdentityProvider) -> None:
+async def test_t17_an_issuer_is_accepted_only_for_its_clients(store: Store, provider: IdentityProvider) -> None:
     async with store.database.transaction() as transaction:
         await trusted_issuers.remove(transaction, provider.issuer)
     await provider.trust(store, client_ids=["agent-1"])
@@ -322,7 +322,7 @@ async def test_t19_without_an_address_there_is_none_to_rely_on(store: Store, pro
         id_jag.verified_email(nameless)
 
 
-async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider: IdentityProvider) -> None:
+async def test_t20_an_issuer_is_accepted_only_for_its_domains(store: Store, provider: IdentityProvider) -> None:
     async with store.database.transaction() as transaction:
         await trusted_issuers.remove(transaction, provider.issuer)
     await provider.trust(store, domains=["Example.com", "example.org"])

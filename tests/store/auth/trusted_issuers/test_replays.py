@@ -33,7 +33,7 @@ async def use(store: Store, token: IdentityAssertion) -> bool:
     return True
 
 
-async def test_t14_of_two_at_the_same_moment_exactly_one_succeeds(
+async def test_t14_exactly_one_of_two_concurrent_uses_succeeds(
     store: Store, is_full: bool, figures: Figures
 ) -> None:
     count = PAIRS_FULL if is_full else PAIRS
@@ -46,7 +46,7 @@ async def test_t14_of_two_at_the_same_moment_exactly_one_succeeds(
     figures |= {"pairs": count, "winners": sum(wins)}
 
 
-async def test_t14_of_many_at_the_same_moment_exactly_one_succeeds(store: Store) -> None:
+async def test_t14_exactly_one_of_many_concurrent_uses_succeeds(store: Store) -> None:
     for number in range(10):
         token = new_assertion(f"jti-{number}")
         assert sum(await asyncio.gather(*(use(store, token) for _ in range(20)))) == 1

@@ -200,7 +200,7 @@ async def test_t42_the_body_is_one_event_of_its_type_and_64_kib_at_most(
         assert (await push(http, provider.event(ROOT_URL) + "\n", content_type)).status_code == 202
 
 
-async def test_t42_of_many_deliveries_at_once_one_has_an_effect(
+async def test_t42_only_one_of_many_concurrent_deliveries_has_an_effect(
     store: Store, http: httpx.AsyncClient, provider: IdentityProvider
 ) -> None:
     await provider.trust(store)

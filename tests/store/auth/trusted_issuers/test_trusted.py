@@ -19,7 +19,7 @@ async def add(store: Store, issuer: str = ISSUER, **members: object) -> trusted_
         return await trusted_issuers.add(transaction, store, issuer, **{**USUAL, **members})
 
 
-async def test_an_issuer_is_kept_as_it_was_given(store: Store) -> None:
+async def test_an_issuer_is_stored_as_entered(store: Store) -> None:
     added_issuer = await add(store, algorithms=["EdDSA"], client_ids=["a", "b"], domains=["Example.com "])
 
     assert added_issuer == await trusted_issuers.issuer(store.database, ISSUER)
@@ -35,7 +35,7 @@ async def test_without_declared_algorithms_the_two_usual_algorithms_are_allowed(
     assert (await add(store)).algorithms == {"ES256", "RS256"}
 
 
-async def test_an_issuer_is_added_once_and_stays_as_it_was(store: Store) -> None:
+async def test_adding_an_existing_issuer_changes_nothing(store: Store) -> None:
     added_issuer = await add(store)
 
     with pytest.raises(trusted_issuers.IssuerExists):
@@ -55,7 +55,7 @@ async def test_an_issuer_is_removed_once(store: Store) -> None:
     assert await trusted_issuers.issuers(store.database) == []
 
 
-async def test_t12_an_issuer_is_found_by_its_exact_name_alone(store: Store) -> None:
+async def test_t12_an_issuer_is_found_only_by_its_exact_name(store: Store) -> None:
     await add(store)
 
     for similar_issuer in (f"{ISSUER}/", ISSUER.upper(), ISSUER[:-1], f"{ISSUER}%", "", "%", "_" * len(ISSUER)):
@@ -80,7 +80,7 @@ async def test_invalid_issuer_data_is_refused(store: Store) -> None:
     assert await trusted_issuers.issuers(store.database) == []
 
 
-async def test_plain_http_needs_the_setting_that_allows_it(store: Store, settings: Settings) -> None:
+async def test_an_issuer_with_plain_http_needs_a_setting(store: Store, settings: Settings) -> None:
     careful = with_settings(settings, private_issuers=False)
     async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as careful_store:
         for members in ({"issuer": "http://id.example"}, {"jwks_uri": "http://id.example/jwks.json"}):

@@ -317,7 +317,7 @@ async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> N
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 
-async def test_finishing_waits_for_a_condemned_blob_and_keeps_what_has_arrived(shop: Shop) -> None:
+async def test_completion_waits_for_a_blob_in_deletion_and_keeps_the_received_parts(shop: Shop) -> None:
     await shop.upload(DATA, "first")
     await orphan(shop)
     address = await shop.address(1000)

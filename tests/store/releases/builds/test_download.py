@@ -23,7 +23,7 @@ async def downloads(shop: Shop) -> int:
     return int(row[0])
 
 
-async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
+async def test_a_sold_product_is_downloaded_only_with_an_entitlement(shop: Shop) -> None:
     world = shop.world
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
     buyer = await world.person("buyer@example.org")
@@ -51,7 +51,7 @@ async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
         assert (answer.content == DATA) == (code is None)
 
 
-async def test_a_caller_without_an_entitlement_is_shown_how_to_get_one(shop: Shop) -> None:
+async def test_a_caller_without_an_entitlement_is_shown_ways_to_get_an_entitlement(shop: Shop) -> None:
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
     other_person = await shop.world.person("other@example.org")
 
@@ -98,7 +98,7 @@ async def test_a_hidden_product_cannot_be_distinguished_from_a_missing_one(shop:
     assert (await world.call("GET", f"/artifacts/{hidden_artifact}", shop.token)).content == DATA
 
 
-async def test_a_yanked_release_stays_with_the_entitled_marked(shop: Shop) -> None:
+async def test_a_yanked_release_is_shown_as_yanked_to_entitled_callers(shop: Shop) -> None:
     world = shop.world
     path = f"/artifacts/{(await shop.upload(DATA))['id']}"
     buyer = await world.person("buyer@example.org")
@@ -113,7 +113,7 @@ async def test_a_yanked_release_stays_with_the_entitled_marked(shop: Shop) -> No
     assert (await world.call("GET", path)).status_code == 404
 
 
-async def test_the_headers_say_what_the_bytes_are(shop: Shop) -> None:
+async def test_the_headers_describe_the_bytes(shop: Shop) -> None:
     artifact = await shop.upload(DATA, 'Größe "1" %41.zip')
 
     answer = await shop.world.call("GET", f"/artifacts/{artifact['id']}", shop.token)

@@ -212,7 +212,7 @@ async def test_bytes_that_are_removed_during_an_upload_are_sealed_again(
     await assert_exact(shop)
 
 
-async def test_a_reservation_ends_with_the_blob_also_if_the_same_content_is_stored_again(shop: Shop) -> None:
+async def test_a_reservation_ends_with_its_blob_even_if_the_same_content_is_stored_again(shop: Shop) -> None:
     database, stored_blobs = shop.store.database, [(DIGEST, len(DATA))]
     await blobs.put(database, shop.store.blobs, DATA)
     (old,) = await blobs.reserve(database, shop.store.blobs, stored_blobs)
@@ -309,7 +309,7 @@ async def test_no_writer_and_no_collector_waits_for_a_slow_removal(shop: Shop, s
     await assert_exact(shop)
 
 
-async def test_a_collector_whose_claim_expired_does_not_touch_what_was_stored_since(
+async def test_a_collector_with_an_expired_claim_does_not_touch_blobs_stored_later(
     shop: Shop, steps: StepHooks
 ) -> None:
     await orphan(shop)

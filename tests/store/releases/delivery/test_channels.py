@@ -20,7 +20,7 @@ async def publish_built(works: JobRunner, version: str) -> None:
     await works.publish(version)
 
 
-async def test_the_statement_stays_the_same_while_nothing_changes(works: JobRunner) -> None:
+async def test_an_unchanged_channel_keeps_its_statement(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
 
     assert await channel_statement(works) == await channel_statement(works)
@@ -91,7 +91,7 @@ async def test_a_rotated_key_signs_the_next_statement(works: JobRunner) -> None:
     assert len(channel_after["rotations"]) == 1
 
 
-async def test_all_who_ask_at_once_get_the_same_answers(works: JobRunner) -> None:
+async def test_concurrent_callers_get_the_same_answers(works: JobRunner) -> None:
     await publish_built(works, "1.1.0")
 
     results = await asyncio.gather(*(channel_statement(works) for _ in range(8)))

@@ -42,7 +42,7 @@ async def test_a_client_gets_every_byte_from_the_addresses_in_the_answers(works:
     assert artifact.content == tar(FILES)
 
 
-async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_again_is_not(works: JobRunner) -> None:
+async def test_the_first_request_of_an_install_is_counted_and_repeated_requests_are_not(works: JobRunner) -> None:
     await works.upload_and_process(tar(FILES), "1.1.0")
     await works.publish("1.1.0")
     owner = await works.shop.world.person("owner@north.example", north="owner")
@@ -57,7 +57,7 @@ async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_agai
     assert [(each["version"], each["downloads"]) for each in usage["downloaded"]] == [("1.1.0", 2)]
 
 
-async def test_only_the_entitled_get_what_updates_are_made_of(works: JobRunner) -> None:
+async def test_only_entitled_callers_get_manifests_chunks_deltas_and_sboms(works: JobRunner) -> None:
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
     product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]

@@ -30,7 +30,7 @@ def open_picture(data: bytes) -> Image.Image:
     ("name", "media_type"),
     [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("AVIF", "image/avif")],
 )
-async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
+async def test_a_reencoded_picture_keeps_its_format_size_and_colours(name: str, media_type: str) -> None:
     picture = await reencode(encode_picture(name))
 
     assert (picture.media_type, picture.width, picture.height) == (media_type, 60, 40)
@@ -79,7 +79,7 @@ async def test_locations_comments_and_profiles_are_removed_from_pictures() -> No
         assert not set(open_picture(picture.data).info) & {"exif", "icc_profile", "comment", "xmp", "Comment"}
 
 
-async def test_a_picture_is_turned_as_the_camera_meant_it() -> None:
+async def test_a_picture_is_rotated_by_its_exif_orientation() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
 

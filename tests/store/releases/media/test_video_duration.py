@@ -99,7 +99,7 @@ def read(film: bytes, kind: VideoType) -> int | None:
         *("unknown", "no movie", "cut", "no bytes"),
     ),
 )
-def test_the_duration_of_an_mp4_is_the_one_of_its_movie(film: bytes, expected: int | None) -> None:
+def test_the_duration_of_an_mp4_is_read_from_its_movie_header(film: bytes, expected: int | None) -> None:
     assert read(film, "video/mp4") == expected
 
 
@@ -124,7 +124,7 @@ def test_the_duration_of_an_mp4_is_the_one_of_its_movie(film: bytes, expected: i
         *("negative", "too long", "cut", "zeros"),
     ),
 )
-def test_the_duration_of_a_webm_is_the_one_of_its_segment(film: bytes, expected: int | None) -> None:
+def test_the_duration_of_a_webm_is_read_from_its_segment(film: bytes, expected: int | None) -> None:
     assert read(film, "video/webm") == expected
 
 
@@ -203,7 +203,7 @@ async def test_a_video_is_accepted_where_the_process_cannot_be_started(
     assert (answer.status_code, answer.json()["duration"]) == (201, None)
 
 
-async def test_the_process_is_confined_before_it_reads() -> None:
+async def test_the_process_is_confined_before_reading_the_file() -> None:
     async with running(video_duration.PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(DurationOrder("video/webm", len(TRAILER))))
         record = decode_record(await process.receive())

@@ -125,7 +125,7 @@ async def test_anyone_sees_the_size_of_the_update_from_the_release_before(works:
     }
 
 
-async def test_until_it_is_made_an_update_is_offered_as_being_prepared(works: JobRunner) -> None:
+async def test_a_delta_in_preparation_is_reported_as_being_prepared(works: JobRunner) -> None:
     await publish_build(works, OLD, "1.1.0")
     await publish_build(works, NEW, "1.2.0")
 

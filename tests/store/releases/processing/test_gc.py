@@ -41,7 +41,7 @@ async def collect_from(works: JobRunner, hours: float) -> None:
             await blob_gc.collect(works.store, is_confirmed=True)
 
 
-async def test_a_removed_draft_releases_its_chunks_and_only_of_them(works: JobRunner) -> None:
+async def test_a_removed_draft_releases_only_its_own_chunks(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
     kept_build = await works.upload_and_process(tar(SECOND), "2.1.0")
     names_before = await chunk_names(works)
@@ -89,7 +89,7 @@ async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> N
     assert [sha256 async for sha256, *_ in works.store.blobs.sealed()] == []
 
 
-async def test_a_build_that_needs_a_chunk_keeps_it_though_it_was_just_released(works: JobRunner) -> None:
+async def test_a_build_keeps_a_needed_chunk_that_was_just_released(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
     other_artifact = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
     outcome = await works.outcome("build.process", other_artifact)
@@ -120,7 +120,7 @@ async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(wo
     await assert_whole(works, other_artifact)
 
 
-async def test_sweeping_beside_builds_never_breaks_one(works: JobRunner) -> None:
+async def test_garbage_collection_during_builds_never_breaks_a_build(works: JobRunner) -> None:
     for number in range(3):
         await works.upload_and_process(tar({**SHARED, "own": noise(400_000, 10 + number)}), f"3.{number}.0")
     waiting_builds = [

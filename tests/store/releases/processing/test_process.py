@@ -56,7 +56,7 @@ async def counts(works: JobRunner) -> dict[str, int]:
     [(tar(FILES), "game.tar"), (gzip.compress(tar(FILES)), "game.tar.gz"), (zip_files(FILES), "game.zip")],
     ids=["tar", "tar.gz", "zip"],
 )
-async def test_the_tree_comes_back_from_the_chunks(works: JobRunner, data: bytes, filename: str) -> None:
+async def test_the_file_tree_is_restored_from_the_chunks(works: JobRunner, data: bytes, filename: str) -> None:
     result = await works.upload_and_process(data, filename=filename)
 
     build_manifest = await manifest_of(works, result["artifact_id"])
@@ -201,7 +201,7 @@ async def test_stored_bytes_that_were_changed_are_not_built(works: JobRunner) ->
         await works.outcome("build.process", artifact_id)
 
 
-async def test_an_artifact_that_is_not_there_is_not_processed(works: JobRunner) -> None:
+async def test_a_missing_artifact_is_not_processed(works: JobRunner) -> None:
     with pytest.raises(ArtifactGone):
         await works.outcome("build.process", "00000000-0000-4000-8000-000000000000")
 
@@ -236,7 +236,7 @@ async def test_a_build_lists_its_parts(works: JobRunner) -> None:
     }
 
 
-async def test_the_manifest_is_served_as_it_was_signed(works: JobRunner) -> None:
+async def test_the_manifest_is_served_unchanged_after_signing(works: JobRunner) -> None:
     result = await works.upload_and_process(tar(FILES))
 
     envelope = await works.get("/releases/1.0.0/manifest")

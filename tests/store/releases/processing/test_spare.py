@@ -92,7 +92,7 @@ async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: 
 
 @pytest.mark.usefixtures("no_forking")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: JobRunner, tmp_path: Path) -> None:
+async def test_a_spare_reader_that_died_is_replaced_at_its_next_use(works: JobRunner, tmp_path: Path) -> None:
     path = tmp_path / "game.tar"
     path.write_bytes(tar(SMALL))
 

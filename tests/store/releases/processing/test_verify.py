@@ -55,7 +55,7 @@ async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: 
     ]
 
 
-async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: JobRunner) -> None:
+async def test_a_changed_bit_of_the_artifact_is_located(works: JobRunner) -> None:
     artifact_id, build = await upload_build(works)
     await flip(works.store, await artifact_digest(works, artifact_id), build.block_size + 5)
 
@@ -87,7 +87,7 @@ async def test_missing_bytes_are_reported(works: JobRunner) -> None:
     assert [(finding["kind"], finding["length"]) for finding in faults] == [("artifact", len(DATA))]
 
 
-async def test_an_artifact_is_healed_by_sending_it_again(works: JobRunner) -> None:
+async def test_a_damaged_artifact_is_repaired_by_a_repeated_upload(works: JobRunner) -> None:
     artifact_id, _ = await upload_build(works)
     await flip(works.store, await artifact_digest(works, artifact_id), 1000)
     assert await findings(works, artifact_id)

@@ -31,7 +31,7 @@ def small_volume(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", volume], check=True)
 
 
-async def test_a_full_volume_refuses_the_stretch_and_keeps_what_was_counted(shop: Shop, small_volume: Path) -> None:
+async def test_a_full_volume_refuses_the_part_and_keeps_the_received_bytes(shop: Shop, small_volume: Path) -> None:
     store = replace(shop.store, blobs=LocalBlobs(small_volume, reserve_bytes=0))
     data = pattern(6 * MEBIBYTE)
     address = await shop.address(len(data))

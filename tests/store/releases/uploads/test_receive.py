@@ -181,7 +181,7 @@ async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> No
     assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
 
 
-async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> None:
+async def test_concurrent_completions_get_the_same_answer(shop: Shop) -> None:
     address = await shop.address(1000)
 
     answers = await asyncio.gather(*(shop.put(address, DATA) for _ in range(6)))
