@@ -1,5 +1,5 @@
 // Copies the icons named in icons.json from Lucide (ISC licence) to icons.ts of each folder, as one path an icon.
-// `npm run icons` writes the files; with --check it only says whether they are as they would be written.
+// `npm run icons` writes the files; with --check it only reports whether they are up to date.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 
 const SOURCE = "node_modules/lucide-static/icons";
@@ -7,7 +7,7 @@ const names = JSON.parse(readFileSync("icons.json", "utf8"));
 const isCheck = process.argv.includes("--check");
 const number = (value) => String(Math.round(value * 1000) / 1000);
 
-/** The path data of an SVG shape, and of a circle as two arcs. */
+/** Returns the path data of an SVG shape. A circle becomes two arcs. */
 function pathData(tag, of) {
   const at = (name, otherwise = 0) => Number(of[name] ?? otherwise);
   if (tag === "path") {
@@ -35,7 +35,8 @@ function pathData(tag, of) {
   throw new Error(`no path for <${tag}>`);
 }
 
-/** Data whose first move is absolute, so that it can follow other data; pairs after a relative move are relative lines. */
+/** Makes the first move of path data absolute, so that the data can be appended to other data. Pairs after a relative
+ *  move stay relative lines. */
 function absolute(data) {
   const first = /^m\s*(-?(?:\d+\.?\d*|\.\d+))[\s,]*(-?(?:\d+\.?\d*|\.\d+))[\s,]*(?=(.?))/.exec(data);
   return first ? `M${first[1]} ${first[2]}${/[-.\d]/.test(first[3]) ? "l" : ""}${data.slice(first[0].length)}` : data;

@@ -1,4 +1,4 @@
-// How the two entries become the files that travel in the package.
+// Builds the files of the package from the two entry points.
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -14,7 +14,7 @@ function messages(app: string, language: string): string {
   return `globalThis.MESSAGES=${JSON.stringify(Object.assign({}, ...files))};`;
 }
 
-/** Packages whose files travel in the built pages, and whose licences ask that they are named there. */
+/** The packages that are part of the built pages, and whose licences require their names there. */
 const THIRD_PARTIES = ["preact", "@preact/signals", "@preact/signals-core", "@fontsource-variable/geist", "lucide-static"];
 
 /** The licence texts of the third parties, one after the other. */
@@ -23,7 +23,8 @@ function licences(): string {
   return texts.join(`\n${"-".repeat(72)}\n\n`);
 }
 
-/** What the server needs beside the bundle: each app's addresses and texts, and a compressed copy of each file. */
+/** The files that the server needs besides the bundle: addresses and texts of each app, and a compressed copy of each
+ *  file. */
 function serverFiles(): Plugin {
   return {
     name: "server-files",
@@ -60,7 +61,7 @@ export default defineConfig({
     reportCompressedSize: false,
     rollupOptions: {
       input: Object.fromEntries(APPS.map((name) => [name, `${name}/main.tsx`])),
-      // What both apps load is one file, not one for each module: a page asks for few files at first.
+      // Modules that both apps load are put into one file, so that the first page requests few files.
       output: { advancedChunks: { groups: [{ name: "shared", test: /node_modules|\/shared\/(?!design\.tsx|chart)/ }] } },
     },
   },

@@ -32,7 +32,7 @@ export interface ChartProps {
   dayLabel?: (day: string) => string;
   /** Events on some of the days. */
   markers?: readonly ChartMarker[];
-  /** Names several markers that share one place. */
+  /** Returns a name for several markers at one position. */
   countLabel?: CountLabel;
   /** Called when a day is pressed. */
   onOpen?: ((index: number) => void) | undefined;

@@ -25,7 +25,7 @@ interface Group {
   markers: readonly ChartMarker[];
 }
 
-/** The name of several markers in one place: "3 releases". */
+/** The name of several markers at one position: "3 releases". */
 export type CountLabel = (count: number) => string;
 
 function widthOf(markers: readonly ChartMarker[], countLabel: CountLabel): number {
@@ -37,7 +37,7 @@ function labelOf(markers: readonly ChartMarker[], countLabel: CountLabel): strin
   return markers.length > 1 ? countLabel(markers.length) : (markers[0]?.label ?? "");
 }
 
-/** Groups markers whose names would overlap: a group has the line of its first marker, and a list of all. */
+/** Groups markers whose names would overlap: a group has the line of its first marker, and lists all its markers. */
 export function groupMarkers(markers: readonly ChartMarker[], x: (index: number) => number, countLabel: CountLabel): Group[] {
   const groups: Group[] = [];
   for (const marker of [...markers].sort((a, b) => a.index - b.index)) {

@@ -1,4 +1,4 @@
-// Whether the visitor is signed in. Who it is, and their permissions, only the server knows.
+// Whether the visitor is signed in. Only the server knows the visitor's name and permissions.
 import { signal } from "@preact/signals";
 import { send, setSessionMark } from "./client";
 import { reportUnreachable, waitUntilReachable } from "./connectivity";
@@ -14,7 +14,7 @@ export async function loadSession(): Promise<void> {
   isSignedIn.value = reply.signed_in;
 }
 
-/** Load what a page needs once. As long as the server gives no answer, wait until it can be reached, and load again.
+/** Load data that a page needs once. While the server cannot be reached, wait and try again.
  *  @throws Problem if the server refuses the request. */
 export async function loadWhenReachable<Value>(load: () => Promise<Value>): Promise<Value> {
   for (;;) {

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 
 export interface Shortcut {
-  /** A value of KeyboardEvent.key, or two in sequence: "/", "j", "?", "g p". */
+  /** A value of KeyboardEvent.key, or two values in sequence: "/", "j", "?", "g p". */
   key: string;
   does: string;
   /** Undefined if the page listens for the key itself: then it is only shown in the list of shortcuts. */
@@ -47,7 +47,7 @@ document.addEventListener("keydown", (event) => {
   const isBeginning = shortcuts.peek().some((shortcut) => shortcut.run && shortcut.key.startsWith(`${pressedKeys} `));
   typedKeys = isBeginning ? pressedKeys : "";
   begunAt = event.timeStamp;
-  // The newest shortcut wins, so that a page can override one of the frame.
+  // The newest shortcut wins, so that a page can override a shortcut of the frame.
   const shortcut = shortcuts.peek().findLast((shortcut) => shortcut.run && shortcut.key === pressedKeys);
   if (shortcut?.run) {
     event.preventDefault();

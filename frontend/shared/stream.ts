@@ -10,7 +10,7 @@ export interface Event {
 }
 
 export interface Stream {
-  /** "open", or the reason why no events arrive. */
+  /** "open", or the reason for which no events arrive. */
   state: Signal<"opening" | "open" | "reconnecting" | "ended">;
   close: () => void;
 }

@@ -1,4 +1,5 @@
-// The theme: light, dark, or that of the system. A cookie tells the server, so that pages have these colours from the start.
+// The theme: light, dark, or the theme of the system. A cookie stores it, so that the server sends pages in these
+// colours.
 import { signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";

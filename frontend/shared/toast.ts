@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 
 interface Toast {
-  /** Distinguishes it from other messages with the same words. */
+  /** Distinguishes this message from other messages with the same words. */
   id: number;
   message: string;
   undo?: { label: string; run: () => void };

@@ -15,9 +15,9 @@ interface Props {
   product: CatalogItem;
   /** The level of its heading. */
   level?: 2 | 3;
-  /** Whether it is on the first screen, so that its cover is loaded at once. */
+  /** Whether the card is on the first screen, so that its cover is loaded at once. */
   isFirst?: boolean;
-  /** The flag on its cover, instead of the usual one. */
+  /** The flag on the cover, instead of the usual flag. */
   flag?: string | undefined;
   /** Shown below the card. */
   children?: ComponentChildren;

@@ -1,4 +1,4 @@
-// The filters of the list: their values with the number of products, and the chosen ones.
+// The filters of the list: their values with the number of products, and the chosen values.
 import type { ComponentChildren } from "preact";
 import { Icon } from "../shared/components/icon";
 import { query } from "../shared/router";

@@ -17,7 +17,7 @@ export const followedPublishers = signal<ReadonlySet<string> | null>(null);
 
 let requestedSlug: string | null = null;
 
-/** Load them once for each person. */
+/** Load the followed publishers once for each person. */
 function load(): void {
   effect(() => {
     const person = me.value;

@@ -11,7 +11,7 @@ const t = translator("common");
 interface Props<Given> {
   load: () => Promise<ComponentType<Given>>;
   props: Given;
-  /** Whether it is a part of a page that has its own heading. */
+  /** Whether this is a part of a page that has its own heading. */
   isPart?: boolean;
 }
 

@@ -22,7 +22,7 @@ const ARCHITECTURES: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["riscv64", /^riscv64$/],
 ];
 
-/** The processor architecture that a file's name has as one of its parts; the API does not say it otherwise. */
+/** The processor architecture that is part of a file's name. The API has no other member for it. */
 export function architectureOf(filename: string): string | null {
   const nameParts = filename.toLowerCase().replace(/x86-64/g, "x86_64").split(/[-.+\s]|_(?!64)/);
   return ARCHITECTURES.find(([, pattern]) => nameParts.some((part) => pattern.test(part)))?.[0] ?? null;

@@ -1,4 +1,5 @@
-// The frame of a person's own pages: their places at the left, and the page. On phones the account page lists the places.
+// The frame of a person's own pages: the navigation at the left, and the page. On phones, the account page has the
+// links.
 import type { ComponentChildren } from "preact";
 import type { IconName } from "../shared/components/icon";
 import { translator } from "../shared/i18n";

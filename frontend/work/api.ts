@@ -39,10 +39,11 @@ export interface Measure {
   /** The date field that assigns records to days. */
   date: string | null;
   label: Words;
-  /** Selects the records that are measured. It is undefined if the service is an earlier version, as are the others. */
+  /** Selects the records that are measured. Like the following members, it is undefined if the service is an earlier
+   *  version. */
   filter?: Condition[];
   among?: Condition[];
-  /** Whether it covers the days from today on instead of the days of the period. */
+  /** Whether the measure covers the days from today on instead of the days of the period. */
   ahead?: boolean;
 }
 
@@ -77,9 +78,10 @@ export interface Field {
   /** The ref to the record from which the API fills this field of a new record if it is omitted. */
   filled_from: string | null;
   masked: boolean;
-  /** False if records cannot be ordered by the field, because no index of a connected database helps. */
+  /** False if records cannot be ordered by the field, because the connected database has no index for it. */
   sortable?: false;
-  /** Whether agents get a placeholder token for it, unless their token shows it in clear. */
+  /** Whether agents get a placeholder token instead of the value, unless their access token shows the field in clear.
+   *  */
   is_personal?: boolean;
   /** The beginning of its placeholder tokens: "EMAIL" for `EMAIL_12`. Null if it is not personal. */
   token_label?: string | null;
@@ -91,7 +93,7 @@ export interface Action {
   id: string;
   label: string;
   inputs: string[];
-  /** Fields that may also be given. */
+  /** Optional input fields. */
   optional_inputs: string[];
   from: string[];
   to: string | null;

@@ -10,14 +10,14 @@ interface Props {
   title: string;
   isOpen: boolean;
   onClose: () => void;
-  /** The buttons, besides the one that closes it. */
+  /** The buttons, besides the button that closes the dialog. */
   actions?: ComponentChildren;
-  /** Whether an action is itself named "Cancel": the closing button is then named "Back". */
+  /** Whether an action of the dialog is named "Cancel". The closing button is then named "Back". */
   isCancelling?: boolean;
   look?: "wide" | "sheet";
-  /** Whether the person must read it first: the focus starts at its top, not at its first control. */
+  /** Whether the person must read the dialog first: the focus starts at its top, not at its first control. */
   isRead?: boolean;
-  /** Whether its action cannot be undone: the focus starts on the button that closes it. */
+  /** Whether the action cannot be undone: the focus starts on the button that closes the dialog. */
   isCautious?: boolean;
   children: ComponentChildren;
 }

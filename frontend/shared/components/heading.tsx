@@ -21,7 +21,7 @@ export function Heading({ title, children }: { title: string; children?: Compone
   );
 }
 
-/** The heading alone, for pages that place it differently. */
+/** Only the heading, for pages that lay out its neighbours themselves. */
 export function PageTitle({ title }: { title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const waitingCount = siteState.waiting.value;

@@ -5,7 +5,7 @@ export type { IconName };
 
 const iconsByName: Record<string, string> = { ...ICONS };
 
-/** Add the icons of an app to the shared ones. */
+/** Add the icons of an app to the shared icons. */
 export function addIcons(icons: Readonly<Record<string, string>>): void {
   Object.assign(iconsByName, icons);
 }

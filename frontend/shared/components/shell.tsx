@@ -1,4 +1,4 @@
-// Parts of the frame around the pages, from which each app makes its own: skip link, page, switches, messages, keys.
+// Parts from which each app builds the frame around its pages: skip link, page, switches, messages, keys.
 import { useLayoutEffect } from "preact/hooks";
 import { currentRoute, path } from "../router";
 import { areShortcutsDisabled, isSheetOpen, shortcuts, registerShortcut, disableShortcuts } from "../shortcuts";
@@ -75,7 +75,7 @@ export function Logo() {
 }
 
 interface SwitchProps {
-  /** Shown instead of the name, which screen readers read. */
+  /** Shown instead of the name. Screen readers read the name. */
   icon?: IconName;
 }
 

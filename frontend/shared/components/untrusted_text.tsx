@@ -1,4 +1,4 @@
-// A text from another author: unseen characters are marked, and its writing direction is isolated.
+// A text from another author: invisible characters are marked, and its writing direction is isolated.
 import { splitInvisible } from "../invisible_characters";
 
 export function UntrustedText({ text }: { text: string }) {

@@ -22,7 +22,7 @@ export function Chips({ conditions, titles, onChange }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const lastDropped = useRef<{ button: HTMLElement; at: number } | null>(null);
   useLayoutEffect(() => {
-    // The focused chip was removed: focus the one that has taken its place.
+    // The focused chip was removed: focus the chip that is now at its position.
     if (lastDropped.current && !lastDropped.current.button.isConnected && document.activeElement === document.body) {
       const { button, at } = lastDropped.current;
       const chips = [...(list.current?.children ?? [])];

@@ -80,7 +80,7 @@ function quoted(value: string): string {
   return /^[\p{L}\p{N}.:_-]+$/u.test(value) ? value : `"${value.replaceAll('"', "'")}"`;
 }
 
-/** Remove a condition, and those that have no meaning without it. */
+/** Remove a condition, and conditions that have no meaning without it. */
 export function withoutCondition(conditions: Conditions, condition: Condition): Conditions {
   const remaining = conditions.filter((each) => each !== condition);
   const hasRange = remaining.some(({ name }) => name === "since" || name === "until");

@@ -13,7 +13,7 @@ type Release = Schemas["Release"];
 interface Props {
   product: OwnedProduct;
   label: string;
-  /** The channel whose newest release is wanted. */
+  /** The channel whose newest release is downloaded. */
   channel?: string | undefined;
   /** Whether only the icon is shown. */
   isIcon?: boolean;

@@ -54,7 +54,7 @@ function show(id: string, change: Partial<OwnedProduct>): void {
   library.value = library.peek()?.map((product) => (product.id === id ? { ...product, ...change } : product)) ?? null;
 }
 
-/** Hide or show a product. If that is refused, a message says so. */
+/** Hide or show a product. If the server refuses, a message is shown. */
 export async function setHidden(product: OwnedProduct, isHidden: boolean): Promise<void> {
   show(product.id, { hidden: isHidden });
   try {

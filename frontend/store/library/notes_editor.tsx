@@ -66,11 +66,12 @@ export function NotesEditor({ product, onHidden }: Props) {
 
 interface Draft {
   text: string;
-  /** The note that the text replaces. */
+  /** The stored note that the typed text will replace. */
   base: string;
 }
 
-/** The private note, saved when the field is left. If it was changed elsewhere meanwhile, the person chooses one of both. If it cannot be saved, the text stays in the tab, and the field says why.
+/** The private note, saved when the field is left. If another tab or device changed the note meanwhile, the person
+ *  chooses one of the two versions. If it cannot be saved, the text stays in the tab, and the field shows the reason.
  *  It is saved as soon as the server can be reached, or when the field is shown again. */
 function Note({ product }: { product: OwnedProduct }) {
   const noteBefore = product.note ?? "";
@@ -110,7 +111,7 @@ function Note({ product }: { product: OwnedProduct }) {
           return;
         }
         await saveNote(product, note || null);
-        // What was typed meanwhile replaces the note that is now saved.
+        // Text that was typed during the save will replace the note that is now saved.
         edit({ text: draft.current.text, base: note });
       }
       setProblem(null);
@@ -144,7 +145,7 @@ function Note({ product }: { product: OwnedProduct }) {
     }
   };
   useEffect(() => {
-    // A note that was changed elsewhere meanwhile is not replaced unseen.
+    // If another tab or device changed the note meanwhile, show the change before replacing it.
     const isFirst = isRestored && value.base === noteBefore;
     if ((isFirst || problem?.isOffline) && !isServerUnreachable.value) {
       save();
@@ -190,7 +191,8 @@ function Note({ product }: { product: OwnedProduct }) {
   );
 }
 
-/** The note that the next draft replaces. An unsaved draft keeps its own, which may no longer be the present note. */
+/** The stored note that the next draft replaces. An unsaved draft keeps the note from which it started, which may no
+ *  longer be the stored note. */
 function baseOf({ text, base }: Draft, serverText: string): string {
   return text.trim() === serverText ? serverText : base;
 }

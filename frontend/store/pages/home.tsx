@@ -23,7 +23,7 @@ const PANEL = 4;
 const ROW = 5;
 const NEW_DAYS = 30;
 const WEEK_MS = 7 * 86_400_000;
-/** The products for this system with the newest versions, of which those are shown that the page does not show above. */
+/** The number of requested products for this system, by newest version. The page omits products that it shows above. */
 const MANY = 24;
 
 export function Home() {
@@ -83,11 +83,11 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   );
 }
 
-/** What each part of the page shows: of a shelf, the products that the page shows elsewhere come last. */
+/** The products of each part of the page. In a shelf, products that another part shows come last. */
 function arranged({ hero, shelves }: Schemas["Home"]) {
   const items = (id: string): readonly Card[] => shelves.find((shelf) => shelf.id === id)?.items ?? [];
-  // These two lists are complete: they have the products that are shown large as well. What the one shows as a time is
-  // that of the latest version, which a list by the last change does not sort by.
+  // These two lists also contain products that are shown large. The second list shows the time of each product's latest
+  // version, so it is sorted by that time. The shelf of the server is sorted by the last change of the product.
   const downloaded = items("downloaded").slice(0, PANEL);
   const productsById = new Map(shelves.flatMap((shelf) => shelf.items).map((product) => [product.id, product]));
   const updated = newestFirst([...productsById.values()]).slice(0, PANEL);

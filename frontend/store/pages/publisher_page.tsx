@@ -150,7 +150,7 @@ function inBanner(products: readonly Item[]): Item[] {
   return products.filter((product) => byColour.get(product.cover.color) === product).slice(0, MAX_IN_BANNER);
 }
 
-/** Four columns where they fill the last row better than five. */
+/** The CSS class for four columns, if four fill the last row better than five. */
 function columnsFor(count: number): string {
   return count > MAX_COLUMNS && ((count - 1) % 4) / 4 > ((count - 1) % 5) / 5 ? "cards four" : "cards";
 }

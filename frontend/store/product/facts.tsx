@@ -76,7 +76,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-/** Some languages by name, and the number of the others, whose names are in the tooltip and for screen readers. */
+/** Some languages by name, and the number of the other languages. The tooltip, and a text for screen readers, list the others. */
 function Languages({ names }: { names: readonly string[] }) {
   const otherNames = names.slice(MAX_LANGUAGES);
   return (

@@ -13,7 +13,7 @@ const tLibrary = translator("library");
 
 interface Props {
   product: { id?: string; title: string };
-  /** Whether it is on a picture, where it is light and large. */
+  /** Whether the button is on a picture: it is then light and large. */
   isOnPicture?: boolean;
 }
 

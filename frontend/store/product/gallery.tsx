@@ -100,7 +100,8 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
   );
 }
 
-/** What a video shows before it plays: the first one the product's cover, which is there already; others their first frame. */
+/** The picture of a video before it plays: for the first video the product's cover, which is already loaded, for
+ *  others the first frame. */
 function Still({ product, video, isFirst, sizes }: { product: Schemas["ProductDetail"]; video: Media; isFirst: boolean; sizes: string }) {
   return isFirst ? (
     <CoverImage product={product} sizes={sizes} isFirst />

@@ -42,7 +42,7 @@ export interface Offer {
   isOwned: boolean | null;
 }
 
-/** The place of a file's platform in lists of platforms. */
+/** The position of a file's platform in lists of platforms. */
 function placeOf({ platform }: File): number {
   return platform ? Object.keys(PLATFORMS).indexOf(platform) : -1;
 }

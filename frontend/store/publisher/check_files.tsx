@@ -1,4 +1,4 @@
-// The checks of a draft's files: each file with its progress, and what to do about one that is refused or incomplete.
+// The checks of a draft's files: the progress of each file, and the remedy for a refused or incomplete file.
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Empty } from "../../shared/components/states";

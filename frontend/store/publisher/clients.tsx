@@ -1,4 +1,4 @@
-// OAuth clients of the organisation; the secret of a new one is shown once.
+// OAuth clients of the organisation. The secret of a new client is shown once.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { urlFor } from "../../shared/client";

@@ -1,4 +1,4 @@
-// Redemption codes of the organisation: the use of each batch, a form for new ones, and the revocation of a batch.
+// Redemption codes of the organisation: the use of each batch, a form for new codes, and the revocation of a batch.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { urlFor } from "../../shared/client";

@@ -1,4 +1,4 @@
-// The pictures and films of a product: upload with a text alternative, and removal.
+// The pictures and videos of a product: upload with a text alternative, and removal.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField, TextField } from "../../shared/components/field";

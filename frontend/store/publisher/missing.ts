@@ -4,13 +4,13 @@ import type { Release } from "./releases";
 
 type File = NonNullable<Release["artifacts"]>[number];
 
-/** Whether all announced files have arrived, and there is one, or none is needed. */
+/** Whether at least one file was announced and all announced files have arrived, or no file is needed. */
 export function areFilesUploaded(release: Release): boolean {
   const files = release.artifacts ?? [];
   return files.length ? files.every((file) => file.status === "ready") : Boolean(release.notes_only);
 }
 
-/** The files that block publication: those of platforms without an accepted file, or all if none is accepted. */
+/** The files that block publication: files of platforms without an accepted file, or all files if none is accepted. */
 export function blockingFiles(release: Release, jobs: JobStates): readonly File[] {
   const files = release.artifacts ?? [];
   const accepted = new Set(files.filter((file) => jobs[file.id] === "completed").map((file) => file.platform));

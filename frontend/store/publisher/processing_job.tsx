@@ -1,4 +1,4 @@
-// The checks of an uploaded file by the store: their progress, their log, and what to do about a file that is refused.
+// The checks of an uploaded file by the store: their progress, their log, and the remedy for a refused file.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
@@ -22,7 +22,7 @@ interface Props {
   artifact: string;
   name: string;
   onState: (state: JobState) => void;
-  /** Leads to where a corrected file is uploaded. */
+  /** Goes to the step in which a corrected file is uploaded. */
   onReplace: () => void;
 }
 

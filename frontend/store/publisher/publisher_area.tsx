@@ -24,7 +24,7 @@ const TABS: readonly { name: AreaTab; icon: IconName; isOrganisation?: boolean }
   { name: "signing", icon: "fingerprint", isOrganisation: true },
 ];
 
-/** The tabs that the person may open. Only owners may open others than the products. */
+/** The tabs that the person may open. Only owners may open tabs other than the products. */
 export function tabsOf(org: string): readonly AreaTab[] {
   return ["products", ...(isOwnerOf(org) ? TABS.map((tab) => tab.name) : [])];
 }

@@ -94,7 +94,7 @@ function StepPanel({ name, step, onNext, children }: { name: Step; step: Step; o
   const previousStep = useRef(step);
   const isShown = name === step;
   useEffect(() => {
-    // The keyboard goes on from the heading of the step that was chosen.
+    // Focus the heading of the chosen step.
     if (isShown && previousStep.current !== step) {
       heading.current?.focus();
     }

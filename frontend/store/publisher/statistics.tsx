@@ -1,4 +1,4 @@
-// The analytics of an organisation: four figures, a chart of the chosen one with the preceding period, and tables.
+// The analytics of an organisation: four figures, a chart of the chosen figure with the preceding period, and tables.
 import { useRequest } from "../../shared/request";
 import { Chart, compact, Legend, Spark } from "../../shared/chart";
 import type { ChartMarker } from "../../shared/chart_markers";
@@ -110,7 +110,8 @@ function shortTitle(title: string): string {
   return title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1).trimEnd()}…` : title;
 }
 
-/** The releases of the time, each at the point that its day belongs to; the product is named where there are several. */
+/** The releases of the period, each at the point of the chart that contains its day. Names include the product,
+ *  unless the statistics are about one product. */
 function markersOf({ markers }: Stats, days: readonly string[], products: readonly Product[], range: StatisticsRange): ChartMarker[] {
   return markers.map(({ at, product, version }) => {
     const title = products.find((entry) => entry.slug === product)?.title ?? product;

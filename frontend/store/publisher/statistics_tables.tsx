@@ -114,7 +114,7 @@ function ByProduct({ numbers, range, products }: Props) {
   );
 }
 
-/** How much more or less there was than before: "New" where there was nothing before, a dash where there is nothing now either. */
+/** The change since the preceding period: "New" if the preceding value is 0, a dash if both values are 0. */
 export function Change({ now, before, days }: { now: number; before: number; days: number }) {
   const title = t("stats.before", { n: number(before), days });
   if (!before) {

@@ -1,4 +1,4 @@
-// Uploads files to a draft, in chunks that survive a lost connection, and lists those that arrived.
+// Uploads files to a draft, in chunks that survive a lost connection, and lists the files that have arrived.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";

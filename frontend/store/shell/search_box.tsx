@@ -27,7 +27,8 @@ interface Choice {
 
 interface Props {
   id: string;
-  /** Whether it fills the screen: suggestions are always shown, and closing it closes the screen. */
+  /** Whether the search fills the screen: suggestions are always shown, and closing the search leaves the full
+   *  screen. */
   isOpen?: boolean;
   onLeave?: () => void;
 }

@@ -55,7 +55,7 @@ function SessionRow({ session, canEnd, onEnded }: { session: Session; canEnd: bo
     try {
       await run("session", "revoke", { id: session.id });
       showToast(t("sessions.ended"));
-      // If it was the session of this browser, the person has to sign in again.
+      // If the ended session was the session of this browser, the person has to sign in again.
       await loadCurrentUser();
       onEnded();
     } catch (error) {

@@ -1,4 +1,4 @@
-// What an agent may not do although its person may: the commands left out of its token, by model, each with its risk.
+// The commands that an agent may not use although its person may: by model, each with its risk.
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { number, translator } from "../../shared/i18n";

@@ -1,5 +1,5 @@
 // Creates an agent in three steps: its name, its permissions, and its token for setting up a client. Or replaces the token of
-// an agent by one with other permissions, because those of a token stay as they are.
+// an agent with a token that has other permissions, because the permissions of a token cannot change.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
@@ -173,7 +173,7 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
   );
 }
 
-/** The choice of the lifetime, which includes the one that was chosen at first. */
+/** The choice of the lifetime, which includes the initial choice. */
 function Lifetime({ days, initialDays, onChange }: { days: string; initialDays: number; onChange: (days: string) => void }) {
   const choices = [...new Set([...LIVES_DAYS, initialDays])].toSorted((one, other) => one - other);
   return <SelectField name="life" label={t("life")} value={days} onChange={onChange} options={choices.map((choice) => [String(choice), plural(choice, t("days.one"), t("days"))])} />;

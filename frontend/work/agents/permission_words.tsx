@@ -8,7 +8,7 @@ import { type ModelPermissions, type Permission } from "./agent_token";
 const t = translator("agents");
 
 const DONE: readonly Permission[] = ["yes", "partly", "masked"];
-/** More fields than these are not named. */
+/** The maximum number of fields that are named. */
 const MOST_FIELDS = 6;
 
 interface Props {
@@ -42,7 +42,7 @@ export function PermissionWords({ meta, rows, unmasked }: Props) {
   );
 }
 
-/** The labels of the personal fields of what the agent reads that it sees as placeholders. */
+/** The labels of the personal fields that the agent reads as placeholders. */
 function maskedFields(meta: Meta, rows: readonly ModelPermissions[], unmasked: readonly string[]): string {
   const read = rows.filter((row) => DONE.includes(row.read)).map(({ model }) => model.name);
   const fields = meta.models

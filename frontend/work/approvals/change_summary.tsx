@@ -1,4 +1,4 @@
-// The change of a proposal that says most, in one line: from the present value to the proposed one.
+// The most important change of a proposal in one line: the present value and the proposed value.
 import type { ComponentChildren } from "preact";
 import { UntrustedText } from "../../shared/components/untrusted_text";
 import { date, number, shortDate, translator } from "../../shared/i18n";
@@ -12,7 +12,7 @@ import type { Difference } from "./plan";
 const t = translator("approvals");
 const tCommon = translator("common");
 
-/** The kinds whose values are short, the most telling kind first. The state of the record comes before all of them. */
+/** The kinds with short values, the most important kind first. The state of the record comes before all of them. */
 const SHORT_KINDS = ["money", "select", "ref", "date", "number", "bool"];
 const MAX_LABELS = 3;
 
@@ -22,7 +22,7 @@ interface Props {
   changes: readonly Difference[];
 }
 
-/** The most telling change with its values. Without a short value that this person may see, the labels of the fields. */
+/** The most important change with its values, or only the labels of the fields if this person sees no short value. */
 export function ChangeSummary({ meta, model, changes }: Props): ComponentChildren {
   const tellingDifference = tellingChange(model, changes);
   const otherCount = changes.length - (tellingDifference ? 1 : Math.min(changes.length, MAX_LABELS));

@@ -1,4 +1,5 @@
-// The values of a record that a proposal deletes: all where they fit in the window, else the most telling ones.
+// The values of a record that a proposal deletes: all values if they fit in the window, otherwise the most important
+// values.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { number, translator } from "../../shared/i18n";
@@ -7,7 +8,7 @@ import { type Change, Changes } from "../record/changes";
 
 const t = translator("approvals");
 
-/** The number of fields that are shown where not all fit. */
+/** The number of fields that are shown if not all fit. */
 const MAX_FOLDED_FIELDS = 6;
 
 interface Props {
@@ -21,7 +22,7 @@ export function DeletedRecord({ meta, model, changes }: Props) {
   const [isWhole, setWhole] = useState(false);
   const tellingValues = tellingOf(model, changes);
   const hiddenCount = changes.length - tellingValues.size;
-  // A button that hides a single field saves no room.
+  // A button that hides a single field saves no space.
   const canFold = hiddenCount > 1 && !hasRoom;
   return (
     <div ref={box}>

@@ -36,13 +36,13 @@ export interface Plan extends Row {
   affected?: { model: string; id: string; name: string | null; change: string }[];
 }
 
-/** The commands of a plan, one for each step. A plan proposed as several commands has several steps. */
+/** The commands of a plan, one for each step. A plan that was proposed as several commands has several steps. */
 export function commandsOf({ command, input }: Plan): string[] {
   const steps = (input as { steps?: { command?: unknown }[] } | null)?.steps;
   return command === "plan.propose" && Array.isArray(steps) ? steps.map((step) => String(step.command)) : [command];
 }
 
-/** The command that all steps of the plan run, or null if they run different ones. */
+/** The command that all steps of the plan run, or null if the steps run different commands. */
 export function onlyCommand(plan: Plan): string | null {
   const [firstCommand = plan.command, ...otherCommands] = commandsOf(plan);
   return otherCommands.every((otherCommand) => otherCommand === firstCommand) ? firstCommand : null;

@@ -154,7 +154,8 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
   );
 }
 
-/** What a deletion takes away, in a sentence: the records that it names, and those that go along. */
+/** The records that a deletion deletes, in a sentence: the records that the plan names, and records deleted with
+ *  them. */
 function deletionText(meta: Meta, plan: Plan, count: number): string {
   const ownKeys = new Set(plan.diff.map((change) => `${change.model}/${change.id}`));
   const alsoDeleted = (plan.affected ?? []).filter((record) => record.change === "deleted" && !ownKeys.has(`${record.model}/${record.id}`));

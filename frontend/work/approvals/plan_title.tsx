@@ -10,7 +10,7 @@ import { isCreation, NewRecordTitle, RecordTitle, targetOf } from "./record_titl
 const t = translator("approvals");
 
 const GENERAL_COMMANDS = ["create", "update", "delete"] as const;
-/** Stands for a name in a text, which is then split there. No text contains this character. */
+/** A placeholder for a name in a text. The text is split at this character, which no text contains. */
 export const NAME_PLACEHOLDER = "\u0000";
 
 function commandPartsOf(meta: Meta, plan: Plan) {

@@ -68,7 +68,7 @@ export function targetOf(plan: Plan): { model: string; id: string } {
   return { model, id };
 }
 
-/** Whether the first record of the plan is a new one. */
+/** Whether the plan creates its first record. */
 export function isCreation(plan: Plan): boolean {
   const { model, id } = targetOf(plan);
   const ownChanges = plan.diff.filter((change) => change.model === model && change.id === id);

@@ -9,7 +9,7 @@ const t = translator("approvals");
 
 const storageKey = (plan: string) => `reason:${plan}`;
 
-/** Forget what was typed about a proposal, which is decided. */
+/** Delete the typed reason for a proposal that is decided. */
 export function dropReason(plan: string): void {
   sessionStorage.removeItem(storageKey(plan));
 }
@@ -22,7 +22,7 @@ interface Props {
   reason?: string;
   isOpen: boolean;
   isBusy: boolean;
-  /** The last try did not reach the service. */
+  /** Whether the last attempt did not reach the service. */
   isUnsent: boolean;
   onReject: (reason: string) => void;
   onClose: () => void;

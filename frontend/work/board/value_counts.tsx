@@ -26,7 +26,7 @@ interface Props {
   meta: Meta;
   model: Model;
   fields: readonly Field[];
-  /** The field to count by at first, split by the state. Without it, the first field is used, without a split. */
+  /** The initial field to count by, split by the state. If undefined, the first field is used, without a split. */
   start?: Field | undefined;
 }
 

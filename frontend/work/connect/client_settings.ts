@@ -5,7 +5,7 @@ export interface ClientSettings {
   /** The path of the settings file, or "$" for a command to run. */
   place: string;
   text: string;
-  /** Whether the client has a tab of its own where there is room for few tabs. */
+  /** Whether the client has its own tab if there is space for only a few tabs. */
   isFirst?: boolean;
 }
 

@@ -11,7 +11,7 @@ import { countedFields, KINDS, measureName, measureTile, partFields, type Stored
 
 const t = translator("dashboard");
 
-/** What the tiles of a kind can be made of, for a model. */
+/** The measures and fields that a tile of this kind can show, for a model. */
 function measuresFor(kind: TileKind, model: Model): Measure[] {
   return measuresOf(model).filter((measure) => kind !== "bars" || measure.fn === "count");
 }

@@ -1,4 +1,5 @@
-// The head of a dashboard: which dashboard, which period, whose records. On a phone it is one row, the rest opens from a button.
+// The head of a dashboard: the choice of dashboard, period and owner. On a phone it is one row, and a button opens
+// the rest.
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Button, CopyButton } from "../../shared/components/button";
@@ -99,7 +100,7 @@ export function Choices({ meta, models, name, period, children }: ChoicesProps) 
       <Icon name="ellipsis" />
     </Button>
   );
-  // What the keyboard goes to next is not covered.
+  // The next focused element is not covered.
   const leave = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(false));
   return (
     <div class="board-choices" ref={box} onFocusOut={leave}>

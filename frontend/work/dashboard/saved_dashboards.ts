@@ -1,4 +1,4 @@
-// The dashboards that people have arranged: one's own and the shared ones, kept by the service.
+// The dashboards that people have arranged: the person's own and shared dashboards. The service stores them.
 import { attempt, type Meta, type Model, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
@@ -8,7 +8,7 @@ export interface SavedDashboard {
   id: string;
   name: string;
   isShared: boolean;
-  /** It is this person's own, and can be changed. */
+  /** Whether the dashboard is this person's own and can be changed. */
   isOwn: boolean;
   tiles: Tile[];
   revision: number;
@@ -17,13 +17,14 @@ export interface SavedDashboard {
 const DASHBOARD = "dashboard";
 const MAX_DASHBOARDS = 200;
 
-/** The model of dashboards, where this person may have some. */
+/** The model of dashboards, if this person may have dashboards. */
 export function dashboardModel(meta: Meta): Model | undefined {
   const model = modelOf(meta, DASHBOARD);
   return model && mayRun(model, "list") ? model : undefined;
 }
 
-/** One's own dashboards and the shared ones. Administrators may read everyone's, so the owner is part of the query. */
+/** The person's own dashboards and shared dashboards. The query names the owner, because administrators may read all
+ *  dashboards. */
 export async function loadDashboards(meta: Meta, signal: AbortSignal): Promise<SavedDashboard[]> {
   if (!dashboardModel(meta)) {
     return [];
@@ -41,8 +42,8 @@ function toDashboard(row: Row, isOwn: boolean): SavedDashboard {
   return { id: row.id, name: String(row["name"]), isShared: row["shared"] === true, isOwn, tiles, revision: row.revision };
 }
 
-/** The new dashboard; undefined where it waits for an approval.
- *  @throws Problem where the service refuses it. */
+/** Create a dashboard. Return undefined if it waits for approval.
+ *  @throws Problem if the service refuses it. */
 export async function createDashboard(name: string, tiles: readonly Tile[]): Promise<SavedDashboard | undefined> {
   const outcome = await attempt<Row>(DASHBOARD, "create", { name, tiles: tilesText(tiles) });
   return outcome.isDone ? toDashboard(outcome.value, true) : undefined;
@@ -54,13 +55,13 @@ export interface DashboardChange {
   isShared: boolean;
 }
 
-/** @throws Problem where the service refuses it. */
+/** @throws Problem if the service refuses it. */
 export async function updateDashboard(board: SavedDashboard, { name, tiles, isShared }: DashboardChange): Promise<void> {
   const sharing = isShared === board.isShared ? {} : { shared: isShared };
   await attempt<Row>(DASHBOARD, "update", { id: board.id, revision: board.revision, name, tiles: tilesText(tiles), ...sharing });
 }
 
-/** @throws Problem where the service refuses it. */
+/** @throws Problem if the service refuses it. */
 export async function removeDashboard(board: SavedDashboard): Promise<void> {
   await attempt(DASHBOARD, "delete", { id: board.id, revision: board.revision });
 }

@@ -62,7 +62,7 @@ export async function loadSeries(request: SeriesRequest, signal: AbortSignal): P
   return loadValues({ ...request, ...scopeOf(measure, request.period, filter) }, signal);
 }
 
-/** The share of a count in another one, for each step and over the whole period. It has no groups. */
+/** The share of one count in another count, for each step and over the whole period. A share has no groups. */
 function shareOf(partSeries: Series, totalSeries: Series): Series {
   const ratio = (partValue: number | null, wholeValue: number | null | undefined) => (wholeValue ? (partValue ?? 0) / wholeValue : null);
   const ratios = (points: readonly Point[], wholes: readonly Point[]) => points.map(({ at, value }, index) => ({ at, value: ratio(value, wholes[index]?.value) }));

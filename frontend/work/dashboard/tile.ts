@@ -31,7 +31,7 @@ export interface StoredTile {
 }
 
 export interface Tile extends StoredTile {
-  /** Stays the same when the tile is moved. */
+  /** The id, which stays the same when the tile is moved. */
   key: string;
 }
 

@@ -1,4 +1,5 @@
-// The tiles of a dashboard in their columns. While it is edited, each has a handle, its width and a button that removes it.
+// The tiles of a dashboard in columns. In edit mode, each tile has a handle, a choice of its width and a button to
+// remove it.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
@@ -11,7 +12,7 @@ const t = translator("dashboard");
 
 interface Props extends Omit<ComponentProps<typeof TileView>, "tile"> {
   tiles: readonly Tile[];
-  /** Left out where the tiles stay as they are. */
+  /** Undefined if the tiles cannot be edited. */
   onChange?: ((tiles: Tile[]) => void) | undefined;
 }
 
@@ -19,7 +20,7 @@ export function TileGrid({ tiles, onChange, ...viewProps }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [draggedKey, setDraggedKey] = useState<string | null>(null);
   const [announcement, setAnnouncement] = useState("");
-  // The tile whose handle has the keyboard: it keeps it wherever the tile moves to.
+  // The tile whose handle has the focus. The handle keeps the focus when the tile moves.
   const focusedKey = useRef<string | null>(null);
   useLayoutEffect(() => {
     if (focusedKey.current) {

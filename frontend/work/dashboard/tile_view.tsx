@@ -1,4 +1,4 @@
-// A tile as it is shown: what its kind is drawn by, and what is said where this person cannot be shown its records.
+// Shows a tile with the component for its kind, or a message if this person may not see the records.
 import { RequestResult } from "../../shared/components/states";
 import { translator } from "../../shared/i18n";
 import { useRequest } from "../../shared/request";
@@ -18,7 +18,7 @@ interface Props {
   meta: Meta;
   tile: Tile;
   period: Period;
-  /** The condition that a choice of a person adds for the records of a model. */
+  /** The condition that the choice of an owner adds for the records of a model. */
   filterOf: (model: Model) => Condition[];
 }
 

@@ -30,7 +30,7 @@ export interface TileProps {
   model: Model;
   period: Period;
   filter: readonly Condition[];
-  /** What the dashboard calls the tile, in place of its own title. */
+  /** The name that the dashboard gives the tile, instead of the tile's own title. */
   title?: string | undefined;
 }
 
@@ -67,7 +67,7 @@ export function Kpi({ model, title, period, measure, series }: TileProps & { mea
   );
 }
 
-/** The last day that a measure covers which looks ahead: it has no earlier period to compare with. */
+/** The last day of a measure that covers future days. Such a measure has no earlier period to compare with. */
 function LastDay({ period, measure }: { period: Period; measure: Measure }) {
   return <span class="change">{t("until", { day: shortDate(scopeOf(measure, period, []).period.to) })}</span>;
 }
@@ -249,7 +249,7 @@ export function LargestRecords({ meta, model, filter, ...listProps }: TileProps)
   const input = { filter: conditions, order: orderField ? [{ field: orderField.name, dir: money ? "desc" : "asc" }] : [], limit: ROWS };
   const recordsRequest = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   const title = listProps.title ?? t(money ? "largest" : "next", { models: nounOf(model.plural) });
-  // Of records with amounts, the party is shorter and more telling than the title.
+  // For records with amounts, the party is shorter and more informative than the title.
   const party = money && model.fields.find((field) => field.ref && modelOf(meta, field.ref)?.module !== "base" && !field.masked && !field.is_part);
   const nameOf = (row: Row) => (party && row[party.name] && nameOfReferenced(meta, party, String(row[party.name]))) || titleOf(model, row);
   const name = party ?? fieldOf(model, model.shown_as);

@@ -42,7 +42,7 @@ export function ownedModels(meta: Meta): OwnedModel[] {
   return [...ownedModels.filter((ownedModel) => ownedModel.money), ...ownedModels.filter((ownedModel) => !ownedModel.money)].slice(0, MOST_MODELS);
 }
 
-/** The states of open records: without the good and bad end states and the grey ones. */
+/** The states of open records: all states except the good and bad end states and the grey states. */
 export function openStates(state: Field): string[] {
   return (state.options ?? []).filter((option) => !CLOSED.includes(optionTone(state, option)));
 }
@@ -87,7 +87,7 @@ export function dueCounts(ownRecords: readonly OwnRecords[], day: string): { wee
   return { week: days.filter((day) => day >= 0 && day < 7).length, overdue: days.filter((day) => day < 0).length };
 }
 
-/** The rows of a panel: first the last overdue ones, then those that are due next. */
+/** The rows of a panel: first the most recently overdue records, then the records that are due next. */
 export function nextRows({ dueDateField, rows }: OwnRecords, day: string, maxRows: number): Row[] {
   if (!dueDateField) {
     return rows.slice(0, maxRows);

@@ -1,4 +1,4 @@
-// Makes a curl command for the current list.
+// Builds a curl command for the current list.
 import { showToast } from "../../shared/toast";
 import type { Model } from "../api";
 import { translator } from "../../shared/i18n";

@@ -1,4 +1,4 @@
-// The height of rows in lists that do not say theirs: a choice of the person, kept in this browser.
+// The row height of lists that have no own row height: a choice of the person, stored in this browser.
 import { signal } from "@preact/signals";
 
 const STORED_AS = "countersign-density";

@@ -1,4 +1,4 @@
-// The foot of a list: the number of records, the sums of their amounts over the whole result, and keyboard hints.
+// The footer of a list: the number of records, the sums of their amounts over the whole result, and keyboard hints.
 import type { ComponentChildren } from "preact";
 import { plural, translator } from "../../shared/i18n";
 import { formatAmount } from "../values/money";

@@ -60,7 +60,8 @@ export function GridHeader({ columns, order, layout, template, focusedColumn, on
 
 type EdgePointerEvent = PointerEvent & { currentTarget: HTMLSpanElement };
 
-/** The edge for the mouse. With the keyboard, Shift and the arrow keys or the panel of columns change the width. */
+/** The edge of a heading, which is dragged with the mouse. With the keyboard, Shift and the arrow keys, or the panel
+ *  of columns, change the width. */
 function ResizeEdge({ name, layout }: { name: string; layout: Layout }) {
   const startResize = (event: EdgePointerEvent) => {
     const edge = event.currentTarget;

@@ -60,12 +60,12 @@ export function setFilter(model: Model, filter: readonly Condition[]): void {
   setQuery({ filter: filter.length ? JSON.stringify(filter) : "", ...viewParameter(model) }, { replaces: false });
 }
 
-/** The view of the address. An address without one would show the first view that the model declares. */
+/** The view that the address names. An address without a view shows the first view that the model declares. */
 function viewParameter(model: Model): { view?: string } {
   return model.views?.length ? { view: query.value.get("view") ?? "all" } : {};
 }
 
-/** The order of a list whose address names none: by the date that the model is measured by, the newest first. */
+/** The order of a list whose address names no order: by the date of the model's measures, newest first. */
 export function defaultOrder(model: Model): SortKey[] {
   const field = model.measures?.find((measure) => measure.date)?.date;
   return field ? [{ field, dir: "desc" }] : [];

@@ -11,7 +11,7 @@ const PAUSE_MS = 1500;
 /** Above this number of records, counts would slow down the service for people who work in the list. */
 const MAX_COUNTED_RECORDS = 100_000;
 
-/** By model and query of the view; a view is missing until it is counted. */
+/** The counts by model and query of the view. A view is missing until its records are counted. */
 export const viewCounts = signal<Readonly<Record<string, number>>>({});
 const loadedAt_ms = new Map<string, number>();
 
@@ -32,7 +32,7 @@ export function loadViewCounts(model: Model, views: readonly View[]): () => void
       countByView[key] ??= await count(model, view, controller.signal);
       loadedAt_ms.set(key, Date.now());
     }
-    // All at once, so that the tabs move once.
+    // Show all counts at once, so that the tabs move only once.
     viewCounts.value = { ...viewCounts.peek(), ...countByView };
   };
   // Without a count a tab shows no number.

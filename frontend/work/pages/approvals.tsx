@@ -30,7 +30,7 @@ const t = translator("approvals");
 
 const TICK_MS = 15_000;
 
-/** "own" has what the person's own agents proposed, waiting or decided. */
+/** "own" contains the proposals of the person's own agents, pending or decided. */
 const TABS = ["pending", "decided", "own"] as const;
 type Tab = (typeof TABS)[number];
 
@@ -187,7 +187,7 @@ function PlansAndDetails({ meta, groups, group, now_ms }: SplitProps) {
   const rejectGroup = async (reason: string) => {
     setUnsent(false);
     const isDone = await decideAndMoveOn(() => reject(group, reason));
-    // What did not reach the service stays in its dialog.
+    // A decision that did not reach the service stays in its dialog.
     if (!isDone && plans.peek()?.some(({ id, state }) => id === firstPlan?.id && state === "pending")) {
       setUnsent(true);
       return;
@@ -207,7 +207,7 @@ function PlansAndDetails({ meta, groups, group, now_ms }: SplitProps) {
       void reloadPlans(firstPlan.id);
     }
   }, [firstPlan?.id]);
-  // Use a layout effect, so that a second key press already acts on the next plan.
+  // Use a layout effect, so that a second key press acts on the next plan.
   useLayoutEffect(() => {
     const unregister = [
       registerShortcut({ key: "j", does: t("key.j"), run: () => choose(groups[groupIndex + 1]?.[0], true) }),

@@ -38,7 +38,7 @@ interface Work {
   plans: { rows: Plan[]; total: number };
   ownRecords: OwnRecords[];
   events: Event[];
-  /** The records opened last, as the service recorded them; null if it does not. */
+  /** The records opened last, as recorded by the service; null if the service does not record them. */
   visits: Visit[] | null;
 }
 

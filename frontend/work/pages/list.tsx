@@ -85,7 +85,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   useLayoutEffect(() => {
     const controller = new AbortController();
     views.value = declaredViews(model);
-    // Without views the list still works.
+    // Ignore the error: the list works without views.
     loadViews(meta, model, controller.signal).catch(() => undefined);
     return () => controller.abort();
   }, [model.name]);

@@ -149,7 +149,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   );
 }
 
-/** Why some actions cannot be taken as the record stands, behind an icon. */
+/** An icon that shows why some actions are unavailable in the present state of the record. */
 export function UnavailableActions({ model, record }: { model: Model; record: Row }) {
   const state = workflowField(model);
   // Only actions that this person may use in another state, so that the list reveals no other action.
@@ -182,7 +182,7 @@ export function UnavailableActions({ model, record }: { model: Model; record: Ro
   );
 }
 
-/** What marks an action that ends well or badly. */
+/** The mark of an action that leads to a good or bad end state. */
 function EndIcon({ state, action }: { state: Field | undefined; action: Action }) {
   const tone = state && action.to ? optionTone(state, action.to) : "";
   return tone === "good" || tone === "bad" ? <Icon name={tone === "good" ? "circle-check" : "circle-x"} size="s" /> : null;

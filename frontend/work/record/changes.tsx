@@ -35,7 +35,7 @@ interface Props {
   changes: readonly Change[];
   /** Visible headings of the columns. */
   headings?: readonly [field: string, before: string, after: string];
-  /** Shown instead of the new values if nothing is left: in their column, or below the table on a phone. */
+  /** Shown instead of the new values if the record is deleted: in their column, or below the table on a phone. */
   emptyText?: string | undefined;
 }
 

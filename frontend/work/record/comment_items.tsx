@@ -21,7 +21,7 @@ const tCommon = translator("common");
 const t = translator("record");
 
 const NEW_COMMENT_ID = "new-comment";
-/** Where the browser cannot fit the field to its text, it has a row for each line of it, up to so many. */
+/** The maximum number of rows of the field in browsers that cannot fit its height to the text. */
 const MAX_ROWS = 8;
 
 /** Run the function. If it is refused, show a toast and return false. */

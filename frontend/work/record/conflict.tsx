@@ -1,4 +1,4 @@
-// Resolves an edit conflict: shows for each field the old value, the other person's, and the own one.
+// Resolves an edit conflict: shows the old value of each field, the other person's value, and the person's own value.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";

@@ -1,4 +1,5 @@
-// The records of a model that refer to another one, such as the lines of an invoice: shown on its page, and added there.
+// The records of a model that refer to another record, such as the lines of an invoice. They are shown and added on
+// its page.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button, LinkButton } from "../../shared/components/button";
@@ -24,7 +25,7 @@ const t = translator("record");
 const MAX_ROWS = 50;
 const MAX_COLUMNS = 7;
 
-/** Records of a model that refer to one record: to the one of the page, or to one that it refers to. */
+/** Records of a model that refer to the record of the page, or to a record to which that record refers. */
 export interface Relation {
   name: string;
   label: string;
@@ -41,7 +42,7 @@ export interface Relation {
 interface Props {
   meta: Meta;
   relation: Relation;
-  /** The revision of the page's record: a new one loads the related records again. */
+  /** The revision of the page's record. A new revision loads the related records again. */
   revision: number;
   /** Called after a part was added, because computed fields of the record change too. */
   onChanged: () => void;
@@ -142,14 +143,14 @@ export function columnsOf(meta: Meta, model: Model, parentField: Field) {
   }));
 }
 
-/** The number of days until an open record is due; null for one that is closed or has no day. */
+/** The number of days until an open record is due; null if it is closed or has no due date. */
 function daysLeft(model: Model, row: Row): number | null {
   const [state, dueDateField] = [workflowField(model), dueField(model)];
   const isRecordOpen = state !== undefined && openStates(state).includes(String(row[state.name]));
   return isRecordOpen && dueDateField && row[dueDateField.name] ? daysUntil(String(row[dueDateField.name]), today()) : null;
 }
 
-/** What replaces the state of an open record on its day and after it. */
+/** The chip that replaces the state of an open record that is due today or overdue. */
 function DueChip({ state, days }: { state: string; days: number }) {
   return (
     <span title={state}>

@@ -48,14 +48,14 @@ function groupsOf(meta: Meta, model: Model, fields: readonly Field[]): [string, 
   return [...groups, ...longFields.map((longField): [string, Field[]] => [longField.label, [longField]])].filter(([, groupFields]) => groupFields.length > 0);
 }
 
-/** Where a field stands among those of a record that moves through stages: name, stage, amounts, dates, the others. */
+/** The position of a field in a record with a workflow: name, state, amounts, dates, then other fields. */
 function rank(model: Model, field: Field): number {
   const stage = workflowField(model);
   const index = stage ? [field.name === model.shown_as, field === stage, field.kind === "money", field.kind === "date"].indexOf(true) : 0;
   return index < 0 ? Number.MAX_SAFE_INTEGER : index;
 }
 
-/** A reference has the icon of what it refers to. */
+/** The icon of a reference is the icon of the model to which it refers. */
 function propertyIcon(meta: Meta, model: Model, field: Field): IconName {
   const target = field.ref && field.ref !== "user" ? modelOf(meta, field.ref) : undefined;
   return target ? modelIcon(target) : fieldIcon(model, field);

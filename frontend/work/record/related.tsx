@@ -1,4 +1,5 @@
-// The records that refer to a record, and those that refer to the same other record: a tab per model with their number.
+// The records that refer to a record, and the records that refer to the same other record: one tab with a count for
+// each model.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { type Tab, Tabs } from "../../shared/components/tabs";
@@ -41,7 +42,8 @@ function relationsOf(meta: Meta, model: Model, record: Row): Relation[] {
   return [...directRelations, ...indirectRelations.filter(isNew)].slice(0, Math.max(MAX_TABS, directRelations.length));
 }
 
-/** The records that refer to the same record of `to` as this one, without its parts. This model's come last. */
+/** The records that refer to the same record of `to` as this record, without its parts. Records of this model come
+ *  last. */
 function sharedRelations(meta: Meta, model: Model, record: Row, ref: Field, targetModel: Model): Relation[] {
   const id = String(record[ref.name]);
   const fields = referringFields(meta, targetModel).filter(([, field]) => !field.is_part);

@@ -27,7 +27,7 @@ export interface HistoryEntry {
   changes: Record<string, [unknown, unknown]>;
 }
 
-/** What the timeline of a record has loaded, newest first. */
+/** The loaded items of a record's timeline, newest first. */
 export interface LoadedTimeline {
   entries: readonly HistoryEntry[];
   comments: readonly Comment[];
@@ -47,7 +47,7 @@ interface Props {
   model: Model;
   id: string;
   revision: number;
-  /** The last proposal that was made on this page: a new one loads the timeline again. */
+  /** The last proposal that was made on this page. A new proposal loads the timeline again. */
   planId: string | null;
   /** Whether only the comments are shown. */
   onlyComments: boolean;
@@ -69,7 +69,8 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
     [model.name, id, revision, planId],
     { keepsPrevious: true },
   );
-  // Loaded apart, so that a failure does not hide comments and history, and a new comment does not load the proposals again.
+  // Load proposals separately, so that their failure does not hide comments and history, and a new comment does not
+  // reload them.
   const plansRequest = useRequest((signal) => loadWaitingPlans(meta, model, id, signal), [model.name, id, revision, planId], { keepsPrevious: true });
   const plans = plansRequest.state === "loaded" ? plansRequest.value : [];
   return (
@@ -118,7 +119,7 @@ function count(filter: Filter, entries: readonly HistoryEntry[], plans: readonly
   return filter === "comments" ? comments : shownOf(filter, entries).length + shownOf(filter, plans).length;
 }
 
-/** The events or proposals that the filter shows, by who made them. */
+/** The events or proposals that match the filter by author. */
 function shownOf<Item extends { agent: string | null }>(filter: Filter, entries: readonly Item[]): readonly Item[] {
   if (filter === "all") {
     return entries;

@@ -17,7 +17,7 @@ export interface NavigationEntry {
   label: string;
   icon: IconName;
   count?: number | undefined;
-  /** The number of approvals that wait here. */
+  /** The number of pending approvals. */
   waiting?: number;
 }
 

@@ -7,7 +7,7 @@ import { businessModels, mayRun } from "../models";
 const KEPT_MS = 300_000;
 const PAUSE_MS = 1500;
 
-/** By name of the model; a model is missing until it is counted. */
+/** The counts by name of the model. A model is missing until its records are counted. */
 export const recordCounts = signal<Readonly<Record<string, number>>>({});
 let loadedAt_ms = 0;
 

@@ -76,7 +76,7 @@ function entryOf({ address, label, icon, count, waiting = 0 }: NavigationEntry) 
   );
 }
 
-/** The number of waiting approvals. */
+/** The number of pending approvals. */
 export function WaitingBadge({ count }: { count: number }) {
   return (
     <span class="badge">

@@ -81,7 +81,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
   );
 }
 
-/** Give the role to the user, unless an earlier attempt did. Take back the other role that an earlier attempt gave. */
+/** Add the role to the user, unless an earlier attempt added it. Remove another role that an earlier attempt added. */
 async function giveRole(user: string, role: string, earlierRole: string): Promise<void> {
   if (role || earlierRole) {
     const filter = [{ field: "user", op: "eq", value: user }];

@@ -17,7 +17,7 @@ export interface Membership {
 export interface People {
   people: Person[];
   roles: Row[];
-  /** Maps each person to their roles. */
+  /** Maps each person to the person's roles. */
   memberships: ReadonlyMap<string, Membership[]>;
 }
 

@@ -17,8 +17,8 @@ export function optionLabel(field: Field, value: string): string {
   return escapeInvisible(inLanguage(declaredLabel, plainText.charAt(0).toUpperCase() + plainText.slice(1)));
 }
 
-/** The colour of a state. A state without a declared colour gets one by its name (bad, inactive or due), and any other
- *  state gets one by its position. Undefined means grey. */
+/** The colour of a state. A state without a declared colour gets a colour by its name (bad, inactive or due), and any
+ *  other state gets a colour by its position. Undefined means grey. */
 export function optionTone(field: Field, value: string): Tone | undefined {
   const declaredChoice = field.choices?.find((choice) => choice.value === value);
   if (declaredChoice) {

@@ -8,7 +8,7 @@ import "./widgets.css";
 
 let widgetCount = 0;
 
-/** An id that no other panel has, whenever it is put on the page: useId begins anew when its root is drawn again. */
+/** A unique id for a panel. `useId` is not unique here, because its numbers restart when its root is rendered again. */
 function newId(): string {
   widgetCount += 1;
   return `widget-${widgetCount}`;
@@ -18,7 +18,7 @@ interface WidgetProps {
   title: string;
   /** The total number. */
   count?: number | undefined;
-  /** The number that wait for approval. */
+  /** The number of records that wait for approval. */
   waiting?: number;
   link?: { href: string; label: string } | undefined;
   /** Shown at the right of the heading instead of a link. */
