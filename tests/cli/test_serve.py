@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +33,17 @@ def test_an_empty_store_prints_a_set_up_link_that_works(tmp_path: Path) -> None:
 
         assert link is not None
         assert httpx.get(link[0]).status_code == 200
+
+
+@pytest.mark.parametrize("service", ["store_service", "records_service"])
+def test_a_service_on_sqlite_imports_neither_the_postgresql_driver_nor_backups(service: str) -> None:
+    code = f"import sys, countersign.cli.server.{service}; print(*sorted(sys.modules))"
+
+    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    modules = set(imported.stdout.split())
+    assert f"countersign.cli.server.{service}" in modules
+    assert not modules & {"asyncpg", "countersign.backup"}
 
 
 def test_a_second_serve_of_a_data_directory_is_refused(run: Run, tmp_path: Path) -> None:

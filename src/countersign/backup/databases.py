@@ -14,6 +14,7 @@ from countersign.backup.archive import CHUNK_BYTES, ArchiveWriter
 from countersign.backup.postgres_snapshot import PostgresSnapshot
 from countersign.backup.snapshot import Snapshot, Table
 from countersign.backup.sqlite_snapshot import SqliteSnapshot
+from countersign.kernel.database.open import file_name
 from countersign.kernel.errors import StorageFull
 
 SQLITE, POSTGRES = "sqlite", "postgres"
@@ -28,11 +29,6 @@ class Tables(msgspec.Struct, frozen=True):
     """The tables of a schema, in the order in which the archive contains their rows."""
 
     tables: tuple[Table, ...]
-
-
-def file_name(schema: str) -> str:
-    """The name of the SQLite file of a schema, in the archive and in a data directory."""
-    return f"{schema}.sqlite"
 
 
 def tables_name(schema: str) -> str:

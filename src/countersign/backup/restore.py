@@ -17,14 +17,14 @@ from countersign.backup.archive import (
     invalid_archive,
 )
 from countersign.backup.creation import MAX_CONCURRENT, SMALL_BLOB_BYTES
-from countersign.backup.databases import POSTGRES, SQLITE, Progress, Tables, file_name, segment_name, tables_name
+from countersign.backup.databases import POSTGRES, SQLITE, Progress, Tables, segment_name, tables_name
 from countersign.backup.postgres_bulk_load import PostgresBulkLoad
 from countersign.backup.schema_validation import OwnTables, require_plain
 from countersign.kernel import ids
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migrate
 from countersign.kernel.database.open import SQLITE as SQLITE_ADDRESS
-from countersign.kernel.database.open import open_database
+from countersign.kernel.database.open import file_name, open_database
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotEmpty, Refused, Unavailable
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from countersign.kernel import installation_id, telemetry
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import migration_marker, postgres_admin
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migrate import require_applied, upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
@@ -181,6 +181,8 @@ async def sole_node(settings: Settings) -> AsyncGenerator[None]:
     if not settings.database_url or not own_nodes:
         yield
         return
+    from countersign.kernel.database import postgres_admin
+
     async with postgres_admin.advisory_lock(
         settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S
     ) as is_sole:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 
 from countersign.backup.creation import BlobSource
-from countersign.backup.databases import PostgresDatabases, SqliteDatabases, file_name
+from countersign.backup.databases import PostgresDatabases, SqliteDatabases
 from countersign.cli import configuration, output, progress
 from countersign.cli.admin import lock, record_store, store
 from countersign.cli.options import data_option
@@ -20,6 +20,7 @@ from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migrate
+from countersign.kernel.database.open import file_name
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
 from countersign.kernel.installation_id import DatabaseOutdated, InstallationMismatch, InstallationPlaces

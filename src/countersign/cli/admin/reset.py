@@ -11,7 +11,6 @@ from typing import NamedTuple
 import click
 
 from countersign.backup import atomic_files
-from countersign.backup.databases import file_name
 from countersign.cli import configuration, output
 from countersign.cli.admin import installation, lock, record_store
 from countersign.cli.admin.reset_owner import (
@@ -34,6 +33,7 @@ from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migration_marker, postgres_admin
+from countersign.kernel.database.open import file_name
 from countersign.kernel.http import rate_limit
 from countersign.kernel.mail import transports
 from countersign.kernel.security import masterkey

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from countersign.backup.databases import file_name
 from countersign.cli.admin import installation
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import installation_id
 from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.open import read_address
 from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database.open import file_name
 from countersign.kernel.database.postgres_admin import Schemas
 from countersign.kernel.errors import Refused
 from countersign.kernel.installation_id import Marker

@@ -1,4 +1,7 @@
-"""The tables of a service, and the store of a data directory, opened for an administrative command."""
+"""The tables of a service, and the store of a data directory, opened for an administrative command.
+
+Modules that few commands need are imported where they are used, since every command waits for the imports.
+"""
 
 import asyncio
 import json
@@ -6,13 +9,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from countersign.backup import schema_validation
-from countersign.backup.databases import file_name
-from countersign.backup.postgres_bulk_load import bulk_load
-from countersign.backup.schema_validation import OwnTables
 from countersign.cli import configuration, output
 from countersign.cli.admin import lock
 from countersign.cli.options import DEFAULT_SERVER
@@ -22,9 +21,8 @@ from countersign.kernel import reencryption
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, migration_marker, versions
 from countersign.kernel.database.migrate import SchemaMismatch
-from countersign.kernel.database.open import open_database
+from countersign.kernel.database.open import file_name, open_database
 from countersign.kernel.database.port import Database, Reader
-from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.kernel.errors import Refused, StorageFull, is_disk_full
 from countersign.kernel.reencryption import EncryptedColumn
 from countersign.kernel.security.masterkey import MasterKey, master_key
@@ -33,6 +31,9 @@ from countersign.settings import BadSetting, Settings
 from countersign.store import encrypted_columns, lifespan
 from countersign.store.auth import tokens
 from countersign.store.context import Store
+
+if TYPE_CHECKING:
+    from countersign.backup.schema_validation import OwnTables
 
 MAX_UNCHANGED_POLLS, POLL_S = 100, 0.1
 """The number of polls in a row that may find no new tables before waiting ends, and the pause between two polls."""
@@ -55,7 +56,7 @@ class Tables:
 
     schema: str
     migrations: str
-    own_tables: OwnTables
+    own_tables: "OwnTables"
     columns: Sequence[EncryptedColumn]
     check_own_keys: Callable[[Database, MasterKey], Awaitable[object]]
     pending_setup: Callable[[Database], Awaitable[Sequence[str]]]
@@ -74,6 +75,8 @@ class Tables:
         require_in_use(settings)
         if not settings.database_url:
             return self.file(settings).exists()
+        from countersign.kernel.database.postgres_admin import privileges_at
+
         (privileges,) = await privileges_at(settings.database_url, (self.schema,))
         return privileges.has_tables
 
@@ -147,12 +150,17 @@ class Tables:
             PrivilegeMissing: the role may not create a schema.
             SchemaMismatch: the tables belong to another version.
         """
+        from countersign.backup import schema_validation
+
         if not settings.database_url:
             async with self.open(settings) as database:
                 await schema_validation.require_own(
                     database, self.migrations, self.own_tables, scratch_folder=Path(settings.data)
                 )
             return
+        from countersign.backup.postgres_bulk_load import bulk_load
+        from countersign.kernel.database.postgres_admin import privileges_at
+
         (privileges,) = await privileges_at(settings.database_url, (self.schema,))
         privileges.require_making()
         async with bulk_load(settings.database_url, (), keeps=False) as trial:

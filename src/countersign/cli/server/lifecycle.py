@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from countersign import __version__
-from countersign.backup.databases import file_name
 from countersign.cli.output import Exit, Failure
 from countersign.cli.server.listen_address import PORTS
 from countersign.kernel import connection_urls, telemetry
+from countersign.kernel.database.open import file_name
 from countersign.settings import Settings
 
 FAILED = "failure"

@@ -1,11 +1,15 @@
-"""Opens the database at a URL. Only this module chooses the engine."""
+"""Opens the database at a URL. Only this module chooses the engine.
+
+The modules for PostgreSQL are imported when they are used, since they load a driver that an installation on SQLite does
+not need.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from countersign.kernel import connection_urls
-from countersign.kernel.database import postgres, postgres_read_only, sqlite, sqlite_read_only
+from countersign.kernel.database import sqlite, sqlite_read_only
 from countersign.kernel.database.instrumentation import InstrumentedDatabase
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.read_only import ExistingDatabase
@@ -13,6 +17,11 @@ from countersign.kernel.database.row_spool import NewCipher
 from countersign.kernel.database.sqlite_read_only import TextFunction
 
 SQLITE = "sqlite:///"
+
+
+def file_name(schema: str) -> str:
+    """Return the name of the SQLite file of a schema, in a data directory and in a backup."""
+    return f"{schema}.sqlite"
 
 
 async def open_database(
@@ -48,6 +57,8 @@ async def open_database(
         return InstrumentedDatabase(opened, name)
     if url.startswith(connection_urls.POSTGRES_SCHEMES):
         connection_urls.require_postgres(url)
+        from countersign.kernel.database import postgres
+
         reached = await postgres.open_postgres(
             url, schema=schema, pool=pool, read_deadline_s=read_deadline_s, name=name
         )
@@ -81,6 +92,8 @@ async def open_existing(
         )
     if not url.startswith(connection_urls.POSTGRES_SCHEMES):
         raise ValueError("a database URL begins with sqlite:/// or postgresql://")
+    from countersign.kernel.database import postgres_read_only
+
     return await postgres_read_only.open_postgres(
         url, pool=pool, read_deadline_s=read_deadline_s, search_path=search_path, new_cipher=new_cipher
     )
