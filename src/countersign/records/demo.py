@@ -41,7 +41,7 @@ BRANCHES = (
     "Lyon", "Gdańsk", "Porto", "Århus", "Torino", "Leipzig", "Vigo", "Brno", "Oulu", "Gent", "Graz", "Cork", "Split",
     "Malmö", "Izmir",
 )  # fmt: skip
-"""The places after the names of companies: two companies of the same name have different ones."""
+"""The places that follow company names. Two companies with the same name have different places."""
 OTHER_COMPANIES = ("東京文具株式会社", "Волга Мебель", "شركة النيل للتجارة", "한강 물산")
 CITIES = (
     ("Lyon", "69002", "FR"), ("Gdańsk", "80-001", "PL"), ("Porto", "4000-123", "PT"), ("Århus", "8000", "DK"),

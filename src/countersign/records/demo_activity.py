@@ -66,7 +66,8 @@ _LATER_STAGES: Mapping[tuple[object, int], str] = {
     ("qualified", 0): "new",
     ("qualified", 3): "new",
 }
-"""The stage of leads of a stage, by their number in it modulo 5, where it is not the one that they have."""
+"""Maps a stage, and the number of a lead among the leads of that stage modulo 5, to the stage that replaces it. Leads
+without an entry keep their stage."""
 
 _Step = tuple[str, Mapping[str, object]]
 
@@ -150,7 +151,7 @@ class _Activity:
         )
 
     async def leads(self) -> None:
-        """Let decided leads lie in the past and open ones ahead, and add activities to some."""
+        """Move the dates of decided leads to the past and of open leads to the future. Add activities to some leads."""
         places = {True: 0, False: 0}
         stages: dict[str, int] = {}
         leads = await self._run.transaction.fetch(_LEADS)
@@ -204,7 +205,7 @@ class _Activity:
                     await self._act("ticket", ticket, "wait")
 
     async def busy_lead(self) -> str:
-        """Let much happen to one lead: activities, notes, a ticket of its party, and an offer. Return its id."""
+        """Give one lead a long history: activities, notes, a ticket of its party, and an offer. Return its id."""
         leads = await self._run.transaction.fetch(_COMPLETE)
         lead, _, party, amount = next(lead for lead in leads if max(lead[1]) < _AFTER_LATIN)
         ((ticket,),) = await self._run.transaction.fetch(_LAST_TICKET)
@@ -283,7 +284,7 @@ class _Agents:
         await self._issue("carol", "billing-helper", "invoice.*", "payment.*", "product.*", "party.get", "plan.*")
 
     async def log_calls(self) -> None:
-        """Log what the agents read on each of the last days, and what they proposed."""
+        """Log the agents' reads of the last days, and their proposals."""
         fetch = self._run.transaction.fetch
         leads = [row[0] for row in await fetch(_IN_STAGE, "new")]
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
@@ -302,7 +303,7 @@ class _Agents:
         await call_log.add(self._run.transaction, sorted(self._calls, key=lambda call: call.at))
 
     def _read(self, agent: str, calls_per_day: int, reads: tuple[tuple[str, list[str]], ...]) -> None:
-        """Note a read by one of these tools in each of so many parts of a day, and fewer on some days."""
+        """Log `calls_per_day` reads by these tools for each day, spread over the day, and fewer on every third day."""
         caller = self._agents[agent]
         for number in range(LOGGED_DAYS * calls_per_day):
             ago = (
@@ -362,7 +363,7 @@ class _Agents:
         await self._propose("inbox-triage", 4, reason, ("lead.delete", {"id": lost_leads[0], "cascade": True}))
 
     async def _change_leads(self, leads: list[str]) -> None:
-        """Propose an amount for one lead, and a day for each of the others."""
+        """Propose an amount for the first lead, and a closing date for each other lead."""
         first_lead, *other_leads = leads
         amount = ("lead.update", {"id": first_lead, "expected_revenue_minor": 2_450_000})
         await self._propose("crm-sync", 67, "The customer ordered two more tills.", amount)

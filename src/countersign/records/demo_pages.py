@@ -25,7 +25,8 @@ class _View(NamedTuple):
 
 
 class _Comment(NamedTuple):
-    """A comment on an open lead, by its place among the three that close first and the one that much happens to."""
+    """A comment on an open lead. `place` selects the lead: one of the three that close first, or the lead with a long
+    history."""
 
     author: str
     place: int
@@ -34,7 +35,7 @@ class _Comment(NamedTuple):
 
 
 BUSY = 3
-"""The place of the lead that much happens to."""
+"""The place of the lead with a long history."""
 _OPEN = ("stage", "in", ["new", "qualified", "proposed"])
 _VIEWS = (
     _View("alice", "lead", "Offers", (("stage", "eq", "proposed"),), ("-expected_revenue_minor",), shared=False),

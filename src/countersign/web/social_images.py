@@ -178,7 +178,7 @@ class _Pen:
         return sum(face.fonts[index].getlength(part) for index, part in self._runs(text))
 
     def line(self, text: str, middle_left: tuple[float, float], face: _Face, colour: Colour) -> None:
-        """Write one line. The position is that of its left end, and of half the height of its letters."""
+        """Draw one line of text. `middle_left` is the left end of the line, at half the height of its letters."""
         x, y = middle_left
         for index, part in self._runs(text):
             self._draw.text((x, y), part, colour, face.fonts[index], anchor="lm")

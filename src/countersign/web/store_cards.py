@@ -1,5 +1,5 @@
-"""Cards, shelves and the large product of the store's pages, as HTML for the first view. The script draws the same
-again, with what only it knows: what is new to the visitor, and what they own."""
+"""Renders cards, shelves and the large product of the store's pages as HTML for the first view. The script renders them
+again with facts that only the browser has: which products are new to the visitor, and which the visitor owns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ PLATFORMS = {"windows": "Windows", "macos": "macOS", "linux": "Linux", "android"
 MONOGRAM_COLOURS = 6
 MAX_IN_BANNER, MAX_COLUMNS = 5, 5
 FIRST_CARDS = 10
-"""Covers of so many cards are loaded at once, and those of the others when they are scrolled to."""
+"""The number of cards whose covers are loaded at once. Other covers are loaded when they are scrolled into view."""
 
 MIN_LEAD_LENGTH = 20
 """The minimum length of the sentence below a product's title, without its last character."""
@@ -19,8 +19,8 @@ _SENTENCE_END = re.compile(r"[.!?] +")
 
 
 def lead_of(summary: str) -> tuple[str, str]:
-    """The first sentence of a summary, which is shown below the title, and the others, which are shown above the
-    description; as the script has them."""
+    """Return the first sentence of a summary, which is shown below the title, and the rest, which is shown above the
+    description. The script splits summaries in the same way."""
     for end in _SENTENCE_END.finditer(summary, MIN_LEAD_LENGTH):
         if summary[end.end() : end.end() + 1].isupper():
             return summary[: end.start() + 1], summary[end.end() :]
@@ -28,7 +28,7 @@ def lead_of(summary: str) -> tuple[str, str]:
 
 
 def card(product: Mapping[str, Any], texts: Mapping[str, str], level: int, *, is_first: bool) -> str:
-    """A product as a card; `level` is that of its heading."""
+    """A product as a card. `level` is the level of its heading."""
     access = f'<span class="access free">{texts["free"]}</span>'
     if product["access"] != "free":
         access = f'<span class="access">{texts["entitled"]}</span>'

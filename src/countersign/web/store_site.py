@@ -264,7 +264,7 @@ async def render_missing(request: PageRequest, store: str) -> RenderedPage:
 
 
 def _others_first(items: Sequence[dict[str, Any]], visible_products: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first products of a shelf, the newest first, and those last that the page shows above it."""
+    """The first products of a shelf, newest first. Products that the page shows above the shelf come last."""
     ids = {product["id"] for product in visible_products}
     newest = sorted(items, key=_released_at, reverse=True)
     return sorted(newest, key=lambda product: product["id"] in ids)[:FIRST_SHELF]

@@ -85,7 +85,8 @@ def forget_pin(server: str, org: str) -> None:
 
 @contextmanager
 def _changed_pins(failure: str) -> Generator[dict[str, dict[str, Pin]]]:
-    """Yield the pins of each server, and save what the block makes of them; no other process changes them meanwhile.
+    """Yield the pins of each server, and save them with the changes of the block. The file is locked
+    during the block.
 
     Raises:
         Failure: the file cannot be read or written.

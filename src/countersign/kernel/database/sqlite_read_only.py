@@ -97,7 +97,7 @@ class ExistingSqlite:
                 await asyncio.sleep(0)
 
     async def _follow_file(self) -> None:
-        """Open the file again if another one has taken its place: a connection goes on reading the old one.
+        """Open the file again if another file has replaced it, because an open connection still reads the old file.
 
         Raises:
             TableChanged: another file has been opened, so its tables must be compared with their fingerprints first.

@@ -35,8 +35,8 @@ NUMBERS = Setting(
 
 
 async def number_and_date(work: Work) -> None:
-    """Give the invoice its number, the next of the series of its day's year, so that there is neither gap nor double;
-    and keep what the invoice says of its party."""
+    """Give the invoice the next number of its series, without gaps and duplicates. Each year has its own series, by the
+    day of the invoice. Also copy the party's name, tax number and address to the invoice."""
     issue_date = str(work.record["issued"])
     series = issue_date[:4]
     party_id = str(work.record["party"])
@@ -45,7 +45,7 @@ async def number_and_date(work: Work) -> None:
         series = f"{series}-{party_id[:6]}"
     number = await work.next_number(f"invoice-{series}")
     previous_id = await work.find("invoice", number=_written_number(series, number - 1))
-    # Whoever works on that invoice is not waited for while others wait for the next number; its day is fixed.
+    # Read without a lock, because others wait for the next number. The day of a posted invoice does not change.
     previous_invoice = None if previous_id is None else await work.read("invoice", previous_id, locks=False)
     # Today is always allowed: a clock that was ahead once must not stop the books.
     if previous_invoice is not None and issue_date < min(work.today, str(previous_invoice["issued"] or "")):
@@ -86,7 +86,7 @@ def tax_of(net_minor: int, tax_bp: int) -> int:
 
 
 def total(net_minor: int, tax_minor: int) -> int:
-    """What the party is asked for."""
+    """The amount that the party owes."""
     return net_minor + tax_minor
 
 

@@ -21,7 +21,7 @@ from countersign.declare import (
 
 
 async def to_party(work: Work) -> None:
-    """Link the lead to its contact's party: the one that has the e-mail, or a new one."""
+    """Link the lead to the party that has the contact's e-mail address, or to a new party."""
     email, name = work.record["contact_email"], work.record["contact_name"]
     party = await work.find("party", email=email) if email else None
     if party is None:
@@ -31,7 +31,7 @@ async def to_party(work: Work) -> None:
 
 
 WON = where("stage", eq="won")
-"""A booked sale: what it is worth, whose it is and who made it are changed by a person."""
+"""The lead is a booked sale. Agents only propose changes of its amount, its party and its owner."""
 OPEN = where("stage", in_=["new", "qualified", "proposed"])
 DECIDED = where("stage", in_=["won", "lost"])
 

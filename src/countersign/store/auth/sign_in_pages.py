@@ -15,7 +15,7 @@ from countersign.store.context import PREFIX, Store
 
 ROOT = "/"
 MAX_COVERS, MIN_COVERS = 18, 9
-"""How many covers stand beside a form; with fewer, the form is alone."""
+"""The maximum and minimum number of covers beside a form. With fewer covers, only the form is shown."""
 
 Covers: TypeAlias = Sequence[str]
 """Addresses of covers."""

@@ -138,6 +138,6 @@ async def _numbers(store: Store, statement: str, *values: None | int | float | s
 
 
 def _days_ago(days: int) -> Instant:
-    """The start of the day (UTC) so many days ago."""
+    """The start of the day (UTC) that was `days` days ago."""
     day = 86_400 * clock.SECOND
     return Instant((clock.now() // day - days) * day)

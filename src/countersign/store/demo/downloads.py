@@ -35,9 +35,9 @@ _SHARES = (6, 3, 2, 2, 1, 1)
 def daily_downloads(
     slug: str, releases: Sequence[tuple[date, Sequence[str]]], today: date, days: int = DAYS
 ) -> Iterator[tuple[str, str, int]]:
-    """Artifact, day and downloads. `releases` are the dates and artifacts of the releases that customers get, the
-    oldest first; of each the artifact of the most popular platform is first. The last DAYS are those of the newest
-    release, the days before of the one before it."""
+    """Yield artifact, day and number of downloads. `releases` contains the date and the artifacts of each release that
+    customers get, the oldest release first, and in each release the artifact of the most popular platform first. In the
+    last DAYS days, only the newest release is downloaded, and before only the previous release."""
     usual_count = POPULAR.get(slug, 4 + hash_of(slug) % 27)
     for days_ago in range(1, days + 1):
         day = today - timedelta(days=days_ago)

@@ -20,7 +20,7 @@ PAPER = "#fffdf8"
 
 
 def pages(palette: Palette, number: Numbers, _: float) -> str:
-    """Four sheets on a pile; the upper one has lines, and one of them is marked."""
+    """A pile of four sheets. The top sheet has lines, and one line is marked."""
     svg = BACKGROUND + circle(180, 70, 300, fill="url(#g)", opacity=".8")
     for sheet, fill in enumerate((palette.mid, palette.far, palette.sky_foot, PAPER)):
         turn, x, y = -16 + sheet * 9 + number() * 4, 210 + sheet * 44, 66 + sheet * 14

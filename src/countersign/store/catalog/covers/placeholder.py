@@ -137,14 +137,14 @@ def describe(slug: str, kind: str, tags: Sequence[str]) -> Placeholder:
 
 
 def draw(slug: str, kind: str, tags: Sequence[str]) -> bytes:
-    """The placeholder cover of a product: an SVG of at most 24 KB. The last ones are kept in memory."""
+    """The placeholder cover of a product: an SVG of at most 24 KB. The last covers are cached in memory."""
     return draw_motif(slug, motif_of(slug, kind, tags))
 
 
 @lru_cache(maxsize=MAX_CACHED)
 def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, is_turned: bool = False) -> bytes:
-    """The cover of this slug with another motif than its own, with another palette if a number is given, and with left
-    and right exchanged if it is turned."""
+    """The cover of this slug with the given motif, mirrored if `is_turned`. A palette number replaces the palette
+    of the slug."""
     seed = hash_of(slug)
     palette = PALETTES[palette_of(slug) if palette_number is None else palette_number]
     number = Numbers(seed)
