@@ -13,8 +13,10 @@ def explain_permission_error(path: Path, error: OSError, action: str = "read") -
     """
     is_denied = isinstance(error, PermissionError)
     parents = reversed(path.absolute().parents) if is_denied else ()
-    closed = next((parent for parent in parents if parent.exists() and not _can_enter(parent)), None)
-    refusal_text = f"{path} cannot be {action}" if closed is None else f"the directory {closed} cannot be entered"
+    closed_folder = next((parent for parent in parents if parent.exists() and not _can_enter(parent)), None)
+    refusal_text = (
+        f"{path} cannot be {action}" if closed_folder is None else f"the directory {closed_folder} cannot be entered"
+    )
     return f"{refusal_text} as the user {current_user()}: {error.strerror or type(error).__name__}"
 
 

@@ -402,9 +402,9 @@ def _layers(environment: Mapping[str, str], overrides: Mapping[str, object]) -> 
     ]
     path, must_exist = _file_path(layers)
     from_file = _read_file(path, must_exist=must_exist)
-    unknown = sorted(set(from_file) - {item.name for item in fields(Settings)})
-    if unknown:
-        raise BadSetting(f"{path}: no setting is called {unknown[0]}; `countersign config` lists them all")
+    unknown_names = sorted(set(from_file) - {item.name for item in fields(Settings)})
+    if unknown_names:
+        raise BadSetting(f"{path}: no setting is called {unknown_names[0]}; `countersign config` lists them all")
     return [*layers, (f"file {path}", _set(from_file))]
 
 

@@ -87,13 +87,13 @@ class ForwardReader:
 
     def _gathered(self, size: int) -> bytes:
         chunks_read = [self._held[self._used :]]
-        missing = size - len(chunks_read[0])
+        missing_bytes = size - len(chunks_read[0])
         while True:
             self._held, self._used = self._more(), 0
-            if len(self._held) >= missing or not self._held:
+            if len(self._held) >= missing_bytes or not self._held:
                 break
             chunks_read.append(self._held)
-            missing -= len(self._held)
-        self._used = min(missing, len(self._held))
+            missing_bytes -= len(self._held)
+        self._used = min(missing_bytes, len(self._held))
         chunks_read.append(self._held[: self._used])
         return b"".join(chunks_read)

@@ -95,10 +95,10 @@ class DecompressedStream:
                 data, self._rest = self._rest or self._packed(), b""
                 if not data:
                     raise ArchiveRefused("compression", "the compressed stream ends too early")
-            if unpacked := self._decompress(data):
+            if output := self._decompress(data):
                 if self._gauge is not None:
-                    self._gauge.flow(len(unpacked))
-                return unpacked
+                    self._gauge.flow(len(output))
+                return output
         return b""
 
     def _decompress(self, data: bytes) -> bytes:

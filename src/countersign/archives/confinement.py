@@ -213,7 +213,7 @@ def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Ite
     # A change of user resets PR_SET_PDEATHSIG, so set it afterwards.
     ends_with_parent = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(_PR_SET_DUMPABLE, 0)
-    bounded = _limit_resources(memory_bytes, cpu_s)
+    is_bounded = _limit_resources(memory_bytes, cpu_s)
     version = restrict_files(handle, _readable_paths(readable)) if no_new_rights else 0
     if handle is not None:
         os.close(handle)
@@ -223,7 +223,7 @@ def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Ite
         no_new_rights=no_new_rights,
         files=version >= LANDLOCK_FILES,
         network=no_sockets or version >= LANDLOCK_NETWORK,
-        bounded=bounded,
+        bounded=is_bounded,
         ends_with_parent=ends_with_parent,
     )
 

@@ -98,13 +98,13 @@ class LinkedFiles:
         """Return a reader of the stream that is positioned at `start`."""
         if self._reader is None or self._reader.position > start:
             self._reader = self._begin()
-        passing = start - self._reader.position
+        bytes_to_skip = start - self._reader.position
         if not self._reader.can_jump:
-            self._passed += passing
+            self._passed += bytes_to_skip
             if self._passed > max(MIN_REREAD_BYTES, MAX_REREAD_FACTOR * position):
                 detail = f"hard links go back so often that more than {self._passed} bytes would be read again"
                 raise ArchiveRefused("hard-link", detail, entry=entry)
-        self._reader.skip(passing)
+        self._reader.skip(bytes_to_skip)
         return self._reader
 
     def _keep(self, start: int, data: bytes) -> None:

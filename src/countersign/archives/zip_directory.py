@@ -175,8 +175,8 @@ def apply_zip64(content: bytes | None, values: tuple[int, ...], name: str) -> tu
     if len(content) != 8 * len(overflowed_indexes) or not overflowed_indexes:
         raise ArchiveRefused("zip64", "the Zip64 field has a wrong number of values", entry=name)
     long_values = struct.unpack(f"<{len(overflowed_indexes)}Q", content)
-    replaced = dict(zip(overflowed_indexes, long_values, strict=True))
-    return tuple(replaced.get(index, value) for index, value in enumerate(values))
+    value_by_index = dict(zip(overflowed_indexes, long_values, strict=True))
+    return tuple(value_by_index.get(index, value) for index, value in enumerate(values))
 
 
 STORED, DEFLATED = 0, 8
@@ -296,19 +296,19 @@ def text_of(raw: bytes, flags: int, *, is_lenient: bool) -> str:
         ArchiveRefused: the name has the wrong encoding (`not-utf8`), contains NUL, at which some readers cut it off
             (`control-character`), or is empty (`empty-name`).
     """
-    escaped = raw.decode("ascii", "backslashreplace")
+    escaped_text = raw.decode("ascii", "backslashreplace")
     if not raw:
         raise ArchiveRefused("empty-name", "an entry has no name", entry="")
     if 0 in raw:
-        raise ArchiveRefused("control-character", "the name contains NUL", entry=escaped)
+        raise ArchiveRefused("control-character", "the name contains NUL", entry=escaped_text)
     if raw.isascii():
-        return escaped
+        return escaped_text
     if not flags & UTF8 and not is_lenient:
-        raise ArchiveRefused("not-utf8", "the name is not ASCII, and the UTF-8 flag is not set", entry=escaped)
+        raise ArchiveRefused("not-utf8", "the name is not ASCII, and the UTF-8 flag is not set", entry=escaped_text)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise ArchiveRefused("not-utf8", "the name is not valid UTF-8", entry=escaped) from error
+        raise ArchiveRefused("not-utf8", "the name is not valid UTF-8", entry=escaped_text) from error
 
 
 def _kind(name: str, system: int, attributes: int, limits: Limits) -> tuple[Kind, int]:

@@ -32,10 +32,10 @@ class AtomicFile:
         Raises:
             StorageFull, Unavailable: the volume is full, or cannot be written.
         """
-        unwritten = memoryview(data)
+        unwritten_bytes = memoryview(data)
         with disk_errors(self.path.parent):
-            while unwritten:
-                unwritten = unwritten[os.write(self._descriptor, unwritten) :]
+            while unwritten_bytes:
+                unwritten_bytes = unwritten_bytes[os.write(self._descriptor, unwritten_bytes) :]
         self.size += len(data)
 
     def flush(self) -> None:

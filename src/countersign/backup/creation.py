@@ -108,8 +108,8 @@ class Backup(Generic[SnapshotT]):
             return unreadable_blobs
         last_sha256 = ""
         while rows := await snapshot.fetch(self._blobs.schema, self._blobs.statement, last_sha256, BLOBS_PER_PAGE):
-            missing = [row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied]
-            unreadable_blobs += await self._copy_all(self._blobs.store, missing)
+            missing_digests = [row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied]
+            unreadable_blobs += await self._copy_all(self._blobs.store, missing_digests)
             last_sha256 = rows[-1][0]
         return unreadable_blobs
 
@@ -120,8 +120,8 @@ class Backup(Generic[SnapshotT]):
         failed_blobs: list[str] = []
         for start in range(0, len(digests), MAX_CONCURRENT):
             batch = digests[start : start + MAX_CONCURRENT]
-            fetched = await asyncio.gather(*(_fetch_small(store, sha256) for sha256 in batch))
-            for sha256, blob in zip(batch, fetched, strict=True):
+            fetched_blobs = await asyncio.gather(*(_fetch_small(store, sha256) for sha256 in batch))
+            for sha256, blob in zip(batch, fetched_blobs, strict=True):
                 if blob is None or not await self._copy(store, sha256, blob):
                     failed_blobs.append(sha256)
             self._progress("copying files", self._bytes)

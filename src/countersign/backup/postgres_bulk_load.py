@@ -62,8 +62,8 @@ class PostgresBulkLoad:
     async def finish(self, schema: str, tables: Sequence[Table]) -> None:
         """Create the keys, constraints and indexes of the tables, then their foreign keys."""
         await self.transaction(schema)
-        finishing = [statement for table in tables for statement in table.finish]
-        for statement in [*finishing, *(reference for table in tables for reference in table.references)]:
+        finish_statements = [statement for table in tables for statement in table.finish]
+        for statement in [*finish_statements, *(reference for table in tables for reference in table.references)]:
             await self._connection.execute(statement)
 
     async def make(self, schema: str) -> PostgresTransaction:

@@ -122,8 +122,8 @@ class PostgresSnapshot:
 
     async def rows(self, schema: str, table: Table, take: ByteSink) -> int:
         """Write the rows of the table as lines in the text format of COPY, and return the number of rows."""
-        quoted = [await self._connection.fetchval(_QUOTED, name) for name in table.columns]
-        select = await self._connection.fetchval(_ROWS, schema, table.name, ", ".join(quoted))
+        quoted_columns = [await self._connection.fetchval(_QUOTED, name) for name in table.columns]
+        select = await self._connection.fetchval(_ROWS, schema, table.name, ", ".join(quoted_columns))
         return row_count(await self._connection.copy_from_query(select, output=take, format="text"))
 
 

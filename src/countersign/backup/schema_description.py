@@ -101,8 +101,8 @@ def normalize_statement(statement: str) -> str:
 async def _sqlite(database: Database) -> list[str]:
     lines: list[str] = []
     for table, sql in await database.fetch(_SQLITE_TABLES):
-        ending = " ".join(sql[sql.rindex(")") + 1 :].split())
-        lines.append(f"{table} {ending}")
+        table_options = " ".join(sql[sql.rindex(")") + 1 :].split())
+        lines.append(f"{table} {table_options}")
         lines += _lines(table, "column", await database.fetch(_SQLITE_COLUMNS, table))
         lines += _lines(table, "index", await database.fetch(_SQLITE_INDEXES, table))
         lines += _lines(table, "reference", await database.fetch(_SQLITE_REFERENCES, table))

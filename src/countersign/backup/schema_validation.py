@@ -91,10 +91,10 @@ def require_plain(table: Table) -> None:
     Raises:
         Damaged: a statement does something else, or calls a function that is not known to be safe.
     """
-    created = _CREATE_TABLE.fullmatch(table.create)
-    if created is None or not _is_one_list(created[1]):
+    create_match = _CREATE_TABLE.fullmatch(table.create)
+    if create_match is None or not _is_one_list(create_match[1]):
         raise invalid_archive(f"the statement that creates {table.name!r} is not a CREATE TABLE")
-    bodies = [created[1]]
+    bodies = [create_match[1]]
     for statement in (*table.finish, *table.references):
         match = _CONSTRAINT.fullmatch(statement) or _CREATE_INDEX.fullmatch(statement)
         if match is None:
@@ -139,11 +139,11 @@ async def require_own(database: Database, migrations: str, own_tables: OwnTables
     tables = await describe_tables(database, "sqlite")
     if tables.get(migrate.LEDGER) != [normalize_statement(migrate.ledger("sqlite"))]:
         raise _altered(migrate.LEDGER)
-    leaving = len(await migrate.pending(database, migrations))
+    pending_count = len(await migrate.pending(database, migrations))
     with TemporaryDirectory(dir=scratch_folder) as folder:
         scratch = await open_database(f"{SQLITE}{folder}/made.sqlite", schema="", reserve_bytes=0)
         try:
-            await migrate.upgrade(scratch, migrations, leaving=leaving)
+            await migrate.upgrade(scratch, migrations, leaving=pending_count)
             expected_tables = await describe_tables(scratch, "sqlite")
         finally:
             await scratch.close()
@@ -162,16 +162,16 @@ async def require_own_within(
     Raises:
         UnknownSchemaObjects, SchemaMismatch: see `require_own`.
     """
-    restored = await bulk_load.transaction(schema)
-    tables = await describe_tables(restored, "postgres")
+    restored_schema = await bulk_load.transaction(schema)
+    tables = await describe_tables(restored_schema, "postgres")
     if is_served:
         tables = {table: lines for table, lines in tables.items() if not table.startswith(ENGINE_TABLES)}
     if migrate.LEDGER not in tables:
         raise _altered(migrate.LEDGER)
-    leaving = await migrate.count_pending_within(restored, migrations)
-    await restored.run(_CREATE_SCRATCH)
+    pending_count = await migrate.count_pending_within(restored_schema, migrations)
+    await restored_schema.run(_CREATE_SCRATCH)
     scratch = await bulk_load.transaction(_SCRATCH)
-    await migrate.create_scratch(scratch, migrations, "postgres", leaving=leaving)
+    await migrate.create_scratch(scratch, migrations, "postgres", leaving=pending_count)
     expected_tables = await describe_tables(scratch, "postgres")
     await scratch.run(_DROP_SCRATCH)
     await _module_tables(tables, expected_tables, own_tables, await bulk_load.transaction(schema))

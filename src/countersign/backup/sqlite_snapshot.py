@@ -149,9 +149,9 @@ def check_integrity(path: Path) -> list[str]:
     try:
         faults = [str(row[0]) for row in sqlite.fetch(connection, _INTEGRITY, ())]
         if faults == ["ok"]:
-            alive = sqlite.fetch(connection, _ACTIVE_OBJECTS, ())
+            active_objects = sqlite.fetch(connection, _ACTIVE_OBJECTS, ())
             broken_references = sqlite.fetch(connection, _REFERENCES, ())
-            faults = [f"the {kind} {name} was not created by Countersign" for kind, name in alive]
+            faults = [f"the {kind} {name} was not created by Countersign" for kind, name in active_objects]
             faults += [
                 f"{count} rows of {table} refer to missing rows of {parent}"
                 for table, parent, count in broken_references

@@ -107,11 +107,11 @@ async def table_checksums(readable: SnapshotReader) -> AsyncGenerator[TableCheck
         Unavailable: the database cannot be read.
     """
     for table, statement in await table_reads(readable):
-        digesting = TableHasher(table)
+        hasher = TableHasher(table)
         async with aclosing(readable.stream(statement)) as batches:
             async for rows in batches:
-                digesting.add(rows)
-        yield digesting.digest()
+                hasher.add(rows)
+        yield hasher.digest()
 
 
 def encode_row(row: Row) -> bytes:

@@ -215,9 +215,9 @@ def _instant(ctx: click.Context, param: click.Parameter, value: str | None, *, d
         parsed_time = datetime.fromisoformat(value)
         return clock.from_datetime(parsed_time if parsed_time.tzinfo else parsed_time.replace(tzinfo=UTC))
     except (ValueError, OverflowError) as error:
-        way = "from now" if day_s > 0 else "ago"
+        direction = "from now" if day_s > 0 else "ago"
         text = (
             f"{value!r} is not a time; write it by ISO 8601 (RFC 3339) as 2026-12-31T18:00:00Z, a date as 2026-12-31 "
-            f"(its beginning in UTC), or days {way} as 30d"
+            f"(its beginning in UTC), or days {direction} as 30d"
         )
         raise click.BadParameter(text, ctx, param) from error

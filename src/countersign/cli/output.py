@@ -137,8 +137,10 @@ def refusal_failure(failure: str, refusal: Refused) -> Failure:
 
 def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:
     """Return the reason, followed by each fault that the reason does not mention yet, as `place: text`."""
-    missing = [f"{field}: {text}" if field else text for field, text in faults if text and text not in detail]
-    return "; ".join((detail, *missing) if detail else missing)
+    unmentioned_faults = [
+        f"{field}: {text}" if field else text for field, text in faults if text and text not in detail
+    ]
+    return "; ".join((detail, *unmentioned_faults) if detail else unmentioned_faults)
 
 
 def hint(code: str, wait_s: int) -> str:

@@ -50,16 +50,16 @@ async def uncancellable(work: "asyncio.Future[T]") -> T:
     connection that another thread uses, or that is in the middle of a COMMIT, is therefore never left in an unknown
     state.
     """
-    cancelled: asyncio.CancelledError | None = None
+    cancellation: asyncio.CancelledError | None = None
     while not work.done():
         try:
             await asyncio.wait([work])
         except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
+            cancellation = error
+    if cancellation is not None:
         if not work.cancelled():
             work.exception()  # retrieved, so that the loop does not log it as "never retrieved"
-        raise cancelled
+        raise cancellation
     return work.result()
 
 

@@ -84,9 +84,9 @@ def has_at_most(count: int, raw: bytes) -> bool:
     texts = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     if texts.count(b'"') > 4 * count:
         return False
-    outside = b" ".join(texts.split(b'"')[::2])
-    empty = outside.count(b"[]") + outside.count(b"{}")
-    return 1 + sum(map(outside.count, (b",", b"[", b"{"))) - empty <= count
+    text_outside_strings = b" ".join(texts.split(b'"')[::2])
+    empty_count = text_outside_strings.count(b"[]") + text_outside_strings.count(b"{}")
+    return 1 + sum(map(text_outside_strings.count, (b",", b"[", b"{"))) - empty_count <= count
 
 
 def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -> int:
@@ -102,8 +102,10 @@ def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -
         _require_storable("".join(names))
     # Do not call this function for values that have neither members nor texts to check: most values are such.
     kinds = (dict, list, str) if checks_texts else (dict, list)
-    nested = cast("list[object]", [item for item in items if isinstance(item, kinds)])
-    return len(names) + sum([_members(member, depth - 1, max_depth, checks_texts=checks_texts) for member in nested])
+    nested_members = cast("list[object]", [item for item in items if isinstance(item, kinds)])
+    return len(names) + sum(
+        [_members(member, depth - 1, max_depth, checks_texts=checks_texts) for member in nested_members]
+    )
 
 
 def _names_and_items(value: dict[str, object] | list[object]) -> tuple[Collection[str], Iterable[object]]:

@@ -49,8 +49,8 @@ def session() -> requests.Session:
 def deadline(session: requests.Session, limit_s: float) -> Generator[None]:
     """Use the session in this thread during the block. The connections of the session are closed when the block ends,
     or after `limit_s`, whichever is earlier."""
-    with _ConnectionCutter(limit_s) as cutting:
-        token = _UNDER_WAY.set(cutting)
+    with _ConnectionCutter(limit_s) as cutter:
+        token = _UNDER_WAY.set(cutter)
         try:
             yield
         finally:
@@ -184,11 +184,13 @@ class OtlpTracer:
 
     def close(self) -> None:
         """See Tracer. Spans that the collector does not accept within CLOSING_S are dropped."""
-        closing = [threading.Thread(target=provider.shutdown, daemon=True) for provider in self._providers.values()]
+        shutdown_threads = [
+            threading.Thread(target=provider.shutdown, daemon=True) for provider in self._providers.values()
+        ]
         until_s = clock.monotonic_s() + CLOSING_S
-        for each in closing:
+        for each in shutdown_threads:
             each.start()
-        for each in closing:
+        for each in shutdown_threads:
             each.join(max(0.0, until_s - clock.monotonic_s()))
 
     def _provider(self, service: str) -> TracerProvider:

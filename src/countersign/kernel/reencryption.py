@@ -54,9 +54,9 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
         Unavailable: the database cannot be read.
     """
     needed_keys = {key_id for column in columns for key_id in await _key_ids(database, column)}
-    missing = sorted(key_id for key_id in needed_keys if master.named(key_id) is None)
-    if missing:
-        raise encryption.missing_keys(missing, master)
+    missing_keys = sorted(key_id for key_id in needed_keys if master.named(key_id) is None)
+    if missing_keys:
+        raise encryption.missing_keys(missing_keys, master)
 
 
 async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
@@ -89,9 +89,9 @@ async def key_usage(database: Database, column: EncryptedColumn, master: MasterK
         async for rows in pages:
             for value, *_ in rows:
                 key_id = encryption.encryption_key_id(bytes(value)) or ""
-                values, unopened = counts.get(key_id, (0, 0))
+                values, unopened_count = counts.get(key_id, (0, 0))
                 is_decrypted = _decrypt_or_none(bytes(value), column, master) is not None
-                counts[key_id] = (values + 1, unopened + (not is_decrypted))
+                counts[key_id] = (values + 1, unopened_count + (not is_decrypted))
     return [KeyUsage(column.table, key_id, *counts_of_key) for key_id, counts_of_key in sorted(counts.items())]
 
 

@@ -113,21 +113,21 @@ async def opened(
     async with AsyncExitStack() as stack:
         database = await open_tables(settings)
         stack.push_async_callback(database.close)
-        places = places_of(settings, database)
+        locations = places_of(settings, database)
         # Check the installation first, so that no tables are created in the database of another installation.
-        installation_state = await installation_id.examine(places)
+        installation_state = await installation_id.examine(locations)
         if upgrades:
             await install.upgrade(database, registry, master)
         else:
             await install.require_applied(database, registry)
         await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
-        await installation_id.register(places, installation_state)
+        await installation_id.register(locations, installation_state)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)
         stack.push_async_callback(counters.close)
         secret = await root_secret.secret(database, master)
-        adopted = await _open_adopted(stack, settings, registry, secret)
+        adopted_database = await _open_adopted(stack, settings, registry, secret)
         records = Records(
             settings=settings,
             root_url=root_url,
@@ -141,7 +141,7 @@ async def opened(
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        yield assembled(records, counters, adopted)
+        yield assembled(records, counters, adopted_database)
 
 
 async def _open_adopted(
@@ -151,12 +151,12 @@ async def _open_adopted(
     if not adopted_store.adopted_models(registry):
         return {}
     try:
-        existing = await adopted_store.open_adopted(registry, settings.existing_url, settings.read_deadline_s)
+        adopted_database = await adopted_store.open_adopted(registry, settings.existing_url, settings.read_deadline_s)
     except ValueError as error:
         raise BadSetting(f"the address of the existing database: {error}") from error
-    stack.push_async_callback(existing.close)
-    await adopted_store.require_narrow_rights(registry, existing, accepts_wide=settings.accept_wide_rights)
-    stores = await adopted_store.stores(registry, existing, secret)
+    stack.push_async_callback(adopted_database.close)
+    await adopted_store.require_narrow_rights(registry, adopted_database, accepts_wide=settings.accept_wide_rights)
+    stores = await adopted_store.stores(registry, adopted_database, secret)
     for each in {store.suspensions for store in stores.values()}:
         await stack.enter_async_context(periodic(each.check, every_s=CHECK_EVERY_S))
     return stores

@@ -151,8 +151,8 @@ class _Party(NamedTuple):
 
 def _in_address(text: str) -> str:
     """Return the words of a text in the letters of an e-mail address: Søren Kovačević becomes soren-kovacevic."""
-    decomposed = unicodedata.normalize("NFKD", text.lower().translate(_PLAIN_LETTERS))
-    return "-".join("".join(character for character in decomposed if character.isascii()).split())
+    decomposed_text = unicodedata.normalize("NFKD", text.lower().translate(_PLAIN_LETTERS))
+    return "-".join("".join(character for character in decomposed_text if character.isascii()).split())
 
 
 def _user(name: str) -> str:

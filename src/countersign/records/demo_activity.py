@@ -155,9 +155,9 @@ class _Activity:
         places = {True: 0, False: 0}
         stages: dict[str, int] = {}
         leads = await self._run.transaction.fetch(_LEADS)
-        for number, (lead, title, was) in enumerate(leads):
-            stages[was] = stages.get(was, -1) + 1
-            stage = _LATER_STAGES.get((was, stages[was] % 5), str(was))
+        for number, (lead, title, old_stage) in enumerate(leads):
+            stages[old_stage] = stages.get(old_stage, -1) + 1
+            stage = _LATER_STAGES.get((old_stage, stages[old_stage] % 5), str(old_stage))
             is_decided = stage in ("won", "lost")
             place_in_list = places[is_decided]
             places[is_decided] += 1
@@ -355,8 +355,8 @@ class _Agents:
         await self._propose("helpdesk-bot", 88, reason, ("ticket.solve", answer))
         for ago, (lead,) in zip((130, 52), (await fetch(_WINNABLE))[:2], strict=True):
             await self._propose("crm-sync", ago, "The order has arrived.", ("lead.win", {"id": lead}))
-        stale = [("lead.delete", {"id": lost_lead, "cascade": True}) for lost_lead in lost_leads[1:3]]
-        await self._propose("inbox-triage", 31, "Lost for more than a year, without activity.", *stale)
+        deletions = [("lead.delete", {"id": lost_lead, "cascade": True}) for lost_lead in lost_leads[1:3]]
+        await self._propose("inbox-triage", 31, "Lost for more than a year, without activity.", *deletions)
         duplicate = ("lead.delete", {"id": new_leads[0], "cascade": True})
         await self._propose("crm-sync", 16, "A duplicate of another lead.", duplicate)
         reason = "The contact wrote that the trial is cancelled and asked for their data to be removed."

@@ -126,17 +126,19 @@ class Dispatch:
     async def approvals(self) -> Approvals:
         """Return the commands that agents can only propose, either by declaration or because of a setting."""
         rows = await self.engine.records.database.fetch(_SETTINGS)
-        lifted = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows if policy.lifts(str(row[1])))
-        approval_ids = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows) - lifted
+        lifted_approvals = frozenset(
+            str(row[0]).removeprefix(policy.PREFIX) for row in rows if policy.lifts(str(row[1]))
+        )
+        approval_ids = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows) - lifted_approvals
         declared_names = {
             f"{name}.{each}"
             for name, model in self.engine.registry.models.items()
             for each in (*model.commands, *command.moves(model))
             if each == "import"
             or policy.is_declared(self.engine.registry, name, each)
-            or (policy.is_default(model, each) and f"{name}.{each}" not in lifted)
+            or (policy.is_default(model, each) and f"{name}.{each}" not in lifted_approvals)
         }
-        return Approvals(frozenset(declared_names), approval_ids, lifted)
+        return Approvals(frozenset(declared_names), approval_ids, lifted_approvals)
 
     async def currency(self) -> str | None:
         """Return the currency that the setting names, or None."""
@@ -149,8 +151,10 @@ def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
     """Return the hidden fields of the model and of the other models whose fields occur in this response."""
     if not run.mentioned_models:
         return view.denied
-    other_denials = [other.denied for name, other in run.caller.view.models.items() if name in run.mentioned_models]
-    return tuple(sorted({command for denied in (view.denied, *other_denials) for command in denied}))
+    other_denials = [
+        other_view.denied for name, other_view in run.caller.view.models.items() if name in run.mentioned_models
+    ]
+    return tuple(sorted({command for denied_commands in (view.denied, *other_denials) for command in denied_commands}))
 
 
 def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> None:

@@ -47,15 +47,15 @@ async def render(run: Run, record_reader: RecordReader, values: list[list[Any]])
     Raises:
         LookupError: a model has structures without a renderer.
     """
-    places = {name: index for index, name in enumerate(record_reader.names)}
+    index_by_name = {name: index for index, name in enumerate(record_reader.names)}
     if record_reader.view.model.name == "audit_entry":
         for start in range(0, len(values), ENTRIES_TOGETHER):
-            await _entries(run, values[start : start + ENTRIES_TOGETHER], places)
+            await _entries(run, values[start : start + ENTRIES_TOGETHER], index_by_name)
     elif record_reader.view.model.name == "plan":
         async for row in CooperativeIterator(values):
-            await _plan(run, row, places)
+            await _plan(run, row, index_by_name)
     elif record_reader.view.model.name == "agent_token":
-        await _tokens(run, values, places)
+        await _tokens(run, values, index_by_name)
     else:
         raise LookupError(f"{record_reader.view.model.name} has structures without a renderer")
 

@@ -82,8 +82,8 @@ class Handlers:
 
         if key is None:
             return Response(200, encode(await issue(self._run(call))))
-        keyed = KeyedCall(key, "auth.agent-token", body)
-        token, is_replayed = await self.dispatch.keyed.answer(self._run(call), keyed, issue)
+        keyed_call = KeyedCall(key, "auth.agent-token", body)
+        token, is_replayed = await self.dispatch.keyed.answer(self._run(call), keyed_call, issue)
         return Response(200, encode(token), headers=(idempotency.REPLAYED,) if is_replayed else ())
 
     async def commands(self, call: RecordsRequest) -> Response:

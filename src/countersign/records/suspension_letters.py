@@ -132,8 +132,8 @@ class SuspensionLetters:
 
 def _names(text: LetterText, models: list[str]) -> str:
     names = ", ".join(models[:MAX_NAMES])
-    rest = len(models) - MAX_NAMES
-    return text.more.format(names=names, count=rest) if rest > 0 else names
+    unnamed_count = len(models) - MAX_NAMES
+    return text.more.format(names=names, count=unnamed_count) if unnamed_count > 0 else names
 
 
 async def _note(transaction: Transaction, models: Collection[str]) -> None:

@@ -264,16 +264,22 @@ async def atomic(
 ) -> list[Response]:
     """The responses in order, all in the call's transaction; a batch that fails is rolled back."""
     store, transaction = call.context, call.transaction
-    nested = NestedTransaction(store.database.dialect, transaction, until_s=clock.monotonic_s() + MAX_ATOMIC_S)
+    nested_transaction = NestedTransaction(
+        store.database.dialect, transaction, until_s=clock.monotonic_s() + MAX_ATOMIC_S
+    )
     # Other writers wait for this transaction, so it must not wait for a remote model: questions are answered by rules
     # only.
     settings = replace(store.settings, ask_model_url="")
-    context = replace(store, settings=settings, database=nested, versions=Versions(nested, VERSIONS).read)
-    scoped = ScopedContext(context, nested)
+    context = replace(
+        store, settings=settings, database=nested_transaction, versions=Versions(nested_transaction, VERSIONS).read
+    )
+    scoped_context = ScopedContext(context, nested_transaction)
     answers: list[Response] = []
     try:
         async with transaction.savepoint():
-            answers, is_good = await run_in_order(call, requests, [partial(send, scoped) for send in prepared_requests])
+            answers, is_good = await run_in_order(
+                call, requests, [partial(send, scoped_context) for send in prepared_requests]
+            )
             if not is_good:
                 raise _RollBack
     except _RollBack:

@@ -72,9 +72,9 @@ async def _check_blobs(store: Store) -> str:
 async def _check_installation(store: Store) -> str:
     """Fail if the blob store belongs to another installation; the result includes the collector's notes."""
     locations = lifespan.installation_places(store.settings, store.database, store.blobs)
-    examined = await installation_id.examine(locations)
+    id_examination = await installation_id.examine(locations)
     gc_report = await blob_gc.report(store.database)
-    return "; ".join([f"id {examined.known or 'not recorded yet'}", *(gc_report.notes if gc_report else ())])
+    return "; ".join([f"id {id_examination.known or 'not recorded yet'}", *(gc_report.notes if gc_report else ())])
 
 
 async def _measure(store: Store) -> Iterable[Sample]:

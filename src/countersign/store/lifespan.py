@@ -80,7 +80,7 @@ async def open_store(
         files = open_blob_store(settings)
         locations = installation_places(settings, database, files)
         # Check this first, so that no tables are created in the database of another installation.
-        examined = await installation_id.examine(locations)
+        id_examination = await installation_id.examine(locations)
         if upgrades:
             await upgrade(database, MIGRATIONS)
             await projection.complete_public(database)
@@ -88,7 +88,7 @@ async def open_store(
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
         await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
-        await installation_id.register(locations, examined)
+        await installation_id.register(locations, id_examination)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await token_keys.load_keys(database, master), root_url, root_url)

@@ -181,11 +181,11 @@ async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
     if not isinstance(body.query, NestedQuestion):
         return await _respond_flat(call, body, body.query)
     context = None if body.decontextualized_query else body.context
-    preferred = body.prefer or Preferences()
+    preferences = body.prefer or Preferences()
     ask_request = request_of(body, body.query.text, (context and lines(context.prev)) or body.prev)
-    ask_request = ask_request._replace(mode=preferred.mode)
+    ask_request = ask_request._replace(mode=preferences.mode)
     try:
-        return await respond(call, ask_request, NESTED, is_streamed=preferred.streaming)
+        return await respond(call, ask_request, NESTED, is_streamed=preferences.streaming)
     except ModeNotSupported as refused:
         return response.json(failure(ask_request.query_id, "NOT_SUPPORTED", refused.detail))
 

@@ -157,9 +157,9 @@ class ToolOperation:
         """
         arguments_set = {name: value for name, value in arguments.items() if value is not None}
         known_arguments = self.tool.input_schema["properties"]
-        unknown = arguments_set.keys() - known_arguments.keys()
-        if unknown:
-            raise BadArgument(f"{min(unknown)}: {decode.unknown_here(known_arguments)}")
+        unknown_names = arguments_set.keys() - known_arguments.keys()
+        if unknown_names:
+            raise BadArgument(f"{min(unknown_names)}: {decode.unknown_here(known_arguments)}")
         headers = (("idempotency-key", _header(arguments_set[KEY])),) if KEY in arguments_set else ()
         if self.route.body is None:
             return Subrequest(self.route.method, self._address(arguments_set), headers)

@@ -80,7 +80,7 @@ async def call_api(
         "headers": forwarded_headers,
     }
     to_send = [{"type": "http.request", "body": body, "more_body": False}]
-    started: Message = {}
+    response_start: Message = {}
     chunks: list[bytes] = []
     size = 0
 
@@ -93,7 +93,7 @@ async def call_api(
     async def collect(message: Message) -> None:
         nonlocal size
         if message["type"] == "http.response.start":
-            started.update(message)
+            response_start.update(message)
             return
         chunk: bytes = message.get("body", b"")
         size += len(chunk)
@@ -104,4 +104,4 @@ async def call_api(
     await app(inner, receive, collect)
     if size > MAX_BYTES:
         raise ResponseTooLong(f"the response to {path} has more than {MAX_BYTES} bytes")
-    return ApiResponse(started["status"], started["headers"], b"".join(chunks))
+    return ApiResponse(response_start["status"], response_start["headers"], b"".join(chunks))

@@ -104,9 +104,9 @@ class Assets:
             return None
         response_headers: tuple[tuple[str, str], ...] = (caching, ("Vary", "Accept-Encoding"))
         response_headers += (("Cross-Origin-Resource-Policy", "same-origin"),)
-        compressed = self.files.get(f"{name}.gz")
-        if compressed is not None and _accepts_gzip(headers.get("accept-encoding") or ""):
-            return Response(200, compressed, media_type, (*response_headers, ("Content-Encoding", "gzip")))
+        compressed_file = self.files.get(f"{name}.gz")
+        if compressed_file is not None and _accepts_gzip(headers.get("accept-encoding") or ""):
+            return Response(200, compressed_file, media_type, (*response_headers, ("Content-Encoding", "gzip")))
         return Response(200, body, media_type, response_headers)
 
 

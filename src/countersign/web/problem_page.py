@@ -14,20 +14,20 @@ _BODY_HEADERS = frozenset((b"content-type", b"content-length", b"content-encodin
 def send_problem_pages(method: str, send: Send) -> Send:
     """Return a `send` that turns a JSON response with a status of 400 or more into a page with the same status and
     headers. Other responses stay unchanged."""
-    started: Message = {}
+    response_start: Message = {}
     body = bytearray()
 
     async def convert(message: Message) -> None:
         if message["type"] == "http.response.start" and _is_problem(message):
-            started.update(message)
+            response_start.update(message)
             return
-        if not started:
+        if not response_start:
             await send(message)
             return
         chunk: bytes = message.get("body", b"")
         body.extend(chunk[: MAX_PROBLEM_BYTES - len(body)])
         if not message.get("more_body", False):
-            await _send_page(started, bytes(body), method, send)
+            await _send_page(response_start, bytes(body), method, send)
 
     return convert
 

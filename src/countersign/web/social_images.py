@@ -150,10 +150,10 @@ class _Pen:
     def drawable(self, text: str) -> str:
         """Return the text without the symbols that no font has, or an empty text if no font has one of its letters."""
         words = " ".join(text[:MAX_TEXT_LENGTH].split())
-        missing = {letter for letter in words if self._font_of(letter) is None}
-        if any(letter.isalnum() for letter in missing):
+        missing_letters = {letter for letter in words if self._font_of(letter) is None}
+        if any(letter.isalnum() for letter in missing_letters):
             return ""
-        return " ".join("".join(letter for letter in words if letter not in missing).split())
+        return " ".join("".join(letter for letter in words if letter not in missing_letters).split())
 
     def _font_of(self, letter: str) -> int | None:
         """Return the index of the first font that has the letter."""
@@ -196,9 +196,9 @@ class _Pen:
         """Return the text in lines. What does not fit into the last one is cut."""
         lines: list[str] = []
         for word in text.split():
-            joined = f"{lines[-1]} {word}" if lines else word
-            if lines and (len(lines) == max_lines or self.width(joined, face) <= WIDTH - 2 * _MARGIN):
-                lines[-1] = joined
+            longer_line = f"{lines[-1]} {word}" if lines else word
+            if lines and (len(lines) == max_lines or self.width(longer_line, face) <= WIDTH - 2 * _MARGIN):
+                lines[-1] = longer_line
             else:
                 lines.append(word)
         return [self.cut(line, face) for line in lines]
@@ -269,8 +269,8 @@ def _mark() -> Image.Image:
 
 def _paste_icon(canvas: Image.Image, icon: bytes) -> None:
     """Paste the icon at the top right."""
-    place = (WIDTH - _MARGIN - _ICON, _MARGIN - 8)
-    with Image.open(io.BytesIO(icon)) as opened:
-        tile = ImageOps.fit(opened.convert("RGBA"), (_ICON, _ICON), Image.Resampling.LANCZOS)
-    ground = canvas.crop((*place, place[0] + _ICON, place[1] + _ICON)).convert("RGBA")
-    canvas.paste(Image.alpha_composite(ground, tile).convert("RGB"), place, _rounded(_ICON, 30))
+    position = (WIDTH - _MARGIN - _ICON, _MARGIN - 8)
+    with Image.open(io.BytesIO(icon)) as image:
+        tile = ImageOps.fit(image.convert("RGBA"), (_ICON, _ICON), Image.Resampling.LANCZOS)
+    ground = canvas.crop((*position, position[0] + _ICON, position[1] + _ICON)).convert("RGBA")
+    canvas.paste(Image.alpha_composite(ground, tile).convert("RGB"), position, _rounded(_ICON, 30))

@@ -67,9 +67,9 @@ async def show_publisher(request: PageRequest, store: str, images: SocialImages)
 
 
 async def _shown(request: PageRequest, image: SocialImage, images: SocialImages) -> Response:
-    unchanged = social_images.not_modified(image, request.headers, request.query)
-    if unchanged is not None:
-        return unchanged
+    not_modified_response = social_images.not_modified(image, request.headers, request.query)
+    if not_modified_response is not None:
+        return not_modified_response
     png = await images.png(image, await _icon(request, image.icon_url) if image.icon_url else None)
     headers = social_images.caching_headers(image, request.query)
     return Response(200, png, social_images.PNG, headers, social_images.etag(image))

@@ -203,8 +203,8 @@ async def _back_up(
     files = await asyncio.to_thread(_files, settings)
     outlook = await _restorability(settings)
     with open_sink() as (sink, finish):
-        sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
-        archive = ArchiveWriter(sealing)
+        encryptor = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
+        archive = ArchiveWriter(encryptor)
         options = BackupOptions(settings, sink, finish, block_writes)
         if isinstance(databases, SqliteDatabases):
             return await _write(databases, archive, files, options), outlook
@@ -301,10 +301,10 @@ class _Stdout:
             StorageFull: stdout is a file, and its disk is full.
             Unavailable: the program that reads stdout ended, or stdout cannot be written for another reason.
         """
-        unwritten = memoryview(data)
+        unwritten_bytes = memoryview(data)
         try:
-            while unwritten:
-                unwritten = unwritten[os.write(STDOUT_FILENO, unwritten) :]
+            while unwritten_bytes:
+                unwritten_bytes = unwritten_bytes[os.write(STDOUT_FILENO, unwritten_bytes) :]
         except BrokenPipeError as error:
             remedy = f"Send the backup to a file, or to a program that reads it completely. {_partial_backup_hint()}"
             raise Unavailable("The program that reads stdout ended too early.", resolution=remedy) from error

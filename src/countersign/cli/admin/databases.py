@@ -187,8 +187,8 @@ async def _plan(move: Migration) -> MigrationResult:
             }
         if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
             return MigrationResult(checksums)
-        referred = installation.referenced_blobs(move.settings)
-        return MigrationResult(checksums, *await sqlite_to_postgres.blob_totals(snapshot, referred))
+        referenced_blobs = installation.referenced_blobs(move.settings)
+        return MigrationResult(checksums, *await sqlite_to_postgres.blob_totals(snapshot, referenced_blobs))
 
 
 async def _rehearse(move: Migration) -> None:
@@ -198,10 +198,10 @@ async def _rehearse(move: Migration) -> None:
         Refused: the target database or the target bucket cannot be used.
     """
     services = await _migration_tables(move)
-    async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS, keeps=False) as filling:
+    async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS, keeps=False) as bulk_load:
         for schema, service in services.of.items():
-            await service.create(await filling.make(schema))
-            await filling.stamp(schema, "")
+            await service.create(await bulk_load.make(schema))
+            await bulk_load.stamp(schema, "")
     blobs_there = _blob_copy(move)
     if blobs_there:
         await blobs_there.require_own(blobs.KNOWN)
@@ -243,12 +243,12 @@ async def _migrate(move: Migration) -> MigrationResult:
             if app.SCHEMA in snapshot.schemas:
                 await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
             mark = MigrationMarker(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
-            async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS) as filling:
+            async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS) as bulk_load:
                 digests = await sqlite_to_postgres.migrate_tables(
-                    snapshot, filling, services.of, installation.progress_reporter()
+                    snapshot, bulk_load, services.of, installation.progress_reporter()
                 )
                 for schema in services.of:
-                    await filling.stamp(schema, mark.id)
+                    await bulk_load.stamp(schema, mark.id)
                 # The marker is written before the commit. If the result of COMMIT is unknown, the next run checks it.
                 with atomic_files.disk_errors(move.folder):
                     migration_marker.write_marker(move.folder, mark)
@@ -288,8 +288,8 @@ async def _require_empty(move: Migration) -> None:
 def _blob_copy(move: Migration) -> BlobMigration | None:
     if not move.blobs_to or lifespan.SCHEMA not in move.databases.schemas:
         return None
-    referred = installation.referenced_blobs(move.settings)
-    return BlobMigration(move.databases, referred, _blobs_target(move), installation.progress_reporter())
+    referenced_blobs = installation.referenced_blobs(move.settings)
+    return BlobMigration(move.databases, referenced_blobs, _blobs_target(move), installation.progress_reporter())
 
 
 def _blobs_target(move: Migration) -> BlobStore:

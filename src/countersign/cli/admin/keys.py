@@ -215,8 +215,8 @@ async def require_upgraded(settings: Settings, databases: Sequence[OpenDatabase]
 
 def _require_servers_have_key(settings: Settings, master: MasterKey, failure: str) -> None:
     """Check that the server of this data directory has the master key; servers on other nodes are not checked."""
-    served = lock.serving_key_ids(Path(settings.data))
-    if served is not None and master.current.id not in served:
+    served_key_ids = lock.serving_key_ids(Path(settings.data))
+    if served_key_ids is not None and master.current.id not in served_key_ids:
         reason = (
             f"the running services do not have the master key {master.current.id}, and could not decrypt its values"
         )

@@ -81,8 +81,8 @@ def _other_modules(path: Path) -> tuple[Module, ...]:
     Raises:
         Failure: a setting cannot be used.
     """
-    named = modules.names(configuration.load_unchecked().modules)
-    others = [each for each in named if Path(each).absolute() != path.absolute()]
+    module_names = modules.names(configuration.load_unchecked().modules)
+    others = [each for each in module_names if Path(each).absolute() != path.absolute()]
     try:
         return modules.found(others).modules if others else ()
     except DeclarationError:
@@ -92,10 +92,10 @@ def _other_modules(path: Path) -> tuple[Module, ...]:
 def _read(path: Path) -> str:
     try:
         # A pipe must not be waited for.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable(f"{path}: it is not a file", "Correct the path.")
-            content = opened.read(text.MAX_BYTES + 1)
+            content = file.read(text.MAX_BYTES + 1)
         if len(content) > text.MAX_BYTES:
             why = f"{path}: it has more than {text.MAX_BYTES} bytes"
             raise _unreadable(why, "Divide it into several modules.")
@@ -131,8 +131,8 @@ def save(file: ModuleFile, changed: ModuleText) -> None:
     path = file.path.resolve()
     try:
         # Another command that writes the file waits here, and then sees that it has changed.
-        with path.open("rb") as locked:
-            fcntl.flock(locked, fcntl.LOCK_EX)
+        with path.open("rb") as locked_file:
+            fcntl.flock(locked_file, fcntl.LOCK_EX)
             if _read(file.path) != file.content:
                 why = f"{file.path} has changed since it was read"
                 raise Failure(CANNOT_WRITE, why=why, remedy="Run the command again.", exit_code=Exit.CONFLICT)
@@ -147,18 +147,18 @@ def save(file: ModuleFile, changed: ModuleText) -> None:
 def _replace(path: Path, content: bytes) -> None:
     """Replace a file that is locked by one with this content and the same owner, mode and attributes."""
     temporary_path = path.with_name(f".{path.name}.unfinished")
-    found = path.stat()
+    old_status = path.stat()
     # A process that was killed may have left one.
     temporary_path.unlink(missing_ok=True)
     try:
-        with open(os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as created:
+        with open(os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as new_file:
             with contextlib.suppress(PermissionError):
-                os.fchown(created.fileno(), found.st_uid, found.st_gid)
-            os.fchmod(created.fileno(), stat.S_IMODE(found.st_mode))
+                os.fchown(new_file.fileno(), old_status.st_uid, old_status.st_gid)
+            os.fchmod(new_file.fileno(), stat.S_IMODE(old_status.st_mode))
             _copy_attributes(path, temporary_path)
-            created.write(content)
-            created.flush()
-            os.fsync(created.fileno())
+            new_file.write(content)
+            new_file.flush()
+            os.fsync(new_file.fileno())
         os.replace(temporary_path, path)
     finally:
         temporary_path.unlink(missing_ok=True)

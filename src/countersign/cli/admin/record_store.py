@@ -144,7 +144,7 @@ def configured_url(settings: Settings) -> str | None:
     if settings.records_url:
         return settings.records_url.rstrip("/")
     try:
-        served: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["records"]
+        last_url: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["records"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return served if isinstance(served, str) and urlsplit(served).hostname else None
+    return last_url if isinstance(last_url, str) and urlsplit(last_url).hostname else None

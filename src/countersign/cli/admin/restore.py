@@ -198,9 +198,9 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     own_key = masterkey.load_master_key(None, folder / KEY, None)
     if settings.master_key or settings.master_key_file:
         configured_key = masterkey.master_key(settings)
-        missing = [key.id for key in own_key.keys if configured_key.named(key.id) != key]
-        if missing:
-            reason = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
+        missing_keys = [key.id for key in own_key.keys if configured_key.named(key.id) != key]
+        if missing_keys:
+            reason = f"the configured master keys do not include these keys of the backup: {', '.join(missing_keys)}"
             remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup contains its keys."
             raise Failure(FAILURE, why=reason, remedy=remedy, exit_code=Exit.CONFLICT)
     return own_key
@@ -238,8 +238,8 @@ async def _target(settings: Settings, folder: Path, reader: ArchiveReader) -> As
         return
     for privileges in await privileges_at(settings.database_url, installation.SCHEMAS):
         privileges.require_making()
-    async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as filling:
-        yield PostgresTarget(filling, reader.about.schemas)
+    async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as bulk_load:
+        yield PostgresTarget(bulk_load, reader.about.schemas)
 
 
 class BlobDestination(NamedTuple):

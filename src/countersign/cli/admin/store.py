@@ -305,10 +305,10 @@ def root_url(settings: Settings) -> str:
     if settings.distribution_url:
         return settings.distribution_url.rstrip("/")
     try:
-        served: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["distribution"]
+        last_url: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["distribution"]
     except (OSError, ValueError, KeyError, TypeError):
         return DEFAULT_SERVER
-    return served if isinstance(served, str) and urlsplit(served).hostname else DEFAULT_SERVER
+    return last_url if isinstance(last_url, str) and urlsplit(last_url).hostname else DEFAULT_SERVER
 
 
 async def pending(settings: Settings) -> list[str]:

@@ -89,10 +89,10 @@ def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | N
     """Send events to URL, and print the secret that signs them. The secret cannot be shown again."""
 
     async def work(scope: WebhookScope) -> tuple[Receiver, str]:
-        unknown = sorted({*types} - {*scope.types})
-        if unknown:
+        unknown_types = sorted({*types} - {*scope.types})
+        if unknown_types:
             remedy = f"Name some of: {', '.join(scope.types)}"
-            raise Failure(CANNOT_ADD, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
+            raise Failure(CANNOT_ADD, why=f"no event is called {unknown_types[0]}", remedy=remedy, exit_code=Exit.USAGE)
         if not scope.outbox.is_private:
             _require_public(url)
         async with scope.outbox.database.transaction() as transaction:
@@ -271,21 +271,21 @@ def resume(data: str | None) -> None:
     """Resume webhooks and e-mails about plans of both services; `restore` pauses them."""
 
     settings = configuration.load(data=data)
-    resumed = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
-    summary = f"Sending is resumed: {', '.join(resumed)}." if resumed else "Nothing was paused."
-    output.answer({"resumed": resumed}, summary)
+    resumed_services = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
+    summary = f"Sending is resumed: {', '.join(resumed_services)}." if resumed_services else "Nothing was paused."
+    output.answer({"resumed": resumed_services}, summary)
 
 
 async def _resume(settings: Settings) -> list[str]:
     """Resume the webhooks and e-mails of both services. Return the services in which they were paused."""
     async with keys.open_databases(settings) as databases:
         await keys.require_upgraded(settings, databases, CANNOT_RESUME)
-        resumed: list[str] = []
+        resumed_services: list[str] = []
         for service in databases:
             async with service.database.transaction() as transaction:
                 if await outbox.resume(transaction):
-                    resumed.append(service.tables.schema)
-        return resumed
+                    resumed_services.append(service.tables.schema)
+        return resumed_services
 
 
 def _receiver_value(receiver: Receiver) -> dict[str, object]:

@@ -60,8 +60,8 @@ def pack(directory: Path, output: IO[bytes], form: Format) -> None:
 
 def _write_tar(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
     with (
-        gzip.GzipFile("", "wb", _COMPRESSION, output, mtime=EPOCH_S) as compressed,
-        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        gzip.GzipFile("", "wb", _COMPRESSION, output, mtime=EPOCH_S) as gzip_file,
+        tarfile.open(fileobj=gzip_file, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for entry, pieces in members:
             info = tarfile.TarInfo(entry.path)

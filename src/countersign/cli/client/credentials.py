@@ -27,15 +27,18 @@ def client_of_environment() -> tuple[str, str] | None:
         Failure: one of the two is set and the other is not.
     """
     value_by_name = {name: os.environ.get(name, "") for name in (Variable.CLIENT, Variable.PROOF)}
-    missing = [name for name, value in value_by_name.items() if not value]
-    if len(missing) == 1:
-        (present_name,) = value_by_name.keys() - missing
+    missing_names = [name for name, value in value_by_name.items() if not value]
+    if len(missing_names) == 1:
+        (present_name,) = value_by_name.keys() - missing_names
         remedy = (
             f"Set both to act as an OAuth client; unset {present_name} to act as the account of `countersign login`."
         )
-        reason, failure = f"{missing[0]} is missing, and {present_name} is set", "cannot sign in as the OAuth client"
+        reason, failure = (
+            f"{missing_names[0]} is missing, and {present_name} is set",
+            "cannot sign in as the OAuth client",
+        )
         raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.USAGE)
-    return None if missing else (value_by_name[Variable.CLIENT], value_by_name[Variable.PROOF])
+    return None if missing_names else (value_by_name[Variable.CLIENT], value_by_name[Variable.PROOF])
 
 
 def credentials_file() -> Path:
@@ -117,10 +120,10 @@ def write_private(path: Path, content: bytes) -> None:
     temporary_path = path.with_name(f"{path.name}.{ids.new_uuid()}")
     try:
         descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as created:
-            created.write(content)
-            created.flush()
-            os.fsync(created.fileno())
+        with open(descriptor, "wb") as private_file:
+            private_file.write(content)
+            private_file.flush()
+            os.fsync(private_file.fileno())
         os.replace(temporary_path, path)
     finally:
         temporary_path.unlink(missing_ok=True)

@@ -87,17 +87,17 @@ def select_file(artifacts: Sequence[api_models.Artifact], request: ArtifactReque
         Failure: no file matches, or several files match.
     """
     ready_artifacts = [artifact for artifact in artifacts if artifact.status == "ready" and artifact.sha256]
-    fitting = _matching(ready_artifacts, request)
-    if len(fitting) == 1:
-        return fitting[0]
+    matching_artifacts = _matching(ready_artifacts, request)
+    if len(matching_artifacts) == 1:
+        return matching_artifacts[0]
     known_files = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready_artifacts)
-    reason = "several files fit" if fitting else "no file of the release fits"
+    reason = "several files fit" if matching_artifacts else "no file of the release fits"
     remedy = (
         f"{_selection_hint(ready_artifacts, request)}; the release has: {known_files}."
         if known_files
         else "The release has no files."
     )
-    exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
+    exit_code = Exit.USAGE if matching_artifacts else Exit.NOT_FOUND
     raise Failure(request.failure, why=reason, remedy=remedy, exit_code=exit_code)
 
 
@@ -208,13 +208,13 @@ class Download:
             OSError: the file cannot be written.
         """
         size = self._artifact.size
-        continued = self._part.stat().st_size if self._part.exists() else 0
-        if continued > size:
+        downloaded_bytes = self._part.stat().st_size if self._part.exists() else 0
+        if downloaded_bytes > size:
             self._part.unlink()
-            continued = 0
-        with progress.meter(self._artifact.filename, size, continued) as meter:
+            downloaded_bytes = 0
+        with progress.meter(self._artifact.filename, size, downloaded_bytes) as meter:
             digest = self._fetch(meter)
-            if digest != self._artifact.sha256 and continued:
+            if digest != self._artifact.sha256 and downloaded_bytes:
                 # Download again from the start: FILE.part of the earlier run may have been part of a different file.
                 self._part.unlink()
                 digest = self._fetch(meter)

@@ -182,8 +182,8 @@ def _install(
     supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", request.failure)
     with ExitStack() as stack:
         display = _PullDisplay(stack, f"{request.product} {manifest.version}", manifest.size, is_dry=dry_run)
-        way = PullOptions(verify=verify, dry_run=dry_run, announce=display.announce, progress=display.add)
-        return installer.pull(request.folder, release, supply, way)
+        options = PullOptions(verify=verify, dry_run=dry_run, announce=display.announce, progress=display.add)
+        return installer.pull(request.folder, release, supply, options)
 
 
 class _PullDisplay:
@@ -316,7 +316,7 @@ def _result_text(release: VerifiedRelease, report: PullReport, request: PullRequ
         return "\n".join([*lines, f"{request.folder} would become {name}; nothing was changed"])
     if not report.is_changed:
         return "\n".join([*lines, f"{request.folder} is {name} already"])
-    came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
-    came += ", repaired" if report.corruptions else ""
+    former_note = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
+    former_note += ", repaired" if report.corruptions else ""
     downloaded_text = progress.size(report.stats.fetched_bytes)
-    return "\n".join([*lines, f"{request.folder} is {name}{came}; downloaded {downloaded_text}"])
+    return "\n".join([*lines, f"{request.folder} is {name}{former_note}; downloaded {downloaded_text}"])

@@ -379,9 +379,9 @@ def _start_upload(
     target: PushTarget, content: Content, upload_cache: UploadCache
 ) -> tuple[UploadSession, list[tuple[int, int]]]:
     """Return the upload and its missing byte ranges. An upload that the server still has is continued."""
-    remembered = upload_cache.recall()
-    if remembered is not None:
-        upload_session = UploadSession(target.server, remembered.upload_url, content, target.failure_message)
+    saved_upload = upload_cache.recall()
+    if saved_upload is not None:
+        upload_session = UploadSession(target.server, saved_upload.upload_url, content, target.failure_message)
         try:
             return upload_session, upload_session.missing()
         except Failure as failure:

@@ -211,11 +211,11 @@ async def check_counters(settings: Settings) -> Finding:
     # The client takes a fifth of a second to import, so it is imported only if it is configured.
     from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 
-    warned: list[str] = []
+    warnings: list[str] = []
     with TemporaryDirectory() as folder:
         try:
             counters = ValkeyCounters(
-                settings.counters_url, SharedMemoryCounters(Path(folder), COUNTER_SLOTS), warned.append
+                settings.counters_url, SharedMemoryCounters(Path(folder), COUNTER_SLOTS), warnings.append
             )
         except ValueError as error:
             return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
@@ -223,9 +223,9 @@ async def check_counters(settings: Settings) -> Finding:
             await counters.peek(f"doctor-{ids.new_uuid()}", 1, 1)
         finally:
             await counters.close()
-    if warned:
+    if warnings:
         remedy = "Correct COUNTERSIGN_COUNTERS_URL, or repair that server; until then each node counts alone."
-        return Finding(name, "fail", warned[0], remedy)
+        return Finding(name, "fail", warnings[0], remedy)
     return Finding(name, "ok", "the rate-limit server works")
 
 

@@ -59,10 +59,10 @@ def check_variables() -> Finding:
     """
     known_names = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | CLIENT_VARIABLES
     given_names = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
-    unknown = sorted(name for name in given_names if name not in known_names)
-    if unknown:
+    unknown_names = sorted(name for name in given_names if name not in known_names)
+    if unknown_names:
         remedy = "Correct or remove the variable; `countersign config` lists every name."
-        return Finding("settings", "warn", f"no setting is called {', '.join(unknown)}", remedy)
+        return Finding("settings", "warn", f"no setting is called {', '.join(unknown_names)}", remedy)
     return Finding("settings", "ok", "every setting can be used")
 
 

@@ -31,8 +31,8 @@ def listen_address(public_url: str, host: str, port: int) -> ListenAddress:
         return ListenAddress(host, port, root_url, is_loopback(host) and is_loopback(urlsplit(root_url).hostname or ""))
     # A client cannot connect to an unspecified address (0.0.0.0 or ::), so publish the loopback address instead.
     url_host = host if not _address(host, "is_unspecified") else "::1" if ":" in host else "127.0.0.1"
-    bracketed = f"[{url_host}]" if ":" in url_host else url_host
-    return ListenAddress(host, port, f"http://{bracketed}:{port}", is_loopback(host))
+    bracketed_host = f"[{url_host}]" if ":" in url_host else url_host
+    return ListenAddress(host, port, f"http://{bracketed_host}:{port}", is_loopback(host))
 
 
 def is_loopback(host: str) -> bool:

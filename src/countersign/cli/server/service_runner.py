@@ -304,16 +304,16 @@ def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
     change."""
     name = error.listener.name
     if name == OPERATOR:
-        whose, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"
+        port_owner, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"
     else:
-        whose, host = f"the service {name}", "--host"
+        port_owner, host = f"the service {name}", "--host"
         port = "--port" if len(start.wanted) == 1 else f"--{name}-port"
     if error.is_taken:
         remedy = f"Stop the program that listens on this port, or choose another port with {port}."
     else:
         remedy = f"Choose an address of this machine with {host}, or a port that this user may use with {port}."
     exit_code = Exit.CONFLICT if error.is_taken else Exit.USAGE
-    return Failure(SERVING, why=f"{whose}: {error}", remedy=remedy, exit_code=exit_code)
+    return Failure(SERVING, why=f"{port_owner}: {error}", remedy=remedy, exit_code=exit_code)
 
 
 def _serve(uvicorn_server: Server, start: StartOptions) -> None:

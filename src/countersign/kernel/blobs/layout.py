@@ -97,16 +97,16 @@ def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
 def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, int, Part]]:
     """Yield each range between two edges with the latest of the parts that cover it."""
     pending_parts = sorted(enumerate(parts), key=lambda numbered_part: numbered_part[1].offset, reverse=True)
-    covering: list[tuple[int, Part]] = []
+    covering_parts: list[tuple[int, Part]] = []
     for start, stop in itertools.pairwise(edges):
         while pending_parts and pending_parts[-1][1].offset <= start:
             order, part = pending_parts.pop()
-            heapq.heappush(covering, (-order, part))
-        while covering and covering[0][1].offset + covering[0][1].length <= start:
-            heapq.heappop(covering)
-        if not covering:
+            heapq.heappush(covering_parts, (-order, part))
+        while covering_parts and covering_parts[0][1].offset + covering_parts[0][1].length <= start:
+            heapq.heappop(covering_parts)
+        if not covering_parts:
             raise ValueError(f"no part covers {start}…{stop}")
-        yield start, stop, covering[0][1]
+        yield start, stop, covering_parts[0][1]
 
 
 def check_digest(digest: str, announced: str | None) -> None:

@@ -56,15 +56,15 @@ class LocalBlobs:
             raise ValueError(f"a part cannot begin at {offset}")
         folder = self._upload(upload)
         path = folder / _temporary_name()
-        arriving = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, path, self._quota)
+        incoming_file = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, path, self._quota)
         try:
             async with aclosing(rechunk(chunks)) as pieces:
                 async for piece in pieces:
-                    await arriving.add(piece)
-            part = Part(offset, arriving.length, await arriving.finish())
-            await disk.in_thread(self._pool, _rename_durably, arriving.path, folder / layout.part_name(part))
+                    await incoming_file.add(piece)
+            part = Part(offset, incoming_file.length, await incoming_file.finish())
+            await disk.in_thread(self._pool, _rename_durably, incoming_file.path, folder / layout.part_name(part))
         finally:
-            await arriving.drop()
+            await incoming_file.drop()
         return part
 
     async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:

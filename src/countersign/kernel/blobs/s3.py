@@ -136,10 +136,10 @@ class S3Blobs:
         if size is None:
             raise _no_blob()
         path = folder / sha256
-        with path.open("xb") as fetched:
+        with path.open("xb") as local_file:
             async with aclosing(self.read(sha256, 0, size)) as pieces:
                 async for piece in pieces:
-                    await asyncio.to_thread(fetched.write, piece)
+                    await asyncio.to_thread(local_file.write, piece)
         return path
 
     async def delete(self, sha256: str) -> None:

@@ -154,9 +154,9 @@ def migrations(package: str) -> list[Migration]:
         digest = hashlib.sha256(text.encode()).hexdigest()
         found_migrations.append(Migration(int(name[1]), file.name.removesuffix(".sql"), text, digest))
     found_migrations.sort()
-    for wanted, migration in enumerate(found_migrations, 1):
-        if migration.number != wanted:
-            raise SchemaMismatch(f"{migration.name}: expected the number {wanted:04d}")
+    for expected_number, migration in enumerate(found_migrations, 1):
+        if migration.number != expected_number:
+            raise SchemaMismatch(f"{migration.name}: expected the number {expected_number:04d}")
     return found_migrations
 
 
@@ -166,10 +166,10 @@ async def pending(database: Database, package: str) -> list[str]:
     Raises:
         SchemaMismatch: an applied file was changed, or newer code has migrated the database.
     """
-    known = migrations(package)
+    known_migrations = migrations(package)
     if await database.fetch_one(_LEDGER_EXISTS[database.dialect]) is None:
-        return [migration.name for migration in known]
-    return [migration.name for migration in await _unapplied(database, known)]
+        return [migration.name for migration in known_migrations]
+    return [migration.name for migration in await _unapplied(database, known_migrations)]
 
 
 def ledger(dialect: Dialect) -> str:
@@ -184,11 +184,11 @@ async def check_current(database: Database, package: str) -> str:
         Unavailable: migrations are pending, or newer code has migrated the database.
     """
     try:
-        left = await pending(database, package)
+        pending_migrations = await pending(database, package)
     except SchemaMismatch as error:
         raise Unavailable(str(error)) from error
-    if left:
-        raise Unavailable(f"pending migrations: {', '.join(left)}")
+    if pending_migrations:
+        raise Unavailable(f"pending migrations: {', '.join(pending_migrations)}")
     return "up to date"
 
 
@@ -212,23 +212,23 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
         NotPortable: a file uses a feature that only one of the engines supports.
         PrivilegeMissing: the PostgreSQL role may not create or alter tables.
     """
-    known = migrations(package)
-    known = known[: len(known) - leaving]
+    known_migrations = migrations(package)
+    known_migrations = known_migrations[: len(known_migrations) - leaving]
     if not await pending(database, package):
         return []
     await require_rights(database)
-    applied: list[str] = []
+    applied_names: list[str] = []
     while True:
         began_s = clock.monotonic_s()
         async with database.transaction() as transaction:
             await _lock_migrations(transaction, database.dialect)
             await transaction.run(in_dialect(_LEDGER, database.dialect))
-            left = await _unapplied(transaction, known)
-            if not left:
-                return applied
-            await _apply(transaction, left[0], database.dialect)
-        applied.append(left[0].name)
-        log_applied(package, left[0].name, began_s)
+            pending_migrations = await _unapplied(transaction, known_migrations)
+            if not pending_migrations:
+                return applied_names
+            await _apply(transaction, pending_migrations[0], database.dialect)
+        applied_names.append(pending_migrations[0].name)
+        log_applied(package, pending_migrations[0].name, began_s)
 
 
 def log_applied(package: str, name: str, began_s: float) -> None:
@@ -272,9 +272,9 @@ async def create_scratch(transaction: Transaction, package: str, dialect: Dialec
     Raises:
         NotPortable: a file uses a feature that only one of the engines supports.
     """
-    known = migrations(package)
+    known_migrations = migrations(package)
     await transaction.run(ledger(dialect))
-    for migration in known[: len(known) - leaving]:
+    for migration in known_migrations[: len(known_migrations) - leaving]:
         await _apply(transaction, migration, dialect)
 
 
@@ -293,10 +293,10 @@ async def upgrade_within(transaction: Transaction, package: str, dialect: Dialec
     Raises:
         SchemaMismatch, NotPortable: for the same reasons as in `upgrade`.
     """
-    left = await _unapplied(transaction, migrations(package))
-    for migration in left:
+    pending_migrations = await _unapplied(transaction, migrations(package))
+    for migration in pending_migrations:
         await _apply(transaction, migration, dialect)
-    return [migration.name for migration in left]
+    return [migration.name for migration in pending_migrations]
 
 
 async def _lock_migrations(transaction: Transaction, dialect: Dialect) -> None:
@@ -316,14 +316,14 @@ async def _apply(transaction: Transaction, migration: Migration, dialect: Dialec
 
 
 async def _unapplied(reader: Reader, known: list[Migration]) -> list[Migration]:
-    applied = await reader.fetch(_APPLIED)
-    if len(applied) > len(known):
-        names = ", ".join(str(name) for _, name, _ in applied[len(known) :])
+    applied_rows = await reader.fetch(_APPLIED)
+    if len(applied_rows) > len(known):
+        names = ", ".join(str(name) for _, name, _ in applied_rows[len(known) :])
         raise SchemaMismatch(f"a newer version migrated the database ({names}): install that version or a later one")
-    for migration, (number, name, sha256) in zip(known, applied, strict=False):
+    for migration, (number, name, sha256) in zip(known, applied_rows, strict=False):
         if (migration.number, migration.sha256) != (number, sha256):
             raise SchemaMismatch(
                 f"{name} was changed after it was applied to this database: restore the file, and put "
                 "the change into a new migration"
             )
-    return known[len(applied) :]
+    return known[len(applied_rows) :]

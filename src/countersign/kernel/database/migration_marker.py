@@ -65,14 +65,14 @@ def require_not_moved(folder: Path) -> None:
     mark = read_marker(folder)
     if mark is None:
         return
-    back = f"To go back instead, stop every server of the other database, then remove {folder / FILE_NAME}."
+    advice = f"To go back instead, stop every server of the other database, then remove {folder / FILE_NAME}."
     if mark.is_complete:
         text = f"the databases of {folder} are in {mark.to} since {mark.at}"
         raise DatabaseMoved(
-            text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} These files do not have its later changes."
+            text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {advice} These files do not have its later changes."
         )
     text = f"a migration of these databases to {mark.to} began at {mark.at} and was interrupted"
-    raise DatabaseMoved(text, resolution=f"Run the same `countersign db migrate` again to complete it. {back}")
+    raise DatabaseMoved(text, resolution=f"Run the same `countersign db migrate` again to complete it. {advice}")
 
 
 def require_in_use(folder: Path, url: str) -> None:

@@ -47,14 +47,14 @@ async def open_database(
     """
     name = name or schema
     if url.startswith(SQLITE):
-        opened = await sqlite.open_sqlite(
+        database = await sqlite.open_sqlite(
             Path(url.removeprefix(SQLITE)),
             read_deadline_s=read_deadline_s,
             reserve_bytes=reserve_bytes,
             max_bytes=max_bytes,
             name=name,
         )
-        return InstrumentedDatabase(opened, name)
+        return InstrumentedDatabase(database, name)
     if url.startswith(connection_urls.POSTGRES_SCHEMES):
         connection_urls.require_postgres(url)
         from countersign.kernel.database import postgres

@@ -133,6 +133,6 @@ def first(rows: Iterator[Row]) -> list[Row]:
 
 def split(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield all rows in batches."""
-    left = iter(rows)
-    while batch := first(left):
+    remaining_rows = iter(rows)
+    while batch := first(remaining_rows):
         yield batch

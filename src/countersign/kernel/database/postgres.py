@@ -63,9 +63,9 @@ class PostgresTransaction:
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, including changes of this transaction."""
-        text, remaining = with_literal_limit(statement, values)
+        text, remaining_values = with_literal_limit(statement, values)
         try:
-            return await self._connection.fetch(text, *remaining)
+            return await self._connection.fetch(text, *remaining_values)
         except ERRORS as error:
             refuse(error)
 
@@ -156,11 +156,11 @@ class PostgresDatabase:
             WrittenOutsideTransaction: the statement writes.
         """
         started_s = clock.monotonic_s()
-        text, remaining = with_literal_limit(statement, values)
+        text, remaining_values = with_literal_limit(statement, values)
         for attempt in range(self._last_attempt + 1):
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._lease_connection() as connection:
-                    return await connection.fetch(text, *remaining)
+                    return await connection.fetch(text, *remaining_values)
             except ERRORS as error:
                 self._refuse_unless_retryable(error, attempt)
             finally:
@@ -196,13 +196,13 @@ class PostgresDatabase:
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
                 cursor = await connection.cursor(statement, *values)
-                wanted = _FIRST_ROWS
-                while rows := await cursor.fetch(wanted):
+                batch_size = _FIRST_ROWS
+                while rows := await cursor.fetch(batch_size):
                     for batch in port.split(rows):
                         yield batch
                         await asyncio.sleep(0)
                     size = sum(map(port.length, rows))
-                    wanted = min(4 * wanted, max(1, wanted * port.MAX_BYTES // max(size, 1)), port.MAX_ROWS)
+                    batch_size = min(4 * batch_size, max(1, batch_size * port.MAX_BYTES // max(size, 1)), port.MAX_ROWS)
         except ERRORS as error:
             refuse(error)
 

@@ -287,10 +287,12 @@ async def drop_schemas(url: str, names: Sequence[str]) -> None:
         Unavailable: the server cannot be reached, or the role may not drop them.
     """
     async with admin_session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
-        served = await connection.fetch(_SERVED, APPLICATION)
-        if served:
+        server_sessions = await connection.fetch(_SERVED, APPLICATION)
+        if server_sessions:
             remedy = "Stop `countersign serve` and `countersign worker` on every node, then run it again."
-            raise DatabaseInUse(f"a service is connected to the database from {served[0][0]}", resolution=remedy)
+            raise DatabaseInUse(
+                f"a service is connected to the database from {server_sessions[0][0]}", resolution=remedy
+            )
         dependents = [str(name) for (name,) in await connection.fetch(_DEPENDENTS, list(names))]
         if dependents:
             remedy = "Drop them first, then run it again."

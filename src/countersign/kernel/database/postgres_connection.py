@@ -149,8 +149,10 @@ def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavail
 
 def _remedy(error: asyncpg.PostgresError, error_line: str) -> str:
     state = str(getattr(error, "sqlstate", None) or "")
-    known = _STATES.get(state, "Check its log, and try again.")
-    return next((each for words, each in _LOGINS.items() if words in error_line), known) if state == "28000" else known
+    advice = _STATES.get(state, "Check its log, and try again.")
+    return (
+        next((each for words, each in _LOGINS.items() if words in error_line), advice) if state == "28000" else advice
+    )
 
 
 def _unreached(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:

@@ -116,9 +116,9 @@ class Privileges(NamedTuple):
             PrivilegeMissing: the role may not create the schema.
         """
         if not self.is_empty:
-            whose = f"; its tables belong to the role {self.owners}" if self.owners else ""
+            owner_note = f"; its tables belong to the role {self.owners}" if self.owners else ""
             remedy = "Use an empty database, or drop the schema if a failed attempt left it."
-            text = f"the schema {self.schema} of the database {self.database} is not empty{whose}"
+            text = f"the schema {self.schema} of the database {self.database} is not empty{owner_note}"
             raise NotEmpty(text, resolution=remedy)
         self.require_use()
         if self.schema_owner:

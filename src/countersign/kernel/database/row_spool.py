@@ -59,11 +59,11 @@ class RowSpool:
         Raises:
             TooManyRows: the rows are larger than MAX_BYTES together.
         """
-        packed = msgspec.msgpack.encode([tuple(row) for row in rows])
-        sealed = self._cipher.encrypt(packed, self._count)
-        if self.file.tell() + len(sealed) > MAX_BYTES:
+        encoded_rows = msgspec.msgpack.encode([tuple(row) for row in rows])
+        encrypted_rows = self._cipher.encrypt(encoded_rows, self._count)
+        if self.file.tell() + len(encrypted_rows) > MAX_BYTES:
             raise TooManyRows(f"The rows are larger than {MAX_BYTES >> 30} GiB together.")
-        self.file.write(len(sealed).to_bytes(_SIZE_BYTES) + sealed)
+        self.file.write(len(encrypted_rows).to_bytes(_SIZE_BYTES) + encrypted_rows)
         self._count += 1
 
     def batches(self) -> Iterator[list[Row]]:
@@ -71,8 +71,8 @@ class RowSpool:
         self.file.seek(0, os.SEEK_SET)
         for number in range(self._count):
             size = int.from_bytes(self.file.read(_SIZE_BYTES))
-            packed = self._cipher.decrypt(self.file.read(size), number)
-            yield [tuple(row) for row in msgspec.msgpack.decode(packed, type=list[list[object]])]
+            encoded_rows = self._cipher.decrypt(self.file.read(size), number)
+            yield [tuple(row) for row in msgspec.msgpack.decode(encoded_rows, type=list[list[object]])]
 
     def close(self) -> None:
         """Remove the rows."""

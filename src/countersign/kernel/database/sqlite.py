@@ -114,17 +114,17 @@ class SqliteReaders:
         def begin() -> tuple[sqlite.Connection, sqlite.Cursor]:
             connection = self._connect()
             connection.set_progress_handler(patience, THREAD_STEPS_BETWEEN_CHECKS)
-            opened.append(connection)
+            connections.append(connection)
             return connection, connection.execute(sqlite.numbered(statement), values)
 
-        opened: list[sqlite.Connection] = []
+        connections: list[sqlite.Connection] = []
         try:
             connection, cursor = await self._in_thread(lambda: _read(begin), patience)
             rows = iter(cursor)
             while batch := await self._in_thread(lambda: _read(lambda: port.first(rows), connection), patience):
                 yield batch
         finally:
-            for connection in opened:
+            for connection in connections:
                 connection.close(True)
 
     def _connection(self) -> sqlite.Connection:

@@ -182,9 +182,9 @@ def _create_private(path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        refused = Unavailable(_CANNOT_OPEN, resolution=_LET_WRITE)
-        refused.add_note(explain_permission_error(path, error, "made"))
-        raise refused from error
+        unavailable = Unavailable(_CANNOT_OPEN, resolution=_LET_WRITE)
+        unavailable.add_note(explain_permission_error(path, error, "made"))
+        raise unavailable from error
 
 
 def _enable_wal(connection: Connection) -> None:
@@ -378,10 +378,10 @@ def refusal(error: apsw.Error, connection: Connection | None = None, *, file: st
     # A closed connection has no file name, so do not ask for it.
     if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
         file = connection.filename
-    refused = _meaning(error, file)
-    if refused is not None and file:
-        refused.add_note(f"The file is {file}.")
-    return refused
+    unavailable = _meaning(error, file)
+    if unavailable is not None and file:
+        unavailable.add_note(f"The file is {file}.")
+    return unavailable
 
 
 def _meaning(error: apsw.Error, file: str) -> Refused | None:

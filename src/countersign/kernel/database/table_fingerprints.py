@@ -211,8 +211,8 @@ async def read(dialect: Dialect, scan: Scan, tables: Collection[TableId]) -> Map
     Raises:
         as `scan`.
     """
-    named = json.dumps([{"s": each[0], "t": each[1]} for each in tables])
-    rows = await scan(_POSTGRES if dialect == "postgres" else _SQLITE, named)
+    table_names = json.dumps([{"s": each[0], "t": each[1]} for each in tables])
+    rows = await scan(_POSTGRES if dialect == "postgres" else _SQLITE, table_names)
     definitions = {
         (str(schema), str(name)): TableDefinition(
             str(others),

@@ -89,9 +89,9 @@ class Versions:
     async def read(self) -> tuple[int, ...]:
         """Like `current`, but with a separate read, for callers in a transaction."""
         numbers = dict(await self._database.fetch(_EVERY_NUMBER))
-        missing = [name for name in self._names if name not in numbers]
-        if missing:
-            raise LookupError(f"the table version has no row {missing[0]!r}: insert it in a migration")
+        missing_names = [name for name in self._names if name not in numbers]
+        if missing_names:
+            raise LookupError(f"the table version has no row {missing_names[0]!r}: insert it in a migration")
         return tuple(numbers[name] for name in self._names)
 
 

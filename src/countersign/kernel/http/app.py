@@ -230,15 +230,19 @@ class App(Generic[ContextT]):
 
     async def _write_page(self, page: CachedResponse, exchange: Exchange) -> None:
         headers = exchange.headers
-        body, tag, coded = page.body, page.etag, ()
+        body, tag, coding_headers = page.body, page.etag, ()
         if headers.get("accept-encoding") is not None:
             answer = self._encoded_pages.answer(Response(200, page.body, etag=page.etag), headers)
-            body, tag, coded = _buffered_body(answer.body), answer.etag or tag, response.encode_headers(answer.headers)
-        tagged = (b"etag", tag.encode())
+            body, tag, coding_headers = (
+                _buffered_body(answer.body),
+                answer.etag or tag,
+                response.encode_headers(answer.headers),
+            )
+        etag_header = (b"etag", tag.encode())
         if response.if_none_match_matches(headers.get("if-none-match"), tag):
-            await exchange.write(304, b"", b"", (*page.headers, tagged))
+            await exchange.write(304, b"", b"", (*page.headers, etag_header))
         else:
-            await exchange.write(200, body, _JSON, (*page.headers, *coded, tagged))
+            await exchange.write(200, body, _JSON, (*page.headers, *coding_headers, etag_header))
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Response:
         body = await _raw_body(route, exchange) if route.is_raw else b""
@@ -303,8 +307,8 @@ class App(Generic[ContextT]):
         if isinstance(error, Refused):
             return self._policy.render_error(error, None, exchange.target)
         self._log.error("subrequest failed", route=exchange.route_path, exc_info=error)
-        failed = InternalError("the service failed; the fault was logged")
-        return self._policy.render_error(failed, None, exchange.target)
+        internal_error = InternalError("the service failed; the fault was logged")
+        return self._policy.render_error(internal_error, None, exchange.target)
 
     async def _prepare_before_batch(
         self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes
@@ -432,10 +436,10 @@ class App(Generic[ContextT]):
         if key is None:
             return await _effect(route, call, database)
         with self._running.acquire(key):
-            stored = await idempotency.find(database, key)
-            if stored is None:
+            stored_response = await idempotency.find(database, key)
+            if stored_response is None:
                 return await self._first_effect(route, call, key, database)
-            return await _replay(route, call, stored)
+            return await _replay(route, call, stored_response)
 
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
@@ -451,9 +455,9 @@ class App(Generic[ContextT]):
         try:
             async with database.transaction() as transaction:
                 await idempotency.lock(database, transaction, key)
-                stored = await idempotency.find(transaction, key)
-                if stored is not None:
-                    return await _replay(route, call, stored)
+                stored_response = await idempotency.find(transaction, key)
+                if stored_response is not None:
+                    return await _replay(route, call, stored_response)
                 try:
                     answer = await route.handler(call.with_transaction(transaction))
                 except Refused as refused:
@@ -467,11 +471,11 @@ class App(Generic[ContextT]):
             return await self._record_refusal(refused, route, call, key, database)
         if route.settle is None or answer.status >= 400:
             return answer
-        settled = await route.settle(call, answer)
-        if settled is not answer:
+        settled_answer = await route.settle(call, answer)
+        if settled_answer is not answer:
             async with database.transaction() as transaction:
-                await idempotency.replace(transaction, key, settled, secret=route.secret)
-        return settled
+                await idempotency.replace(transaction, key, settled_answer, secret=route.secret)
+        return settled_answer
 
     async def _record_refusal(
         self,
@@ -562,11 +566,11 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
     """Raise NotAcceptable if Accept excludes all media types of the route (RFC 9110 §12.5.1)."""
     if accept is None or "*/*" in accept:
         return
-    offered = {kind.split(";")[0] for kind in (*route.produces, PROBLEM_JSON)}
-    offered |= {kind.split("/")[0] + "/*" for kind in offered}
+    offered_types = {kind.split(";")[0] for kind in (*route.produces, PROBLEM_JSON)}
+    offered_types |= {kind.split("/")[0] + "/*" for kind in offered_types}
     for entry in accept.lower().split(","):
-        wanted, *parameters = (part.strip() for part in entry.split(";"))
-        if wanted in offered and not {"q=0", "q=0.0"} & set(parameters):
+        accepted_type, *parameters = (part.strip() for part in entry.split(";"))
+        if accepted_type in offered_types and not {"q=0", "q=0.0"} & set(parameters):
             return
     kinds = dict.fromkeys(kind.split(";")[0] for kind in route.produces)
     raise NotAcceptable(
@@ -579,6 +583,6 @@ def _buffered_body(body: bytes | AsyncIterator[bytes]) -> bytes:
 
 
 def _not_cacheable(answer: Response) -> Response:
-    others = tuple(pair for pair in answer.headers if pair[0].lower() not in ("cache-control", "pragma"))
-    answer.headers = (*others, ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+    other_headers = tuple(pair for pair in answer.headers if pair[0].lower() not in ("cache-control", "pragma"))
+    answer.headers = (*other_headers, ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
     return answer

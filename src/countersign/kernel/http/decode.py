@@ -88,7 +88,7 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
             parameter.
     """
     try:
-        decoded = msgspec.convert(values, shape, strict=False)
+        decoded_query = msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
         place, detail = _explain(error, shape)
         name = place.lstrip("/").split("/")[0]
@@ -96,10 +96,10 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
     for name, text in values.items():
         # Refuse forms of values that only msgspec accepts: "null" for an absent value, "1e3" and "5.0" for integers,
         # and "1" and "True" for true.
-        value = getattr(decoded, name, text)
+        value = getattr(decoded_query, name, text)
         if value is None or (type(value) in (int, bool) and str(value).lower() != text):
             raise invalid_parameter(name, _plain_form(value))
-    return decoded
+    return decoded_query
 
 
 def _plain_form(value: object) -> str:
@@ -123,9 +123,13 @@ def form(body: bytes, shape: type[StructT]) -> StructT:
         if name in names_seen and name not in _repeatable(shape):
             raise invalid_parameter(name, "is given more than once")
         names_seen.add(name)
-        known = values.get(name)
+        known_value = values.get(name)
         if value:
-            values[name] = value if known is None else [*([known] if isinstance(known, str) else known), value]
+            values[name] = (
+                value
+                if known_value is None
+                else [*([known_value] if isinstance(known_value, str) else known_value), value]
+            )
     try:
         return msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
@@ -234,15 +238,15 @@ def _refusal(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> Inv
 
 def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tuple[str, str]:
     """Convert msgspec's message to a JSON pointer (RFC 6901) and a text that names the allowed values."""
-    explained = explain(error)
-    text = explained.text
-    if explained.original.startswith("Invalid enum value"):
-        text = f"must be one of {', '.join(_choices(shape, explained.steps))}"
-    elif explained.original.startswith("Object contains unknown field"):
-        text = unknown_here(_names(_hint(shape, explained.steps[:-1])))
-    elif explained.original.startswith("Expected `str` matching regex"):
-        text = _needs(shape, explained.original) or text
-    return explained.pointer, text
+    explanation = explain(error)
+    text = explanation.text
+    if explanation.original.startswith("Invalid enum value"):
+        text = f"must be one of {', '.join(_choices(shape, explanation.steps))}"
+    elif explanation.original.startswith("Object contains unknown field"):
+        text = unknown_here(_names(_hint(shape, explanation.steps[:-1])))
+    elif explanation.original.startswith("Expected `str` matching regex"):
+        text = _needs(shape, explanation.original) or text
+    return explanation.pointer, text
 
 
 def unknown_here(known: Collection[str]) -> str:
@@ -279,18 +283,18 @@ def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
 def _needs(shape: type[msgspec.Struct], words: str) -> str:
     """Return the description of the pattern that msgspec's message names. The description is in the metadata of the
     field (`extra={"needs": …}`)."""
-    waiting: list[Any] = [shape]
+    pending_shapes: list[Any] = [shape]
     hints_seen: set[Any] = set()
-    while waiting:
-        hint = waiting.pop()
+    while pending_shapes:
+        hint = pending_shapes.pop()
         if isinstance(hint, msgspec.Meta):
             if hint.pattern is not None and words.endswith(repr(hint.pattern)):
                 return str((hint.extra or {}).get("needs", ""))
         elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-            waiting += [] if hint in hints_seen else typing.get_type_hints(hint, include_extras=True).values()
+            pending_shapes += [] if hint in hints_seen else typing.get_type_hints(hint, include_extras=True).values()
             hints_seen.add(hint)
         else:
-            waiting += typing.get_args(hint)
+            pending_shapes += typing.get_args(hint)
     return ""
 
 

@@ -82,8 +82,8 @@ def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
     struct_type = inspect.type_info(shape)
     if not isinstance(struct_type, inspect.StructType):
         return {}
-    noted = {field.encode_name: _notice(field.type) for field in struct_type.fields}
-    return {name: notice for name, notice in noted.items() if notice is not None}
+    notice_by_name = {field.encode_name: _notice(field.type) for field in struct_type.fields}
+    return {name: notice for name, notice in notice_by_name.items() if notice is not None}
 
 
 def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
@@ -100,8 +100,12 @@ def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[De
     Raises:
         MemberGone: the sunset of one of the parameters has passed.
     """
-    known = of_fields(shape)
-    return tuple(_present(name, known[name], is_parameter=True) for name in given if name in known) if known else ()
+    notice_by_name = of_fields(shape)
+    return (
+        tuple(_present(name, notice_by_name[name], is_parameter=True) for name in given if name in notice_by_name)
+        if notice_by_name
+        else ()
+    )
 
 
 def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
@@ -110,14 +114,14 @@ def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
     Raises:
         MemberGone: the sunset of one of the members has passed.
     """
-    known = of_fields(type(body))
-    if not known:
+    notice_by_name = of_fields(type(body))
+    if not notice_by_name:
         return ()
     sent_fields = (each for each in msgspec.structs.fields(body) if getattr(body, each.name) != each.default)
     return tuple(
-        _present(f"/{each.encode_name}", known[each.encode_name], is_parameter=False)
+        _present(f"/{each.encode_name}", notice_by_name[each.encode_name], is_parameter=False)
         for each in sent_fields
-        if each.encode_name in known
+        if each.encode_name in notice_by_name
     )
 
 
@@ -156,8 +160,8 @@ def _midnight(day: date) -> datetime:
 def _notice(kind: inspect.Type) -> Deprecation | None:
     if not isinstance(kind, inspect.Metadata):
         return None
-    noted = cast("dict[str, object]", kind.extra or {}).get(_KEY)
-    return noted if isinstance(noted, Deprecation) else None
+    notice = cast("dict[str, object]", kind.extra or {}).get(_KEY)
+    return notice if isinstance(notice, Deprecation) else None
 
 
 def _within(kind: Any, types_seen: set[type]) -> Iterator[Deprecation]:

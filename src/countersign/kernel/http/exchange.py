@@ -125,8 +125,8 @@ class Exchange:
             BodyTooLarge: the body has, or its Content-Length announces, more than `limit` bytes.
             ClientGone: the connection ended early.
         """
-        announced = self.headers.get("content-length")
-        if announced is not None and announced.isdigit() and int(announced) > limit:
+        announced_length = self.headers.get("content-length")
+        if announced_length is not None and announced_length.isdigit() and int(announced_length) > limit:
             raise BodyTooLarge(f"the body may have {limit} bytes at most")
         pieces: list[bytes] = []
         size = 0
@@ -159,14 +159,14 @@ class Exchange:
     async def _stream(self, body: AsyncIterator[bytes]) -> None:
         """Send the pieces while the client is connected. The server also accepts data for a disconnected client, so a
         large blob would otherwise be read to its end."""
-        gone = asyncio.create_task(self._gone())
+        disconnect_task = asyncio.create_task(self._gone())
         try:
             async for piece in body:
-                if gone.done():
+                if disconnect_task.done():
                     raise ClientGone("the connection ended before the response was complete")
                 await self.send({"type": "http.response.body", "body": piece, "more_body": True})
         finally:
-            gone.cancel()
+            disconnect_task.cancel()
             if isinstance(body, AsyncGenerator):
                 await body.aclose()
 
@@ -213,8 +213,8 @@ def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) ->
     address: str = client[0] if client else "local"
     if address not in trusted_proxies:
         return _counted(address)
-    forwarded = headers.get("x-forwarded-for") or ""
-    for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
+    forwarded_for = headers.get("x-forwarded-for") or ""
+    for hop in reversed([part.strip() for part in forwarded_for.split(",") if part.strip()]):
         address = hop
         if hop not in trusted_proxies:
             break

@@ -125,10 +125,10 @@ def translate(text: str, **values: str) -> str:
 
 def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") -> str:
     """Return a required input with its label as HTML. `kind` is its HTML type."""
-    filled = f' value="{escape(value)}"' if value else ""
+    value_attribute = f' value="{escape(value)}"' if value else ""
     return (
         f'<label for="{name}">{escape(translate(label))}</label>'
-        f'<input id="{name}" name="{name}" type="{kind}" autocomplete="{autocomplete}"{filled} required>'
+        f'<input id="{name}" name="{name}" type="{kind}" autocomplete="{autocomplete}"{value_attribute} required>'
     )
 
 
@@ -236,8 +236,8 @@ def page(
     """Return a page with this HTML body. `sends_to` are the origins that the response to a form may redirect to.
     `prefix` precedes the title in the title of the window, but not on the page. `pictures` are the addresses of
     decorative pictures of this service, which a wide window shows beside the page."""
-    allowed = "img-src 'self'; " if pictures else ""
-    policy = ("Content-Security-Policy", " ".join((allowed + _POLICY, *sends_to)))
+    image_policy = "img-src 'self'; " if pictures else ""
+    policy = ("Content-Security-Policy", " ".join((image_policy + _POLICY, *sends_to)))
     text = render_page(title, body, head=head, prefix=prefix, pictures=pictures)
     return Response(status, text, HTML, (policy, *_HEADERS))
 

@@ -100,8 +100,8 @@ def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
     if not ids.is_uuid(value):
         raise invalid_parameter("Idempotency-Key", "must be one UUID, bare or in double quotes")
     value = value.lower()
-    scoped = "\0".join((*scope, value)).encode()
-    return Key(value, hashlib.sha256(scoped).digest(), hashlib.sha256(content).digest())
+    scoped_value = "\0".join((*scope, value)).encode()
+    return Key(value, hashlib.sha256(scoped_value).digest(), hashlib.sha256(content).digest())
 
 
 class RunningKeys:

@@ -102,8 +102,8 @@ async def _watch() -> None:
 
 def update_process_metrics() -> None:
     """Update the metrics that are read on demand."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    PROCESSOR.of().value = used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    PROCESSOR.of().value = usage.ru_utime + usage.ru_stime
     MAX_FILES.of().value = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     # The memory and the number of open files are available on Linux only.
     with suppress(OSError):

@@ -186,10 +186,10 @@ class ManagementApp:
         return Response(200, await self._counted(), TEXT)
 
     async def _live(self) -> Response:
-        missing = await self._silent()
-        processes = [self._state(number, is_silent=number in missing) for number in range(self._siblings.count)]
-        liveness = Liveness("not alive" if missing else "alive", self._siblings.count, missing, processes)
-        return json(liveness, status=503 if missing else 200)
+        silent_numbers = await self._silent()
+        processes = [self._state(number, is_silent=number in silent_numbers) for number in range(self._siblings.count)]
+        liveness = Liveness("not alive" if silent_numbers else "alive", self._siblings.count, silent_numbers, processes)
+        return json(liveness, status=503 if silent_numbers else 200)
 
     def _state(self, number: int, *, is_silent: bool) -> WorkerState:
         slot = self._board[number]
@@ -212,9 +212,9 @@ class ManagementApp:
     async def _ready(self) -> Response:
         findings = [Finding("serving", "failed", "the service is stopping")] if self._board.is_stopping else []
         findings += await self._checked()
-        failing = [each.name for each in findings if each.state == "failed"]
-        readiness = Readiness("not ready" if failing else "ready", failing, findings)
-        return json(readiness, status=503 if failing else 200)
+        failed_checks = [each.name for each in findings if each.state == "failed"]
+        readiness = Readiness("not ready" if failed_checks else "ready", failed_checks, findings)
+        return json(readiness, status=503 if failed_checks else 200)
 
     async def _check(self) -> list[Finding]:
         missing, of_machine = await asyncio.gather(
@@ -247,13 +247,15 @@ class ManagementApp:
 
     async def _count(self) -> bytes:
         answers = await self._siblings.ask(NUMBERS, PATIENCE_S)
-        missing = [number for number, answer in enumerate(answers) if answer is None]
-        parts = [msgspec.json.decode(answer, type=dict[str, str]) for answer in answers if answer is not None]
+        silent_numbers = [number for number, answer in enumerate(answers) if answer is None]
+        series_of_workers = [
+            msgspec.json.decode(answer, type=dict[str, str]) for answer in answers if answer is not None
+        ]
         sample_lists = await asyncio.gather(
-            _measured(self._machine), *(self._measured_by(service, missing) for service in self._services)
+            _measured(self._machine), *(self._measured_by(service, silent_numbers) for service in self._services)
         )
         samples = [each for samples in sample_lists for each in samples]
-        return metrics.text(parts, [*samples, *self._replaced()]).encode()
+        return metrics.text(series_of_workers, [*samples, *self._replaced()]).encode()
 
     async def _measured_by(self, service: str, missing: Sequence[int]) -> list[metrics.Sample]:
         """Return the values that one worker of the service reads on demand."""

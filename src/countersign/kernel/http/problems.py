@@ -85,8 +85,8 @@ def _instance(root_url: str, target: str) -> str:
     """Return the requested address as an absolute URI (RFC 9457 §3.1.5). Others may log the URI, so the secrets that an
     upload's address and a set-up link contain in path and query are left out."""
     address = str(telemetry.redacted(target))
-    whole = root_url + address if address.startswith("/") else address
-    return quote(whole.encode("latin-1", "replace"), safe=_URI)
+    full_address = root_url + address if address.startswith("/") else address
+    return quote(full_address.encode("latin-1", "replace"), safe=_URI)
 
 
 def oauth_error(refused: Refused) -> Response:

@@ -46,12 +46,12 @@ def content_range(header: str, size: int) -> ByteRange:
         InvalidRequest: the header has a wrong format or names a size other than `size`, or the range is empty or beyond
             the end.
     """
-    matched = _CONTENT_RANGE.fullmatch(header)
-    if matched is None:
+    range_match = _CONTENT_RANGE.fullmatch(header)
+    if range_match is None:
         raise invalid_parameter("Content-Range", "must read bytes FIRST-LAST/SIZE, for example bytes 0-1023/4096")
-    start, last, whole = (int(number) for number in matched.groups())
-    if whole != size:
-        raise invalid_parameter("Content-Range", f"names the size {whole}, but {size} was announced")
+    start, last, total_size = (int(number) for number in range_match.groups())
+    if total_size != size:
+        raise invalid_parameter("Content-Range", f"names the size {total_size}, but {size} was announced")
     if start > last or last >= size:
         raise invalid_parameter("Content-Range", f"must lie within 0-{size - 1} and not end before it begins")
     return ByteRange(start, last + 1)
@@ -66,10 +66,10 @@ def requested_range(header: str | None, size: int) -> ByteRange | None:
         RangeNotSatisfiable: the range begins beyond the end, or consists of the last 0 bytes. The error's header
             Content-Range names the size.
     """
-    matched = _RANGE.fullmatch(header) if header is not None else None
-    if matched is None:
+    range_match = _RANGE.fullmatch(header) if header is not None else None
+    if range_match is None:
         return None
-    first_byte, last_byte = matched.groups()
+    first_byte, last_byte = range_match.groups()
     if first_byte and last_byte and int(last_byte) < int(first_byte):
         return None
     if first_byte:
@@ -138,15 +138,15 @@ async def range_response(
     common = (*stored.headers, ("Cache-Control", stored.caching), ("Accept-Ranges", "bytes"))
     if response.if_none_match_matches(request.get("if-none-match"), stored.etag):
         return Response(304, headers=common, etag=stored.etag)
-    unchanged = request.get("if-range") in (None, stored.etag)
-    wanted = requested_range(request.get("range"), stored.size) if unchanged else None
-    span = wanted or ByteRange(0, stored.size)
+    is_unchanged = request.get("if-range") in (None, stored.etag)
+    byte_range = requested_range(request.get("range"), stored.size) if is_unchanged else None
+    span = byte_range or ByteRange(0, stored.size)
     digest = base64.b64encode(bytes.fromhex(stored.sha256)).decode()
     headers = (*common, ("Content-Length", str(span.length)), ("Repr-Digest", f"sha-256=:{digest}:"))
-    if wanted is not None:
+    if byte_range is not None:
         headers = (*headers, ("Content-Range", f"bytes {span.start}-{span.stop - 1}/{stored.size}"))
     body = _bytes(blobs, stored.sha256, span, before_first_byte if span.start == 0 else None)
-    return Response(206 if wanted is not None else 200, body, stored.media_type, headers, stored.etag)
+    return Response(206 if byte_range is not None else 200, body, stored.media_type, headers, stored.etag)
 
 
 async def _bytes(

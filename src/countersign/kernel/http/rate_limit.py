@@ -120,8 +120,8 @@ class SharedMemoryCounters:
                 slot, start, count = self._ends_soonest(bucket, now), now, 0
             else:
                 start, count = self._window(slot, window_s, now)
-            allowed = cost <= limit - count
-            if allowed:
+            is_allowed = cost <= limit - count
+            if is_allowed:
                 count += cost
             _STATE.pack_into(self._memory, slot + _NAME_BYTES, start, window_s, count)
             if offset == -1:
@@ -129,7 +129,7 @@ class SharedMemoryCounters:
                 self._memory[slot : slot + _NAME_BYTES] = name
         finally:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
-        return _quota(limit, count, start + window_s * clock.SECOND - now, allowed)
+        return _quota(limit, count, start + window_s * clock.SECOND - now, is_allowed)
 
     async def close(self) -> None:
         """Unmap the file. The counts remain in the file."""
@@ -195,14 +195,14 @@ class _Placer(Protocol):
 def _placer(hash_key: bytes, slots: int) -> _Placer:
     """Return a function that maps a key to its bucket's offset and its hash, which callers cannot predict (keyed
     hash)."""
-    keyed = hashlib.blake2b(key=hash_key, digest_size=_NAME_BYTES)
+    keyed_hash = hashlib.blake2b(key=hash_key, digest_size=_NAME_BYTES)
     buckets = slots // _BUCKET_SLOTS
 
     @lru_cache(maxsize=4_096)
     def place(key: str, /) -> tuple[int, bytes]:
-        hashed = keyed.copy()
-        hashed.update(key.encode("utf-8", "surrogatepass"))
-        name = hashed.digest()
+        key_hash = keyed_hash.copy()
+        key_hash.update(key.encode("utf-8", "surrogatepass"))
+        name = key_hash.digest()
         return _HEAD.size + int.from_bytes(name[:8]) % buckets * _BUCKET_BYTES, name
 
     return place
@@ -214,8 +214,8 @@ def _open_file(path: Path, slots: int) -> mmap.mmap:
         # Replace the file with a new one. Truncating a file that other processes have mapped would kill these
         # processes.
         _create_file(path, size, slots)
-    with path.open("r+b") as opened:
-        memory = mmap.mmap(opened.fileno(), size)
+    with path.open("r+b") as counter_file:
+        memory = mmap.mmap(counter_file.fileno(), size)
     magic, count, _ = _HEAD.unpack_from(memory)
     if (magic, count) != (_MAGIC, slots):
         memory[:] = _head(slots).ljust(size, b"\0")
@@ -223,15 +223,15 @@ def _open_file(path: Path, slots: int) -> mmap.mmap:
 
 
 def _create_file(path: Path, size: int, slots: int) -> None:
-    unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
-    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    temporary_path = path.with_name(f"{path.name}.{ids.new_uuid()}")
+    descriptor = os.open(temporary_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         # Allocate the disk space now. Writing to a page without disk space would later kill the process.
         os.posix_fallocate(descriptor, 0, size)
         os.pwrite(descriptor, _head(slots), 0)
-        os.replace(unfinished, path)
+        os.replace(temporary_path, path)
     except OSError:
-        unfinished.unlink()
+        temporary_path.unlink()
         raise
     finally:
         os.close(descriptor)
@@ -286,11 +286,11 @@ class RateLimiter:
         Raises:
             RateLimited: the quota of this window is exceeded.
         """
-        standing = await self._counters.hit(f"{quota}\0{key}", self._quotas[quota], WINDOW_S)
-        headers = headers_of(standing)
-        if not standing.allowed:
-            detail = f"more than {standing.limit} requests in {WINDOW_S} seconds"
-            raise RateLimited(detail, standing, self._hints.get(quota, ""))
+        quota_state = await self._counters.hit(f"{quota}\0{key}", self._quotas[quota], WINDOW_S)
+        headers = headers_of(quota_state)
+        if not quota_state.allowed:
+            detail = f"more than {quota_state.limit} requests in {WINDOW_S} seconds"
+            raise RateLimited(detail, quota_state, self._hints.get(quota, ""))
         return headers
 
 

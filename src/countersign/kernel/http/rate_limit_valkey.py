@@ -103,12 +103,12 @@ class ValkeyCounters:
             self._ask_again_s = clock.monotonic_s() + PAUSE_S
         try:
             async with asyncio.timeout(PATIENCE_S):
-                allowed, count, left_ms = await self._hit([_KEY_PREFIX + key], [limit, window_s * 1_000, cost])
+                is_allowed, count, left_ms = await self._hit([_KEY_PREFIX + key], [limit, window_s * 1_000, cost])
         except (RedisError, OSError) as error:
             self._went_down(error)
             return None
         self._is_down = False
-        return Quota(limit, max(0, limit - count), -(-left_ms // 1_000), allowed == 1)
+        return Quota(limit, max(0, limit - count), -(-left_ms // 1_000), is_allowed == 1)
 
     def _went_down(self, error: Exception) -> None:
         now_s = clock.monotonic_s()
@@ -142,13 +142,13 @@ def why_down(error: Exception) -> str:
 
 def _connect(url: str) -> _Client:
     connection_urls.require_readable(url, SETTING)
-    spoken = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
+    client_url = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
     pool = BlockingConnectionPool(
         max_connections=_MAX_CONNECTIONS,
         timeout=PATIENCE_S,
         socket_timeout=PATIENCE_S,
         socket_connect_timeout=PATIENCE_S,
         retry=Retry(NoBackoff(), 1),
-        **parse_url(spoken),
+        **parse_url(client_url),
     )
     return cast(_Client, Redis.from_pool(pool))

@@ -74,8 +74,8 @@ class Headers:
 
     def count(self, name: str) -> int:
         """Return how many times the header was sent."""
-        wanted = name.encode()
-        return sum(key == wanted for key, _ in self._pairs)
+        wanted_name = name.encode()
+        return sum(key == wanted_name for key, _ in self._pairs)
 
 
 class ClientGone(Refused):

@@ -28,10 +28,10 @@ _GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
 
 def negotiate_coding(headers: Headers) -> Coding | None:
     """Return the content coding for the response to this request, or None to send the body uncoded."""
-    accepted = headers.get("accept-encoding")
-    if accepted is None or any(headers.get(name) is not None for name in CREDENTIALS):
+    accept_header = headers.get("accept-encoding")
+    if accept_header is None or any(headers.get(name) is not None for name in CREDENTIALS):
         return None
-    return _best(accepted)
+    return _best(accept_header)
 
 
 @lru_cache(maxsize=256)
@@ -71,19 +71,21 @@ class EncodingCache:
     def body(self, etag: str, body: bytes, coding: Coding) -> bytes:
         """Return the compressed body."""
         name = coded_tag(etag, coding)
-        cached = self._kept.get(name)
-        if cached is not None:
+        cached_body = self._kept.get(name)
+        if cached_body is not None:
             self._kept.move_to_end(name)
-            return cached
-        packed = gzip.compress(body, _GZIP_LEVEL, mtime=0) if coding == "gzip" else zstd.compress(body, _ZSTD_LEVEL)
-        if len(packed) > self._limit_bytes:
-            return packed
-        self._kept[name] = packed
-        self._used_bytes += len(packed)
+            return cached_body
+        compressed_body = (
+            gzip.compress(body, _GZIP_LEVEL, mtime=0) if coding == "gzip" else zstd.compress(body, _ZSTD_LEVEL)
+        )
+        if len(compressed_body) > self._limit_bytes:
+            return compressed_body
+        self._kept[name] = compressed_body
+        self._used_bytes += len(compressed_body)
         while self._used_bytes > self._limit_bytes:
-            _, old = self._kept.popitem(last=False)
-            self._used_bytes -= len(old)
-        return packed
+            _, evicted_body = self._kept.popitem(last=False)
+            self._used_bytes -= len(evicted_body)
+        return compressed_body
 
     def answer(self, answer: Response, headers: Headers) -> Response:
         """Return the response in the coding that the request accepts. A response that is short, above the limit,
@@ -93,9 +95,9 @@ class EncodingCache:
             return answer
         if coding is None or not MIN_BYTES <= len(answer.body) <= self._limit_bytes:
             return answer
-        packed = self.body(answer.etag, answer.body, coding)
+        compressed_body = self.body(answer.etag, answer.body, coding)
         tag = coded_tag(answer.etag, coding)
-        return Response(200, packed, answer.media_type, (*answer.headers, ("Content-Encoding", coding)), tag)
+        return Response(200, compressed_body, answer.media_type, (*answer.headers, ("Content-Encoding", coding)), tag)
 
 
 Target: TypeAlias = tuple[bytes, bytes]
@@ -157,8 +159,8 @@ class ResponseCache:
         self._pages[target] = page
         self._used_bytes += _bytes_of(target, page)
         while self._used_bytes > self._limit_bytes:
-            oldest, old = self._pages.popitem(last=False)
-            self._used_bytes -= _bytes_of(oldest, old)
+            oldest, evicted_page = self._pages.popitem(last=False)
+            self._used_bytes -= _bytes_of(oldest, evicted_page)
 
     def _drop(self, target: Target) -> None:
         page = self._pages.pop(target, None)

@@ -257,8 +257,10 @@ class Router(Generic[ContextT]):
             node, values = self._known.get(raw_path) or self._walk(raw_path)
         route = node.routes.get("GET" if method == "HEAD" else method)
         if route is None:
-            allowed = sorted(node.routes) + (["HEAD"] if "GET" in node.routes else [])
-            raise MethodNotAllowed(f"{method} is not offered here", headers={"Allow": ", ".join(sorted(allowed))})
+            allowed_methods = sorted(node.routes) + (["HEAD"] if "GET" in node.routes else [])
+            raise MethodNotAllowed(
+                f"{method} is not offered here", headers={"Allow": ", ".join(sorted(allowed_methods))}
+            )
         return route, values
 
     def _walk(self, raw_path: str) -> tuple[_Node[ContextT], dict[str, str]]:
@@ -329,7 +331,8 @@ def preflight_routes(routes: Iterable[Route[ContextT]]) -> tuple[Route[ContextT]
         if each.cross_origin:
             methods.setdefault((each.path, each.at_root), []).append(each.method)
     return tuple(
-        _preflight_route(path, tuple(offered), at_root=at_root) for (path, at_root), offered in methods.items()
+        _preflight_route(path, tuple(methods_of_path), at_root=at_root)
+        for (path, at_root), methods_of_path in methods.items()
     )
 
 

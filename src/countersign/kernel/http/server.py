@@ -170,13 +170,13 @@ def _bind(listener: Listener) -> socket.socket:
 
 async def _serve(server: Server, place: _WorkerSetup, ready: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
-    stopping = asyncio.Event()
-    starting = asyncio.current_task()
+    stop_event = asyncio.Event()
+    start_task = asyncio.current_task()
 
     def stop() -> None:
-        stopping.set()
-        if starting is not None:
-            starting.cancel()
+        stop_event.set()
+        if start_task is not None:
+            start_task.cancel()
 
     loop.add_signal_handler(signal.SIGTERM, stop)
     state = ServerState()
@@ -186,11 +186,11 @@ async def _serve(server: Server, place: _WorkerSetup, ready: Callable[[], None])
         background(sweep_connections(state)),
     ):
         _tune_garbage_collection()
-        accepting = await _accept(server, place, application, state, stopping)
-        starting = None
+        acceptor = await _accept(server, place, application, state, stop_event)
+        start_task = None
         ready()
-        await stopping.wait()
-        await _stop_listening(accepting, place.socket)
+        await stop_event.wait()
+        await _stop_listening(acceptor, place.socket)
         if not place.program.outlasts:
             await _drain(state, server.grace_s)
         for connection in open_connections(state):
@@ -251,10 +251,10 @@ async def _stop_listening(accepting: Acceptor, bound: socket.socket) -> None:
     accepting.server.close()
     last = _waiting(bound)
     bound.close()
-    for connected in last:
+    for connection in last:
         # The client may have disconnected.
         with contextlib.suppress(OSError):
-            await loop.connect_accepted_socket(accepting.connection, connected)
+            await loop.connect_accepted_socket(accepting.connection, connection)
 
 
 def _waiting(bound: socket.socket) -> list[socket.socket]:
@@ -262,9 +262,9 @@ def _waiting(bound: socket.socket) -> list[socket.socket]:
     connections: list[socket.socket] = []
     with contextlib.suppress(OSError):
         while len(connections) < BACKLOG:
-            connected, _ = bound.accept()
-            connected.setblocking(False)
-            connections.append(connected)
+            connection, _ = bound.accept()
+            connection.setblocking(False)
+            connections.append(connection)
     return connections
 
 
@@ -299,9 +299,9 @@ async def _drain(state: ServerState, grace_s: float) -> None:
     """Close idle connections, wait for running requests, and cancel those left after the grace time."""
     await _finish_connections(state)
     if state.tasks:
-        _, late = await asyncio.wait(tuple(state.tasks), timeout=grace_s)
-        for task in late:
+        _, unfinished_tasks = await asyncio.wait(tuple(state.tasks), timeout=grace_s)
+        for task in unfinished_tasks:
             task.cancel()
-        if late:
-            telemetry.logger("server").warning("requests were cut off at the stop", requests=len(late))
-            await asyncio.wait(late, timeout=1)
+        if unfinished_tasks:
+            telemetry.logger("server").warning("requests were cut off at the stop", requests=len(unfinished_tasks))
+            await asyncio.wait(unfinished_tasks, timeout=1)

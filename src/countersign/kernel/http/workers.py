@@ -218,8 +218,8 @@ class _Supervisor:
         until_s = min((self._ticked_s + self._tick_s, *dues_s))
         pipes = {each.pipe: each for each in self._workers if each.pipe >= 0}
         readable, signals = self._bell.wait(list(pipes), until_s - clock.monotonic_s())
-        if stops and (received := _STOPS.intersection(signals)):
-            raise _Stop(signal.Signals(min(received)))
+        if stops and (stop_signals := _STOPS.intersection(signals)):
+            raise _Stop(signal.Signals(min(stop_signals)))
         for pipe in readable:
             self._read_message(pipes[pipe])
         self._reap(replaces=stops)
@@ -257,14 +257,14 @@ class _Supervisor:
 
     def _fork(self, worker: _Worker, reading: int, writing: int, stacks: IO[bytes]) -> int:
         """Fork, and return the id of the new process. The new process never returns from this call."""
-        inherited = [each.pipe for each in self._workers if each.pipe >= 0]
+        inherited_pipes = [each.pipe for each in self._workers if each.pipe >= 0]
         parent = os.getpid()
         # Block signals, so that those between the fork and the installation of the worker's own handlers stay pending.
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
         try:
             pid = os.fork()
             if pid == 0:
-                for pipe in (reading, *inherited):
+                for pipe in (reading, *inherited_pipes):
                     os.close(pipe)
                 _run_worker(self._wanted, worker.number, writing, stacks, parent)
             return pid
@@ -298,10 +298,10 @@ class _Supervisor:
             WorkerFailed: with `replaces`, a worker cannot be replaced.
         """
         with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            while (exit_status := os.waitpid(-1, os.WNOHANG))[0]:
                 for each in self._workers:
-                    if each.pid == ended[0]:
-                        self._note_end(each, ended[1], replaces=replaces)
+                    if each.pid == exit_status[0]:
+                        self._note_end(each, exit_status[1], replaces=replaces)
 
     def _note_end(self, worker: _Worker, status: int, *, replaces: bool) -> None:
         """Handle the end of the worker's process.
@@ -342,7 +342,7 @@ class _Supervisor:
         self._ticked_s = clock.monotonic_s()
         if self._beats_systemd:
             sd_notify(SD_ALIVE)
-        late: list[tuple[_Worker, str]] = []
+        stalled_workers: list[tuple[_Worker, str]] = []
         for each in self._workers:
             if not each.pid or not each.is_ready or each.stall is None:
                 continue
@@ -350,8 +350,8 @@ class _Supervisor:
             each.is_stalled = stalled_s > STILL_S
             if ends and self._wanted.watchdog_s and stalled_s >= self._wanted.watchdog_s:
                 self._board.note_stall(each.number)
-                late.append((each, f"its event loop has been blocked for {stalled_s:.0f} s"))
-        _end_stalled(late, _STACK_WITHIN_S)
+                stalled_workers.append((each, f"its event loop has been blocked for {stalled_s:.0f} s"))
+        _end_stalled(stalled_workers, _STACK_WITHIN_S)
 
     def stop(self) -> None:
         """Stop the workers with SIGTERM, and kill those that take too long. Workers of programs that outlast the others
@@ -376,16 +376,18 @@ class _Supervisor:
         for each in _alive(workers):
             os.kill(each.pid, signal.SIGTERM)
         ends_s = max(grace_ends_s, clock.monotonic_s()) + CLOSING_S
-        while left := _alive(workers):
+        while live_workers := _alive(workers):
             now_s = clock.monotonic_s()
             if now_s >= ends_s:
-                for each in left:
+                for each in live_workers:
                     telemetry.logger("workers").error("a worker did not stop in time and was killed", **each.name)
                     os.kill(each.pid, signal.SIGKILL)
                 return True
             if now_s >= grace_ends_s:
-                late = [(each, "it did not stop within the grace time") for each in left if each.is_stalled]
-                _end_stalled(late, min(_STACK_WITHIN_S, ends_s - now_s))
+                stalled_workers = [
+                    (each, "it did not stop within the grace time") for each in live_workers if each.is_stalled
+                ]
+                _end_stalled(stalled_workers, min(_STACK_WITHIN_S, ends_s - now_s))
             if signal.SIGINT in self._turn([ends_s if now_s >= grace_ends_s else grace_ends_s], stops=False):
                 return False
         return True

@@ -73,16 +73,16 @@ class ProcrastinateEngine:
             await transaction.run("SET LOCAL client_min_messages = warning")
             # Acquire the lock before the check, so that the check sees the tables that other processes have created.
             await transaction.run(_LEDGER)
-            missing = await _missing_migrations(transaction, migrations)
-            if missing == migrations:
+            missing_migrations = await _missing_migrations(transaction, migrations)
+            if missing_migrations == migrations:
                 await transaction.run(_text("schema.sql"))
                 await transaction.run_many(_APPLY, [(name, clock.now()) for name in migrations])
                 return False
             # Apply one migration in each transaction, since a value added to an enum cannot be used before the commit.
-            if missing:
-                await transaction.run(_text(f"migrations/{missing[0]}"))
-                await transaction.run(_APPLY, missing[0], clock.now())
-            return bool(missing)
+            if missing_migrations:
+                await transaction.run(_text(f"migrations/{missing_migrations[0]}"))
+                await transaction.run(_APPLY, missing_migrations[0], clock.now())
+            return bool(missing_migrations)
 
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
         """Wake a worker by Procrastinate's own function, in our transaction."""
@@ -137,17 +137,17 @@ class ProcrastinateEngine:
             update_heartbeat_interval=self._lease_s / 5,
             stalled_worker_timeout=float(self._lease_s),
         )
-        working = asyncio.create_task(worker.run())
-        polling = asyncio.create_task(self._poll(app, drain, stop_event))
+        worker_task = asyncio.create_task(worker.run())
+        poll_task = asyncio.create_task(self._poll(app, drain, stop_event))
         stop = asyncio.create_task(stop_event.wait())
-        await asyncio.wait({working, polling, stop}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({worker_task, poll_task, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         worker.stop()
         if not stop_event.is_set():
             # One of the two tasks failed: cancel the other task. The process then restarts.
-            polling.cancel()
-        await asyncio.wait({working, polling})
-        for task in (working, polling):
+            poll_task.cancel()
+        await asyncio.wait({worker_task, poll_task})
+        for task in (worker_task, poll_task):
             if not task.cancelled():
                 task.result()
 
@@ -156,8 +156,8 @@ class ProcrastinateEngine:
     ) -> None:
         """Periodically reassign wake-ups of dead workers, and run jobs without a wake-up."""
         while not stop_event.is_set():
-            stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_s)
-            for job in stalled:
+            stalled_jobs = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_s)
+            for job in stalled_jobs:
                 # Ignore the error: another worker may have reassigned the job already.
                 with suppress(ConnectorException):
                     await app.job_manager.retry_job(job)

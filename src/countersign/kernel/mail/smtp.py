@@ -76,9 +76,9 @@ class SmtpMail:
 
     async def send(self, recipient: str, subject: str, text: str) -> None:
         """See Mail. On return, the server has accepted the message."""
-        composed = message.compose(self._sender, recipient, subject, text)
+        mail_message = message.compose(self._sender, recipient, subject, text)
         async with self._connect() as client:
-            await client.send_message(composed, sender=self._sender.addr_spec)
+            await client.send_message(mail_message, sender=self._sender.addr_spec)
 
     async def check(self) -> None:
         """See Mail: connect, encrypt and sign in as `send` does."""

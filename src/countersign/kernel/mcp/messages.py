@@ -352,9 +352,11 @@ def check_headers(headers: Headers, request: RpcRequest) -> None:
     """
     meta = _meta(request)
     revision, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
-    unsupported = next((name for name in (revision, header) if isinstance(name, str) and name != JULY_2026.name), None)
-    if unsupported is not None and revision in (None, header):
-        data = {"supported": revision_names(with_2026=True), "requested": unsupported}
+    unsupported_revision = next(
+        (name for name in (revision, header) if isinstance(name, str) and name != JULY_2026.name), None
+    )
+    if unsupported_revision is not None and revision in (None, header):
+        data = {"supported": revision_names(with_2026=True), "requested": unsupported_revision}
         raise JsonRpcError(UNSUPPORTED_REVISION, "Unsupported protocol version", status=400, id=request.id, data=data)
     if not isinstance(revision, str):
         raise JsonRpcError(INVALID_PARAMS, f"params._meta must hold {_REVISION}", status=400, id=request.id)

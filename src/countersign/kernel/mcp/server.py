@@ -245,9 +245,9 @@ class McpServer(Generic[ContextT]):
         return Reply(200, message.answered(b'"resultType":"complete","_meta":{%b},%b' % (meta, members)))
 
     def _discover_result(self) -> bytes:
-        supported = _encode(messages.revision_names(with_2026=True))
+        revision_names = _encode(messages.revision_names(with_2026=True))
         return b'"supportedVersions":%b,"capabilities":{"tools":{"listChanged":false}},%b,"ttlMs":%d,%b' % (
-            supported,
+            revision_names,
             self._introduction(b""),
             DISCOVERY_TTL_MS,
             b'"cacheScope":"private"',

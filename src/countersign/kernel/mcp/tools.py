@@ -104,10 +104,14 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
     def members(self, revision: Revision) -> bytes:
         """Return the result's members."""
-        structured = b""
+        structured_content = b""
         if self.structured is not None and revision.has_titles:
-            structured = b',"structuredContent":%b' % self.structured
-        return b'"content":%b%b,"isError":%b' % (self.content, structured, b"true" if self.is_error else b"false")
+            structured_content = b',"structuredContent":%b' % self.structured
+        return b'"content":%b%b,"isError":%b' % (
+            self.content,
+            structured_content,
+            b"true" if self.is_error else b"false",
+        )
 
 
 def answered(value: bytes) -> Outcome:

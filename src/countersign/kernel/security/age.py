@@ -226,8 +226,8 @@ def _unwrap_file_key(passphrase: str, salt: bytes, work: int, body: bytes, heade
     """Return the file's key."""
     try:
         wrapped_key = _decode_base64(body)
-        wrapping = _wrapping_key(passphrase, _decode_base64(salt), work)
-        return ChaCha20Poly1305(wrapping).decrypt(bytes(12), wrapped_key, None)
+        wrapping_key = _wrapping_key(passphrase, _decode_base64(salt), work)
+        return ChaCha20Poly1305(wrapping_key).decrypt(bytes(12), wrapped_key, None)
     except binascii.Error as error:
         raise Damaged("the header was changed", 0, header_length) from error
     except InvalidTag as error:

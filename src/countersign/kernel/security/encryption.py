@@ -214,8 +214,8 @@ def decrypt_convergent(ciphertext: bytes, secret: bytes) -> bytes:
 
 
 def _apply_ctr(key: bytes, nonce: bytes, content: bytes) -> bytes:
-    turning = Cipher(AES(key), CTR(nonce)).encryptor()
-    return turning.update(content) + turning.finalize()
+    encryptor = Cipher(AES(key), CTR(nonce)).encryptor()
+    return encryptor.update(content) + encryptor.finalize()
 
 
 class MemoryCipher:

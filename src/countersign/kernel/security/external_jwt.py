@@ -182,9 +182,9 @@ def _public_key(key_object: Members) -> IssuerKey | None:
         jwk = msgspec.convert(key_object, _Jwk)
     except msgspec.ValidationError:
         return None
-    fitting = frozenset(name for name in _KEY_TYPES if _is_for(jwk, name))
-    key = _import_key(jwk) if fitting and jwk.d is None and _is_for_signatures(jwk) else None
-    return None if key is None else IssuerKey(jwk.kid, fitting, key)
+    fitting_types = frozenset(name for name in _KEY_TYPES if _is_for(jwk, name))
+    key = _import_key(jwk) if fitting_types and jwk.d is None and _is_for_signatures(jwk) else None
+    return None if key is None else IssuerKey(jwk.kid, fitting_types, key)
 
 
 def _is_for(jwk: _Jwk, algorithm: str) -> bool:

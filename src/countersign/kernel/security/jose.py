@@ -154,7 +154,7 @@ class KeyRing:
         try:
             ring = msgspec.json.decode(ring_json, type=_StoredRing)
             current_key = ECKey.import_key(msgspec.to_builtins(ring.current))
-            previous_keys = tuple(_retired_key(retired) for retired in ring.previous)
+            previous_keys = tuple(_retired_key(retired_key) for retired_key in ring.previous)
         except (msgspec.DecodeError, JoseError, ValueError):
             # Drop the cause, which would write the private key to a log.
             raise ValueError("the stored key ring is damaged") from None
@@ -165,7 +165,7 @@ class KeyRing:
     def to_json(self) -> bytes:
         """Return the ring with its private key. Callers must store it encrypted."""
         current_jwk = msgspec.convert(self._current.as_dict(private=True), _PrivateJwk)
-        previous_jwks = [_retired_jwk(retired) for retired in self._previous.values()]
+        previous_jwks = [_retired_jwk(retired_key) for retired_key in self._previous.values()]
         return msgspec.json.encode(_StoredRing(current_jwk, previous_jwks))
 
     @property

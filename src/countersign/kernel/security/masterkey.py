@@ -193,9 +193,9 @@ def _create(path: Path) -> None:
         temporary_path = path.with_name(f"{path.name}.{ids.new_uuid()}")
         descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            with open(descriptor, "wb") as created:
-                created.write(base64.b64encode(ids.random_bytes(KEY_BYTES)) + b"\n")
-                created.flush()
+            with open(descriptor, "wb") as key_file:
+                key_file.write(base64.b64encode(ids.random_bytes(KEY_BYTES)) + b"\n")
+                key_file.flush()
                 os.fsync(descriptor)
             _link_if_missing(temporary_path, path)
         finally:

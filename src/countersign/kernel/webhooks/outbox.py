@@ -99,8 +99,8 @@ async def emit(transaction: Transaction, owner: str, kind: str, subject: str) ->
     nothing is stored."""
     receivers = await transaction.fetch(WANTING, owner)
     if receivers:
-        wanting = [webhook_id for webhook_id, types in receivers if wants(types, kind)]
-        await _add(transaction, owner, kind, subject, wanting)
+        receiver_ids = [webhook_id for webhook_id, types in receivers if wants(types, kind)]
+        await _add(transaction, owner, kind, subject, receiver_ids)
 
 
 async def ping(transaction: Transaction, owner: str, webhook_id: str) -> Event:

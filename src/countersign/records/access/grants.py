@@ -182,17 +182,17 @@ async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
     if not await _unseeded(transaction, declared_pairs):
         return False
     await transaction.run(_LOCK_ACCESS_VERSION)
-    missing = await _unseeded(transaction, declared_pairs)
-    for role, model in missing:
+    missing_roles = await _unseeded(transaction, declared_pairs)
+    for role, model in missing_roles:
         role_id = await _find_or_create_role(transaction, role, registry.roles.get(role, ()))
         for grant in (
             grant for role_part in registry.roles.get(role, ()) for grant in role_part.grants if grant.model == model
         ):
             await insert(transaction, GrantRecord.declared, _record_values(role_id, grant))
         await transaction.run(_MARK_SEEDED, role, model)
-    if missing:
+    if missing_roles:
         await versions.bump(transaction, "access")
-    return bool(missing)
+    return bool(missing_roles)
 
 
 def _declared_pairs(registry: Registry) -> list[tuple[str, str]]:

@@ -36,8 +36,8 @@ async def insert(transaction: Transaction, model: Declared, values: Mapping[str,
         if field.is_folded:
             columns[f"{name}__folded"] = folded(value) if isinstance(value, str) else None
     names = ", ".join(f'"{name}"' for name in columns)
-    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
-    await transaction.run(f'INSERT INTO "{model.name}" ({names}) VALUES ({places})', *columns.values())
+    placeholders = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    await transaction.run(f'INSERT INTO "{model.name}" ({names}) VALUES ({placeholders})', *columns.values())
     return record_id
 
 

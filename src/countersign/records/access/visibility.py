@@ -140,14 +140,16 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     grants = _grants_by_model(registry, commands, person)
     commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
     limited_of = {name: _limited(granted_commands, name, limit) for name, granted_commands in commands_of.items()}
-    readable = frozenset(name for name, limited in limited_of.items() if not limited.isdisjoint(READING))
+    readable = frozenset(
+        name for name, visible_commands in limited_of.items() if not visible_commands.isdisjoint(READING)
+    )
     granted_visibilities = _granted(registry, grants, person, limit, readable)
     visibilities = _visibilities(
         registry, granted_visibilities, _fully_visible_models(grants, commands_of, person.user_id)
     )
     allowed_of = {
-        name: limited - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
-        for name, limited in limited_of.items()
+        name: visible_commands - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
+        for name, visible_commands in limited_of.items()
     }
     models: dict[str, ModelView] = {}
     for name, allowed_commands in allowed_of.items():
@@ -251,8 +253,10 @@ compute from the results of `search`."""
 def _with_implied(grant: Grant) -> Grant:
     if grant.commands == "*":
         return grant
-    implied = tuple(implied_names for name, implied_names in IMPLIED_COMMANDS.items() if name in grant.commands)
-    return replace(grant, commands=(*grant.commands, *implied))
+    implied_commands = tuple(
+        implied_names for name, implied_names in IMPLIED_COMMANDS.items() if name in grant.commands
+    )
+    return replace(grant, commands=(*grant.commands, *implied_commands))
 
 
 def _granted_commands(known_commands: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:
@@ -282,7 +286,7 @@ def _granted(
     readable: frozenset[str],
 ) -> dict[str, dict[str, Visibility]]:
     """Map each model to the visibility of its granted fields. Refs to models that are not `readable` are left out."""
-    unmasked = frozenset[str]() if limit is None or UNMASK not in _rights(person) else limit.unmask
+    unmasked_fields = frozenset[str]() if limit is None or UNMASK not in _rights(person) else limit.unmask
     granted_visibilities: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
         hidden_refs = _hidden_refs(model, readable)
@@ -291,7 +295,7 @@ def _granted(
             each: sight for each, sight in visibilities.items() if each not in hidden_refs
         }
         granted_visibilities[name] = (
-            own_visibilities if limit is None else _for_agent(model, own_visibilities, unmasked)
+            own_visibilities if limit is None else _for_agent(model, own_visibilities, unmasked_fields)
         )
     return granted_visibilities
 
@@ -301,14 +305,15 @@ def _visibilities(
 ) -> dict[str, dict[str, Visibility]]:
     """Map each model to the visibility of its visible fields. A computed field is never more visible than its sources.
     `fully_visible` names the models whose records are all visible."""
-    derived = _DerivedVisibility(registry, granted_visibilities, fully_visible)
+    derived_visibilities = _DerivedVisibility(registry, granted_visibilities, fully_visible)
     visibilities: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
         derived_fields, field_visibilities = _derived_fields(model), granted_visibilities[name]
         visibilities[name] = {
             each: sight
             for each in field_visibilities
-            if (sight := derived.sight(name, each) if each in derived_fields else field_visibilities[each]) is not None
+            if (sight := derived_visibilities.sight(name, each) if each in derived_fields else field_visibilities[each])
+            is not None
         }
     return visibilities
 

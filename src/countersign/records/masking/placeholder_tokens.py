@@ -120,10 +120,10 @@ class Permutation:
         return self._permute(numbers, range(ROUNDS - 1, -1, -1), swapped=True)
 
     def _permute(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
-        permuted: list[int] = []
+        permuted_numbers: list[int] = []
         for start in range(0, len(numbers), MAX_BATCH):
-            permuted += self._batch(numbers[start : start + MAX_BATCH], rounds, swapped=swapped)
-        return permuted
+            permuted_numbers += self._batch(numbers[start : start + MAX_BATCH], rounds, swapped=swapped)
+        return permuted_numbers
 
     def _batch(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
         count = len(numbers)
@@ -151,13 +151,13 @@ _WORD = 64
 
 def _padded(numbers: Sequence[int], half: int) -> list[int]:
     """Return the two words of each number."""
-    padded = [0] * (2 * len(numbers))
+    padded_numbers = [0] * (2 * len(numbers))
     if half == _HALF:
-        padded[1::2] = numbers
-        return padded
-    padded[1::2] = [number & _WORD_MASK for number in numbers]
-    padded[::2] = [number >> _WORD for number in numbers]
-    return padded
+        padded_numbers[1::2] = numbers
+        return padded_numbers
+    padded_numbers[1::2] = [number & _WORD_MASK for number in numbers]
+    padded_numbers[::2] = [number >> _WORD for number in numbers]
+    return padded_numbers
 
 
 _WORD_MASK = (1 << _WORD) - 1

@@ -63,12 +63,12 @@ class RecordIds:
 
     def decode_all(self, record_ids: Sequence[str]) -> list[Key | None]:
         """Return the key of each id, in the same order, or None for a text that is not an id of the table."""
-        encrypted = [self._bytes_of(record_id) for record_id in record_ids]
+        encrypted_ids = [self._bytes_of(record_id) for record_id in record_ids]
         if not self._is_number:
-            return [None if raw is None else self._siv_key(raw) for raw in encrypted]
-        numbers = [int.from_bytes(raw) for raw in encrypted if raw is not None]
-        decoded = iter(self._permutation.decode(numbers))
-        return [None if raw is None else self._unpacked(next(decoded)) for raw in encrypted]
+            return [None if raw is None else self._siv_key(raw) for raw in encrypted_ids]
+        numbers = [int.from_bytes(raw) for raw in encrypted_ids if raw is not None]
+        decoded_numbers = iter(self._permutation.decode(numbers))
+        return [None if raw is None else self._unpacked(next(decoded_numbers)) for raw in encrypted_ids]
 
     def _bytes_of(self, record_id: str) -> bytes | None:
         """Return the bytes of an id, or None if no id of the table has this form."""
@@ -80,30 +80,30 @@ class RecordIds:
         return raw if is_long_enough and raw.hex() == record_id else None
 
     def _encrypted(self, key: Key) -> str | None:
-        packed = msgspec.msgpack.encode(key)
-        if len(packed) > _MAX_PACKED_BYTES:
+        packed_key = msgspec.msgpack.encode(key)
+        if len(packed_key) > _MAX_PACKED_BYTES:
             return None
-        sized = len(packed).to_bytes(_LENGTH_BYTES) + packed
-        return self._siv.encrypt(sized + bytes(-len(sized) % _BLOCK), [self._relation]).hex()
+        prefixed_key = len(packed_key).to_bytes(_LENGTH_BYTES) + packed_key
+        return self._siv.encrypt(prefixed_key + bytes(-len(prefixed_key) % _BLOCK), [self._relation]).hex()
 
     def _siv_key(self, raw: bytes) -> Key | None:
         try:
-            padded = self._siv.decrypt(raw, [self._relation])
+            padded_key = self._siv.decrypt(raw, [self._relation])
         except InvalidTag:
             return None
-        size = int.from_bytes(padded[:_LENGTH_BYTES])
-        return tuple(msgspec.msgpack.decode(padded[_LENGTH_BYTES : _LENGTH_BYTES + size]))
+        size = int.from_bytes(padded_key[:_LENGTH_BYTES])
+        return tuple(msgspec.msgpack.decode(padded_key[_LENGTH_BYTES : _LENGTH_BYTES + size]))
 
     def _packed(self, key: Key) -> int | None:
         """Return the numbers of the key as one number, with zero bits at the end."""
         if self._kinds == ("uuid",):
             return int(str(key[0]).replace("-", ""), 16)
-        packed = 0
+        packed_number = 0
         for value, width in zip(key, self._widths, strict=True):
             if not isinstance(value, int) or not -(1 << width - 1) <= value < 1 << width - 1:
                 return None
-            packed = packed << width | (value + (1 << width - 1))
-        return packed << _ZERO_BITS
+            packed_number = packed_number << width | (value + (1 << width - 1))
+        return packed_number << _ZERO_BITS
 
     def _unpacked(self, number: int) -> Key | None:
         if self._kinds == ("uuid",):

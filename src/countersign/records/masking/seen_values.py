@@ -68,15 +68,19 @@ class SeenValues:
             Unavailable: the ids of too many values collide.
         """
         hashes = [self._hash(value) for value in values]
-        known = self._known
-        found = {hash_: known[hash_] for hash_ in hashes if hash_ in known}
-        new = {hashed: each.label for hashed, each in zip(hashes, values, strict=True) if hashed not in found}
-        if new:
-            found |= await self._stored(tables, new)
-            if len(known) + len(new) > MAX_KNOWN:
-                known.clear()
-            known.update(found)
-        return [found[hash_] for hash_ in hashes]
+        known_ids = self._known
+        id_by_hash = {hash_: known_ids[hash_] for hash_ in hashes if hash_ in known_ids}
+        label_by_hash = {
+            value_hash: each.label
+            for value_hash, each in zip(hashes, values, strict=True)
+            if value_hash not in id_by_hash
+        }
+        if label_by_hash:
+            id_by_hash |= await self._stored(tables, label_by_hash)
+            if len(known_ids) + len(label_by_hash) > MAX_KNOWN:
+                known_ids.clear()
+            known_ids.update(id_by_hash)
+        return [id_by_hash[hash_] for hash_ in hashes]
 
     def _hash(self, value: SeenValue) -> bytes:
         data = "\0".join((value.label, *value.place, value.text)).encode("utf-8", "surrogatepass")
@@ -84,18 +88,20 @@ class SeenValues:
         return hashlib.blake2b(data, key=self._key, digest_size=_HASH_BYTES, person=person).digest()
 
     async def _stored(self, tables: OwnTables, labels: Mapping[bytes, str]) -> dict[bytes, int]:
-        found = await _find(tables.reader, list(labels))
-        missing = [label for label in labels if label not in found]
-        if not missing:
-            return found
-        async with tables.writing() as inside:
+        id_by_hash = await _find(tables.reader, list(labels))
+        missing_hashes = [label for label in labels if label not in id_by_hash]
+        if not missing_hashes:
+            return id_by_hash
+        async with tables.writing() as writer:
             for probe in range(_MAX_PROBES):
-                await _add(inside.transaction, {hashed: labels[hashed] for hashed in sorted(missing)}, probe)
+                await _add(
+                    writer.transaction, {value_hash: labels[value_hash] for value_hash in sorted(missing_hashes)}, probe
+                )
                 # Another process may have stored the value, and another value may have the id.
-                found |= await _find(inside.transaction, missing)
-                missing = [value_id for value_id in missing if value_id not in found]
-                if not missing:
-                    return found
+                id_by_hash |= await _find(writer.transaction, missing_hashes)
+                missing_hashes = [value_id for value_id in missing_hashes if value_id not in id_by_hash]
+                if not missing_hashes:
+                    return id_by_hash
         raise Unavailable("No free id was found for a value.")
 
 
@@ -116,9 +122,11 @@ async def _add(transaction: Transaction, labels: Mapping[bytes, str], probe: int
 
 
 async def _find(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, int]:
-    found: dict[bytes, int] = {}
+    id_by_hash: dict[bytes, int] = {}
     for start in range(0, len(hashes), BATCH_SIZE):
         batch = hashes[start : start + BATCH_SIZE]
-        places = ", ".join(f"${number}" for number in range(1, len(batch) + 1))
-        found |= {bytes(row[0]): int(row[1]) for row in await reader.fetch(_FIND.format(hashes=places), *batch)}
-    return found
+        placeholders = ", ".join(f"${number}" for number in range(1, len(batch) + 1))
+        id_by_hash |= {
+            bytes(row[0]): int(row[1]) for row in await reader.fetch(_FIND.format(hashes=placeholders), *batch)
+        }
+    return id_by_hash

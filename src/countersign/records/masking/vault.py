@@ -257,8 +257,10 @@ async def _stored_entries(
     """Map the hash of each row that is stored to its stored entry. Also return which ids of the rows are stored."""
     first_ids, hashes = [row[0] for row in rows], [row[2] for row in rows if row[2] is not None]
     entries = await transaction.fetch(_find_statement(len(hashes), len(first_ids)), *hashes, *first_ids)
-    wanted = set(hashes)
-    known_entries: dict[Value, _Entry] = {row[1]: (row[0], row[1], row[2]) for row in entries if row[1] in wanted}
+    wanted_hashes = set(hashes)
+    known_entries: dict[Value, _Entry] = {
+        row[1]: (row[0], row[1], row[2]) for row in entries if row[1] in wanted_hashes
+    }
     return known_entries, {row[0] for row in entries}
 
 

@@ -99,8 +99,8 @@ async def _removed_option_count_text(reader: Reader, row_task: RowTask) -> str:
 
 
 async def _empty_obstacle(reader: Reader, registry: Registry, row_task: RowTask, *, has_column: bool) -> str | None:
-    empty = f' WHERE "{row_task.field}" IS NULL' if has_column else ""
-    row = await reader.fetch_one(f'SELECT count(*) FROM "{row_task.table}"{empty}')
+    where_empty = f' WHERE "{row_task.field}" IS NULL' if has_column else ""
+    row = await reader.fetch_one(f'SELECT count(*) FROM "{row_task.table}"{where_empty}')
     count_text = _records(0 if row is None else row[0])
     if not count_text:
         return None

@@ -28,9 +28,9 @@ from countersign.records.schema.snapshot import (
 def with_unfilled(snapshot: Snapshot, table: str, column: str, *, includes_column: bool = False) -> Snapshot:
     """Return the snapshot in which all columns derived from this column are marked as unfilled. With `includes_column`,
     this column is marked too."""
-    places = [*_made_from(snapshot, table, column), *([(table, column)] if includes_column else [])]
+    table_columns = [*_made_from(snapshot, table, column), *([(table, column)] if includes_column else [])]
     tables = dict(snapshot.tables)
-    for name, table_entry in places:
+    for name, table_entry in table_columns:
         unfilled_table = tables[name]
         if table_entry not in unfilled_table.unfilled:
             tables[name] = msgspec.structs.replace(unfilled_table, unfilled=(*unfilled_table.unfilled, table_entry))
@@ -77,9 +77,9 @@ def _is_unfilled(now: Snapshot, table: str, new_column: Column) -> bool:
 
 
 def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
-    for ending in (FOLDED_SUFFIX, VALUE_ID_SUFFIX):
-        if column.name.endswith(ending):
-            yield table, column.name.removesuffix(ending)
+    for suffix in (FOLDED_SUFFIX, VALUE_ID_SUFFIX):
+        if column.name.endswith(suffix):
+            yield table, column.name.removesuffix(suffix)
     for source_path in column.direct_sources:
         model, _, field = source_path.partition(".")
         yield model, field
@@ -135,23 +135,23 @@ def steps_between(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Ki
 
 
 def _planned(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> list[Step]:
-    planning = _Planner(before_snapshot, after_snapshot, kinds)
+    planner = _Planner(before_snapshot, after_snapshot, kinds)
     for name in after_snapshot.tables:
         if name not in before_snapshot.tables:
-            planning.create(name)
+            planner.create(name)
     for name in after_snapshot.tables:
-        planning.rename(name)
+        planner.rename(name)
     for name in after_snapshot.tables:
-        planning.take_away(name)
+        planner.take_away(name)
     for name in after_snapshot.tables:
-        planning.add(name)
-    planning.fill()
+        planner.add(name)
+    planner.fill()
     for name in after_snapshot.tables:
-        planning.finish(name)
-    planning.drop([name for name in before_snapshot.tables if name not in after_snapshot.tables])
-    if planning.now.versions != after_snapshot.versions:
-        planning.note_versions()
-    return planning.steps
+        planner.finish(name)
+    planner.drop([name for name in before_snapshot.tables if name not in after_snapshot.tables])
+    if planner.now.versions != after_snapshot.versions:
+        planner.note_versions()
+    return planner.steps
 
 
 def _in_order(snapshot: Snapshot) -> Snapshot:
@@ -191,9 +191,9 @@ class _Planner:
         row_task: RowTask | None,
     ) -> None:
         """Add a step that deletes data of a table."""
-        after = self._whole(state_after)
+        desired_snapshot = self._whole(state_after)
         self._append(
-            Step(sentence, tuple(statements), after, is_destructive=True, row_task=row_task, loses_from=name)
+            Step(sentence, tuple(statements), desired_snapshot, is_destructive=True, row_task=row_task, loses_from=name)
         )
 
     def _append(self, step: Step) -> None:
@@ -249,7 +249,7 @@ class _Planner:
 
     def _drop_index(self, name: str, index: Index) -> None:
         now = self.now.tables[name]
-        indexes_left = [other for other in now.indexes if other.name != index.name]
+        indexes_left = [kept_index for kept_index in now.indexes if kept_index.name != index.name]
         table_after = msgspec.structs.replace(now, indexes=indexes_left)
         self._step(f"drop the index of {name} by {index.terms}", f'DROP INDEX "{index.name}"', table_after)
 
@@ -257,7 +257,7 @@ class _Planner:
         now = self.now.tables[name]
         table_after = msgspec.structs.replace(
             now,
-            columns=[other for other in now.columns if other.name != column.name],
+            columns=[kept_column for kept_column in now.columns if kept_column.name != column.name],
             unfilled=tuple(name for name in now.unfilled if name != column.name),
         )
         text = f'ALTER TABLE "{name}" DROP COLUMN "{column.name}"'
@@ -351,10 +351,12 @@ class _Planner:
             self._destroy(name, f"drop the table {name} with its records", texts, snapshot_after, None)
 
     def _untie(self, name: str, names: list[str]) -> None:
-        tied = [column for column in self.now.tables[name].columns if column.label or column.references in names]
-        for index in [index for index in self.now.tables[name].indexes if _is_over(index, tied)]:
+        tied_columns = [
+            column for column in self.now.tables[name].columns if column.label or column.references in names
+        ]
+        for index in [index for index in self.now.tables[name].indexes if _is_over(index, tied_columns)]:
             self._drop_index(name, index)
-        for column in tied:
+        for column in tied_columns:
             self._drop_column(name, column, None)
 
     def note_versions(self) -> None:

@@ -98,8 +98,8 @@ async def plan(database: Database, registry: Registry) -> UpgradePlan:
 
 def from_empty(registry: Registry, dialect: Dialect) -> UpgradePlan:
     """Return what an upgrade of an empty database would do."""
-    desired = desired_snapshot(registry, EMPTY, dialect)
-    return UpgradePlan(tuple(steps_between(EMPTY, desired, registry.kinds.values())), ())
+    desired_state = desired_snapshot(registry, EMPTY, dialect)
+    return UpgradePlan(tuple(steps_between(EMPTY, desired_state, registry.kinds.values())), ())
 
 
 async def require_applied(database: Database, registry: Registry) -> None:
@@ -111,18 +111,18 @@ async def require_applied(database: Database, registry: Registry) -> None:
     """
     await migrate.require_applied(database, MIGRATIONS, SCHEMA)
     installed_before = await installed(database)
-    desired = desired_snapshot(registry, installed_before, database.dialect)
-    steps = steps_between(installed_before, desired, registry.kinds.values())
+    desired_state = desired_snapshot(registry, installed_before, database.dialect)
+    steps = steps_between(installed_before, desired_state, registry.kinds.values())
     if not steps:
         return
     # After an interrupted first installation, no modules are recorded.
-    if not installed_before.versions or installed_before.versions.keys() == desired.versions.keys():
+    if not installed_before.versions or installed_before.versions.keys() == desired_state.versions.keys():
         more_text = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
         text = f"steps of modules are pending: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more_text}"
         raise SchemaBehind(text, "Run: countersign db upgrade")
     raise SchemaBehind(
         f"the database has the modules {_listed(installed_before)}, and the settings (COUNTERSIGN_MODULES) "
-        f"name {_listed(desired)}",
+        f"name {_listed(desired_state)}",
         "Say the same COUNTERSIGN_MODULES as the server. Where the database is to change, stop the service, and run: "
         "countersign modules apply",
     )
@@ -151,7 +151,7 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
     if not upgrade_plan.steps:
         return []
     await migrate.require_rights(database)
-    upgrading = _Upgrade(database.dialect, registry, Vault(await root_secret.secret(database, master)))
+    upgrade_run = _Upgrade(database.dialect, registry, Vault(await root_secret.secret(database, master)))
     taken_steps: list[Step] = []
     is_first = not (await installed(database)).versions
     first_s = began_s = clock.monotonic_s()
@@ -160,10 +160,10 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
             if database.dialect == "postgres":
                 await transaction.run("SET LOCAL lock_timeout = 0")
                 await transaction.fetch(_ONE_AT_A_TIME)
-            step = await upgrading.next_step(transaction)
+            step = await upgrade_run.next_step(transaction)
             if step is None:
                 break
-            is_taken = await upgrading.go_on(transaction, step, destroy=destroy)
+            is_taken = await upgrade_run.go_on(transaction, step, destroy=destroy)
         if is_taken:
             taken_steps.append(step)
             if not is_first:
@@ -192,8 +192,8 @@ class _Upgrade:
             self._start = self._steps.pop(0).after
         elif installed_before != self._start:
             self._start = installed_before
-            desired = desired_snapshot(self._registry, installed_before, self._dialect)
-            self._steps = steps_between(installed_before, desired, self._registry.kinds.values())
+            desired_state = desired_snapshot(self._registry, installed_before, self._dialect)
+            self._steps = steps_between(installed_before, desired_state, self._registry.kinds.values())
         return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:

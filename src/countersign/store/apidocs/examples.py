@@ -426,10 +426,10 @@ class Examples:
         `not` and conditions are ignored because the documents do not use them."""
         if "$ref" in schema:
             component = str(schema["$ref"]).rpartition("/")[2]
-            referred = self._components[component]
-            if referred.get("type") == "object":
-                return self._object(referred, depth + 1, SHAPES.get(component, {}))
-            return self.of(referred, name, depth + 1)
+            referenced_schema = self._components[component]
+            if referenced_schema.get("type") == "object":
+                return self._object(referenced_schema, depth + 1, SHAPES.get(component, {}))
+            return self.of(referenced_schema, name, depth + 1)
         candidates = _candidates(schema, name)
         if candidates:
             return candidates[0]

@@ -56,9 +56,9 @@ async def show_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
         await call.context.blobs.check()
         await _require_workers(call.context)
     except Refused as refused:
-        waited = f"{clock.monotonic_s() - started_s:.1f} s"
+        wait_text = f"{clock.monotonic_s() - started_s:.1f} s"
         raise Unavailable(
-            f"{refused.detail} ({waited})", resolution=refused.remedy, headers={"Retry-After": "5"}
+            f"{refused.detail} ({wait_text})", resolution=refused.remedy, headers={"Retry-After": "5"}
         ) from refused
     return render_format(Health("ok", API_VERSION), call.query.format)
 

@@ -218,7 +218,7 @@ def document(described_routes: Iterable[Route[Store]], root_url: str, cookie: st
     paths: dict[str, Document] = {}
     for listed_route in listed_routes:
         paths.setdefault(address_of(listed_route), {})[listed_route.method.lower()] = operations.describe(listed_route)
-    repeated = _share_responses(paths)
+    repeated_responses = _share_responses(paths)
     features = dict.fromkeys(feature_of(listed_route) for listed_route in listed_routes)
     return {
         "openapi": "3.1.0",
@@ -230,7 +230,7 @@ def document(described_routes: Iterable[Route[Store]], root_url: str, cookie: st
         "webhooks": describe_webhooks(schemas, operations.examples),
         "components": {
             "schemas": schemas.components,
-            "responses": repeated,
+            "responses": repeated_responses,
             "headers": header_components(),
             "examples": example_components(listed_routes, root_url),
             "securitySchemes": _schemes(root_url, cookie),

@@ -148,8 +148,8 @@ def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
 def headers_read(route: Route[Store]) -> tuple[str, ...]:
     """Return the request headers that affect what a route does. Headers that OpenAPI describes in another way, such as
     Authorization, are not included."""
-    implied = ("Idempotency-Key",) if route.writes else ()
-    return (*implied, *(("If-None-Match",) if route.cached else ()), *route.reads)
+    implied_headers = ("Idempotency-Key",) if route.writes else ()
+    return (*implied_headers, *(("If-None-Match",) if route.cached else ()), *route.reads)
 
 
 def _of_header(route: Route[Store], examples: Examples) -> list[Document]:

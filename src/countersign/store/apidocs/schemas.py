@@ -295,17 +295,17 @@ def _without_null(schema: Document) -> Document:
 
 
 def _mark_members(schema: Document, schema_name: str) -> None:
-    documented = OBJECTS[schema_name]
+    documented_object = OBJECTS[schema_name]
     members: dict[str, Document] = schema["properties"]
     for name, member in members.items():
-        if name not in documented:
+        if name not in documented_object:
             # A member that is a $ref can be marked too: JSON Schema 2020-12 allows other keywords next to $ref.
             member[ADDITION] = True
         elif (schema_name, name) not in NULLABLE:
             # The API document defines only the first alternative: mark the others as additions.
             for alternative in member.get("anyOf", ())[1:]:
                 alternative[ADDITION] = True
-    optional = {name for name, is_required in documented.items() if not is_required}
+    optional = {name for name, is_required in documented_object.items() if not is_required}
     schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
 
 

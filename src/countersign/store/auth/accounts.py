@@ -341,13 +341,13 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
             covers = await sign_in_pages.newest_covers(store)
             error = f"{refused.detail}. {refused.remedy}"
             return sign_in_pages.prove(token, link.email, error, refused.status, covers=covers)
-        proven = await redeem_link(store, token, password_hash, first_proof)
+        proven_person = await redeem_link(store, token, password_hash, first_proof)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)
     # End the previous session of this browser, because it may belong to another person.
     await sessions.sign_out(store, call.headers)
-    cookie = sessions.set_cookie(store, proven.session)
-    return Response(303, headers=(cookie, ("Location", proven.return_to), ("Cache-Control", "no-store")))
+    cookie = sessions.set_cookie(store, proven_person.session)
+    return Response(303, headers=(cookie, ("Location", proven_person.return_to), ("Cache-Control", "no-store")))
 
 
 def routes(first_proof: OnFirstProof) -> tuple[Route[Store], ...]:

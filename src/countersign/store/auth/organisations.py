@@ -89,10 +89,10 @@ async def create_organisation(transaction: Transaction, slug: str, name: str) ->
         SlugTaken: the slug is in use.
     """
     require_valid(slug, name)
-    created = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
-    if not await transaction.run(queries.INSERT_ORGANISATION, *created):
+    new_organisation = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
+    if not await transaction.run(queries.INSERT_ORGANISATION, *new_organisation):
         raise SlugTaken(f"there is an organisation {slug}")
-    return created
+    return new_organisation
 
 
 def require_valid(slug: str, name: str) -> None:

@@ -63,11 +63,11 @@ async def add_person(transaction: Transaction, email: str, password_hash: str | 
     address = normal_email(email)
     if not _EMAIL.fullmatch(address) or len(address) > 254:
         raise invalid_member("/email", "must be an e-mail address")
-    created = queries.Person(ids.new_uuid(), address, password_hash)
+    new_person = queries.Person(ids.new_uuid(), address, password_hash)
     proven_at = clock.now() if password_hash else None
-    if not await transaction.run(queries.INSERT_PERSON, *created, proven_at, clock.now()):
+    if not await transaction.run(queries.INSERT_PERSON, *new_person, proven_at, clock.now()):
         raise EmailTaken(f"a person with the address {address} exists")
-    return created
+    return new_person
 
 
 async def set_password(transaction: Transaction, person_id: str, password_hash: str) -> None:

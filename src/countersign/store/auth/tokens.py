@@ -41,9 +41,9 @@ def granted_scopes(scope: str | None, available_scopes: frozenset[str]) -> froze
     if scope is None or not scope.strip():
         return available_scopes
     scopes_requested = frozenset(scope.split())
-    missing = sorted(scopes_requested - available_scopes)
-    if missing:
-        raise InvalidScope(f"the scope {missing[0][:64]} does not exist or is not available")
+    missing_scopes = sorted(scopes_requested - available_scopes)
+    if missing_scopes:
+        raise InvalidScope(f"the scope {missing_scopes[0][:64]} does not exist or is not available")
     return scopes_requested
 
 

@@ -193,9 +193,11 @@ def _checked_name(name: str) -> str:
 
 def _checked_algorithms(algorithm_names: Iterable[str]) -> frozenset[str]:
     algorithms = frozenset(algorithm_names) or frozenset(DEFAULT_ALGORITHMS)
-    unknown = sorted(algorithms - frozenset(external_jwt.ALGORITHMS))
-    if unknown:
-        raise InvalidRequest(f"{unknown[0]} must be one of {', '.join(external_jwt.ALGORITHMS)}", resolution="")
+    unknown_algorithms = sorted(algorithms - frozenset(external_jwt.ALGORITHMS))
+    if unknown_algorithms:
+        raise InvalidRequest(
+            f"{unknown_algorithms[0]} must be one of {', '.join(external_jwt.ALGORITHMS)}", resolution=""
+        )
     return algorithms
 
 
@@ -328,28 +330,28 @@ async def verify_token(store: Store, token: str, typ: str) -> VerifiedToken:
         Unavailable: the issuer's keys cannot be fetched.
     """
     try:
-        unverified = external_jwt.read(token, typ)
+        unverified_token = external_jwt.read(token, typ)
     except BadToken as error:
         raise MalformedToken(str(error)) from None
-    trusted = await _issuer_of_token(store, unverified.claims.get("iss"))
-    key = await signing_key(store, trusted, unverified)
+    trusted_issuer = await _issuer_of_token(store, unverified_token.claims.get("iss"))
+    key = await signing_key(store, trusted_issuer, unverified_token)
     if key is None:
         raise UnknownKey("the issuer has no key for this token")
     try:
-        unverified.verify(key)
+        unverified_token.verify(key)
     except BadSignature as error:
         raise InvalidSignature(str(error)) from None
-    return VerifiedToken(trusted, unverified.claims)
+    return VerifiedToken(trusted_issuer, unverified_token.claims)
 
 
 async def _issuer_of_token(store: Store, identifier_claim: object) -> Issuer:
     if not isinstance(identifier_claim, str):
         raise MalformedToken("the token names no issuer")
     # Never trust the store itself as an issuer, even if the table lists it: its own tokens are verified by other code.
-    trusted = None if identifier_claim == store.root_url else await issuer(store.database, identifier_claim)
-    if trusted is None:
+    trusted_issuer = None if identifier_claim == store.root_url else await issuer(store.database, identifier_claim)
+    if trusted_issuer is None:
         raise InvalidIssuer("the token's issuer is not trusted here")
-    return trusted
+    return trusted_issuer
 
 
 def decode_claims(signed_token: VerifiedToken, shape: type[ClaimsT]) -> ClaimsT:

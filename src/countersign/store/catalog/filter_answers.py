@@ -150,8 +150,8 @@ async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
     other_query = with_slots(query, **{"version" if query.where.version else "channel": Values()})
     rows = await filter_queries.releases(store.database, replace(other_query, limit=1))
     versions = [text.lower().removeprefix("v") for text in query.where.version.any]
-    accepted = versions or query.channel.any
-    is_so = any((row.version.lower().removeprefix("v") if versions else row.channel) in accepted for row in rows)
+    accepted_values = versions or query.channel.any
+    is_so = any((row.version.lower().removeprefix("v") if versions else row.channel) in accepted_values for row in rows)
     return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, other_query)}", _sources(store, rows), len(rows))
 
 
@@ -306,5 +306,5 @@ def unable(reason: str) -> str:
 
 def quoted(texts: Sequence[str], separator: str = "") -> str:
     """The quoted texts, with "or" before the last, or with the separator between them."""
-    marked = [f'"{text}"' for text in dict.fromkeys(texts)]
-    return separator.join(marked) if separator else join_words(marked, "or")
+    quoted_texts = [f'"{text}"' for text in dict.fromkeys(texts)]
+    return separator.join(quoted_texts) if separator else join_words(quoted_texts, "or")

@@ -182,8 +182,8 @@ async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row
     """The rows of some ids."""
     if not ids:
         return []
-    places = ", ".join([f"${number}" for number in range(1, len(ids) + 1)])
-    return await reader.fetch(statement.format(ids=places), *ids)
+    placeholders = ", ".join([f"${number}" for number in range(1, len(ids) + 1)])
+    return await reader.fetch(statement.format(ids=placeholders), *ids)
 
 
 async def _add_sizes(reader: Reader, covers: Mapping[str, OwnCover]) -> None:

@@ -195,8 +195,8 @@ async def _update_sizes(database: Database, release_ids: Sequence[str]) -> dict[
     from the newest earlier release of the channel for which one is prepared."""
     if not release_ids:
         return {}
-    places = ", ".join(f"${number}" for number in range(1, len(release_ids) + 1))
-    rows = await database.fetch(UPDATE_SIZES.format(releases=places), *release_ids)
+    placeholders = ", ".join(f"${number}" for number in range(1, len(release_ids) + 1))
+    rows = await database.fetch(UPDATE_SIZES.format(releases=placeholders), *release_ids)
     sizes: dict[str, dict[str, UpdateSize]] = {}
     for release_id, version, platform, size in rows:
         sizes.setdefault(release_id, {}).setdefault(platform, UpdateSize(version, platform or None, int(size)))

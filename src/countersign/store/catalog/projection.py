@@ -59,8 +59,8 @@ def lookup_key(text: str) -> str:
 
     "Ember & Ash" and "ember and ash" have the same key, as have "Clockmaker's Debt" and "clockmakers debt".
     """
-    decomposed = normalized("NFKD", text)
-    letters = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    decomposed_text = normalized("NFKD", text)
+    letters = "".join(letter for letter in decomposed_text if not unicodedata.combining(letter))
     return _SILENT.sub("", letters.casefold().translate(_LETTERS)) or text
 
 

@@ -50,11 +50,11 @@ def atom_feed(encoded: bytes, newest: Sequence[ReleaseRow], root_url: str, base_
     The ids in the feed are the ids of the product and its releases, which never change."""
     product = _detail.decode(encoded)
     page = f"{root_url}/products/{product.slug}"
-    updated = clock.rfc3339(clock.Instant(newest[0].at)) if newest else product.created_at
+    updated_at = clock.rfc3339(clock.Instant(newest[0].at)) if newest else product.created_at
     entries = "".join(_entry(product, release, page) for release in newest)
     text = (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
-        f"<id>urn:uuid:{product.id}</id><title>{_text(product.title)}</title><updated>{updated}</updated>"
+        f"<id>urn:uuid:{product.id}</id><title>{_text(product.title)}</title><updated>{updated_at}</updated>"
         f"<author><name>{_text(product.org)}</name></author>"
         f'<link rel="alternate" type="text/html" href="{_text(page)}"/>'
         f'<link rel="self" type="{ATOM}" href="{_text(f"{base_url}/products/{product.slug}/feed")}"/>{entries}</feed>\n'
@@ -104,28 +104,28 @@ async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
     query = call.query
     page_query = _page_query(call.context, call.caller, query)
     rows = await products.page(call.context.database, page_query)
-    following = b"null"
+    next_link = b"null"
     if len(rows) > query.limit:
         rows.pop()
         position = cursor.Position("products", _filter_values(query), _key(page_query, products.Card(*rows[-1])))
-        following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
+        next_link = b'"%b"' % cursor.write(call.context.cursors, position).encode()
     # The fifth member of a row is the encoded product, the sixth its status.
     items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
     if query.facets is not None:
-        counted = encode(await facets.count(call.context, page_query, query.facets))[1:-1]
-        return Response(200, b'{"items":[%b],"next_cursor":%b,%b}' % (b",".join(items), following, counted))
+        facet_counts = encode(await facets.count(call.context, page_query, query.facets))[1:-1]
+        return Response(200, b'{"items":[%b],"next_cursor":%b,%b}' % (b",".join(items), next_link, facet_counts))
     # Compute the entity tag of the page from the entity tags of its products, which are much shorter than the page.
-    etag = etag_of(b"%b%b" % ("".join([row[6] for row in rows]).encode(), following))
-    return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following), etag=etag)
+    etag = etag_of(b"%b%b" % ("".join([row[6] for row in rows]).encode(), next_link))
+    return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), next_link), etag=etag)
 
 
 def _page_query(store: Store, caller: Caller, query: ListQuery) -> search.PageQuery:
-    after: list[str | int] = []
+    cursor_values: list[str | int] = []
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "products")
         query = _continue_query(query, position)
-        after = position.after
-    narrowed = [
+        cursor_values = position.after
+    filters = [
         f"{name}:{value}"
         for name, value in (
             ("org", query.org),
@@ -137,15 +137,15 @@ def _page_query(store: Store, caller: Caller, query: ListQuery) -> search.PageQu
         )
         if value is not None
     ]
-    searched = search.search_words(query.q) if query.q is not None else []
-    if query.q is not None and not searched:
+    search_words = search.search_words(query.q) if query.q is not None else []
+    if query.q is not None and not search_words:
         raise invalid_parameter("q", "must contain a letter or digit")
-    if query.sort == "relevance" and not searched:
+    if query.sort == "relevance" and not search_words:
         raise invalid_parameter("sort", "relevance requires a search (q)")
     orgs = caller.orgs_allowing("read:products")
     since = _start_of_day(query.published_since)
     sort = query.sort or "title"
-    return search.PageQuery(narrowed, searched, sort, after, query.limit + 1, orgs, since, query.channel)
+    return search.PageQuery(filters, search_words, sort, cursor_values, query.limit + 1, orgs, since, query.channel)
 
 
 def _start_of_day(day: date | None) -> clock.Instant | None:
@@ -171,11 +171,11 @@ def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
         raise InvalidCursor("made for another filter")
     values: dict[str, str] = {name: value for name, value in zip(FILTERS, made_for, strict=False) if value}
     try:
-        continued = msgspec.convert({**values, "limit": query.limit}, ListQuery)
+        continued_query = msgspec.convert({**values, "limit": query.limit}, ListQuery)
     except msgspec.ValidationError as error:
         raise InvalidCursor("made for a filter this service no longer has") from error
-    cursor.require_keys(position, *KEYS[continued.sort or "title"])
-    return continued
+    cursor.require_keys(position, *KEYS[continued_query.sort or "title"])
+    return continued_query
 
 
 def _key(page_query: search.PageQuery, last: products.Card) -> list[str | int]:
@@ -232,17 +232,17 @@ async def _release_list(
     tagged: str | None,
 ) -> Response:
     """A list of releases or drafts: a page if a limit was sent, otherwise all, with an entity tag from `tagged`."""
-    after = _after(call, product, kind)
+    cursor = _after(call, product, kind)
     page_query = call.query.limit or RELEASES_AT_ONCE
-    rows = await read(after, page_query + 1)
+    rows = await read(cursor, page_query + 1)
     if len(rows) <= page_query:
         return response.json([row.release for row in rows])
     if call.query.limit is None:
         # The array is read again from the start, after its entity tag was computed.
         etag = None if tagged is None else await _list_etag(call.context, product.product_id, tagged)
         return Response(200, _stream_array(read), etag=etag)
-    following = _next(call, product, kind, rows[page_query - 1])
-    return response.json([row.release for row in rows[:page_query]], headers=(following,))
+    next_link = _next(call, product, kind, rows[page_query - 1])
+    return response.json([row.release for row in rows[:page_query]], headers=(next_link,))
 
 
 async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -302,12 +302,12 @@ async def _stream_array(read: ReadPage) -> AsyncIterator[bytes]:
     """The whole array, page by page, in constant memory."""
     yield b"["
     separator = b""
-    after = NEWEST_POSSIBLE
-    while rows := await read(after, RELEASES_AT_ONCE):
+    cursor = NEWEST_POSSIBLE
+    while rows := await read(cursor, RELEASES_AT_ONCE):
         yield separator + b",".join(encode(row.release) for row in rows)
         separator = b","
         last = rows[-1]
-        after = (last.at, last.sort_key, last.id)
+        cursor = (last.at, last.sort_key, last.id)
     yield b"]"
 
 
@@ -333,14 +333,14 @@ def _item(card: bytes, newest: bytes) -> bytes:
 
 async def _items(store: Store, after: list[str], limit: int | None) -> AsyncIterator[list[tuple[str, str, bytes]]]:
     """The catalog in batches of title, id and encoded item."""
-    left = limit
-    while left is None or left > 0:
-        rows = await products.catalog_page(store.database, after, min(left or CATALOG_AT_ONCE, CATALOG_AT_ONCE))
+    items_left = limit
+    while items_left is None or items_left > 0:
+        rows = await products.catalog_page(store.database, after, min(items_left or CATALOG_AT_ONCE, CATALOG_AT_ONCE))
         if not rows:
             return
         yield [(title, product_id, _item(card, newest)) for title, product_id, card, newest in rows]
         after = [rows[-1][0], rows[-1][1]]
-        left = None if left is None else left - len(rows)
+        items_left = None if items_left is None else items_left - len(rows)
 
 
 async def _catalog_lines(store: Store, after: list[str], limit: int | None) -> AsyncIterator[bytes]:
@@ -358,10 +358,10 @@ async def _catalog_document(store: Store, changed_at: str, after: list[str], lim
         separator = b","
         count += len(batch)
         last = [batch[-1][0], batch[-1][1]]
-    following = None
+    next_link = None
     if limit is not None and count == limit and await products.catalog_page(store.database, last, 1):
-        following = cursor.write(store.cursors, cursor.Position("catalog", [], [*last]))
-    yield b'],"next_cursor":' + encode(following) + b"}"
+        next_link = cursor.write(store.cursors, cursor.Position("catalog", [], [*last]))
+    yield b'],"next_cursor":' + encode(next_link) + b"}"
 
 
 ROUTES = (

@@ -17,8 +17,8 @@ MIN_CORRECTED_LENGTH = 4
 
 def words(text: str) -> list[str]:
     """The words of a text in order: NFKD-normalized, without accents, in lower case, at most 40 characters each."""
-    decomposed = normalized("NFKD", text)
-    letters = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    decomposed_text = normalized("NFKD", text)
+    letters = "".join(letter for letter in decomposed_text if not unicodedata.combining(letter))
     return [word[:MAX_WORD] for word in _WORD.findall(letters.casefold())][:MAX_WORDS]
 
 

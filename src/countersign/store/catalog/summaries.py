@@ -45,8 +45,10 @@ def first_sentence(markdown: str | None) -> str | None:
     sentence = sentence_match.group() if sentence_match else text
     if len(sentence) <= MAX_SUMMARY:
         return sentence or None
-    shortened = sentence[: MAX_SUMMARY - 1]
+    shortened_sentence = sentence[: MAX_SUMMARY - 1]
     whole_words = (
-        shortened.rpartition(" ")[0] if " " in shortened and not sentence[MAX_SUMMARY - 1].isspace() else shortened
+        shortened_sentence.rpartition(" ")[0]
+        if " " in shortened_sentence and not sentence[MAX_SUMMARY - 1].isspace()
+        else shortened_sentence
     )
     return whole_words.rstrip(" ,;:–-") + "…"

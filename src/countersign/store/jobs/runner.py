@@ -122,9 +122,9 @@ class JobAttempt:
         the lease, the lease counts as lost."""
         lease_s = self.store.settings.job_lease_s
         async with self._beating:
-            reported, at_s = self._progress, clock.monotonic_s()
+            reported_progress, at_s = self._progress, clock.monotonic_s()
             try:
-                is_cancelled = await leases.beat(self.store.database, self.job, reported, lease_s)
+                is_cancelled = await leases.beat(self.store.database, self.job, reported_progress, lease_s)
             except LeaseLost:
                 self.reason = "lost"
                 return
@@ -133,7 +133,7 @@ class JobAttempt:
                 if at_s - self._beaten_s > lease_s:
                     self.reason = "lost"
                 return
-            self._reported, self._beaten_s = reported, at_s
+            self._reported, self._beaten_s = reported_progress, at_s
             if is_cancelled:
                 self.reason = "cancelled"
 
@@ -238,9 +238,9 @@ async def _commit(store: Store, attempt: JobAttempt, outcome: Outcome) -> BaseEx
             if outcome.commit is not None:
                 await outcome.commit(transaction)
 
-    committing = asyncio.create_task(commit())
-    await asyncio.wait({committing})
-    error = committing.exception()
+    commit_task = asyncio.create_task(commit())
+    await asyncio.wait({commit_task})
+    error = commit_task.exception()
     if isinstance(error, LeaseLost):
         await attempt.beat()
     return True if error is None else error

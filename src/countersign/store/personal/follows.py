@@ -139,8 +139,8 @@ async def show_owned(call: StoreRequest[OwnedQuery, Nothing]) -> Response:
         statement = SqlBuilder()
         text = template.format(owner=statement.value(call.caller.owner), ids=statement.list(wanted_ids))
         id_sets.append({row[0] for row in await call.context.database.fetch(text, *statement.values)})
-    owned_ids, followed = ([wanted_id for wanted_id in wanted_ids if wanted_id in ids] for ids in id_sets)
-    return response.json(OwnedIds(owned_ids, followed), headers=PRIVATE)
+    owned_ids, followed_ids = ([wanted_id for wanted_id in wanted_ids if wanted_id in ids] for ids in id_sets)
+    return response.json(OwnedIds(owned_ids, followed_ids), headers=PRIVATE)
 
 
 async def list_follows(call: StoreRequest[Nothing, Nothing]) -> Response:

@@ -213,8 +213,8 @@ async def _unused_blobs(
 
 async def _finish_removals(store: Store, idle_before: Instant, removals: _Removals) -> None:
     """Remove the files whose removal an interrupted run started, unless another run has claimed the removal."""
-    while condemned := await blobs.condemned(store.database, UPLOADS_PER_BATCH):
-        for sha256, size in condemned:
+    while condemned_blobs := await blobs.condemned(store.database, UPLOADS_PER_BATCH):
+        for sha256, size in condemned_blobs:
             if await blobs.remove_condemned(store.database, store.blobs, sha256, idle_since=idle_before):
                 removals.add(size)
 
@@ -222,7 +222,7 @@ async def _finish_removals(store: Store, idle_before: Instant, removals: _Remova
 async def _survey(store: Store, idle_before: Instant) -> _Survey:
     """Compare the stored files with the database. Both are read in the order of their digests."""
     files, unknown_bytes = 0, 0
-    due_blobs, unknown = dict[str, int](), list[str]()
+    due_blobs, unknown_blobs = dict[str, int](), list[str]()
     blobs_left = await blobs.due(store.database, idle_before)
     digests = blobs.known_digests(store.database)
     last_digest = await anext(digests, None)
@@ -234,9 +234,9 @@ async def _survey(store: Store, idle_before: Instant) -> _Survey:
             blobs_left.remove(sealed_blob.sha256)
             due_blobs[sealed_blob.sha256] = sealed_blob.size
         elif last_digest != sealed_blob.sha256 and sealed_blob.changed_at < idle_before:
-            unknown.append(sealed_blob.sha256)
+            unknown_blobs.append(sealed_blob.sha256)
             unknown_bytes += sealed_blob.size
-    return _Survey(files, due_blobs, sorted(blobs_left), unknown, unknown_bytes)
+    return _Survey(files, due_blobs, sorted(blobs_left), unknown_blobs, unknown_bytes)
 
 
 def _stop_reason(survey: _Survey) -> str:

@@ -347,10 +347,10 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
         return
     if not files:
         raise ReleaseIncomplete(f"the release {release.version} has no file")
-    missing = _files_without_build(files)
-    if missing:
-        names = ", ".join(missing[:MAX_NAMED])
-        more_text = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+    files_without_build = _files_without_build(files)
+    if files_without_build:
+        names = ", ".join(files_without_build[:MAX_NAMED])
+        more_text = f" and {len(files_without_build) - MAX_NAMED} more" if len(files_without_build) > MAX_NAMED else ""
         raise ReleaseIncomplete(f"no build exists of {names}{more_text}: not processed yet, or rejected")
 
 

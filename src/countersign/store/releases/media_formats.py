@@ -186,11 +186,11 @@ def _pixels_only(image: Image.Image, name: str) -> Image.Image:
     is_see_through = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
     mode = "RGBA" if is_see_through and name != "JPEG" else "RGB"
     profile = upright.info.get("icc_profile")
-    converted = upright.convert(mode) if upright.mode != "CMYK" or not profile else upright
+    converted_image = upright.convert(mode) if upright.mode != "CMYK" or not profile else upright
     if profile:
-        converted = _in_srgb(converted, profile, mode)
-    bare_image = Image.new(mode, converted.size)
-    bare_image.paste(converted)
+        converted_image = _in_srgb(converted_image, profile, mode)
+    bare_image = Image.new(mode, converted_image.size)
+    bare_image.paste(converted_image)
     return bare_image
 
 

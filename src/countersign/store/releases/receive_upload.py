@@ -113,11 +113,11 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
 async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
     """Seal the parts, and return the digest. If the digest is known beforehand, it is recorded in the database first.
     If the process then dies, the database still knows the blob."""
-    expected = parts[0].sha256 if len(parts) == 1 else upload.sha256
-    if expected is not None:
-        await blobs.note_new(store.database, store.blobs, expected)
+    expected_sha256 = parts[0].sha256 if len(parts) == 1 else upload.sha256
+    if expected_sha256 is not None:
+        await blobs.note_new(store.database, store.blobs, expected_sha256)
     digest = await store.blobs.seal(upload.id, parts, upload.size, upload.sha256)
-    if digest != expected:
+    if digest != expected_sha256:
         await blobs.note_idle(store.database, digest)
     return digest
 

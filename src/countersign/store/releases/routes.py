@@ -34,10 +34,10 @@ async def create_product(call: StoreRequest[NewProductQuery, ProductWrite]) -> R
     """Create a product; it is a draft until its first release is published."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
     product_id = await lifecycle.create(call.transaction, org.id, call.body)
-    created = await _detail(call.transaction, product_id)
-    created.status = 201
-    created.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
-    return created
+    new_product = await _detail(call.transaction, product_id)
+    new_product.status = 201
+    new_product.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
+    return new_product
 
 
 async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response:

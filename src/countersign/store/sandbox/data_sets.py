@@ -231,8 +231,8 @@ class DataSets:
     async def _open_data_set(self, name: str) -> DataSet:
         if not self._is_closing_unused:
             self._is_closing_unused = True
-            closing = periodic(lambda: self.close_unused(CLOSE_AFTER_S), every_s=CLOSE_EVERY_S)
-            await self._stack.enter_async_context(closing)
+            closing_task = periodic(lambda: self.close_unused(CLOSE_AFTER_S), every_s=CLOSE_EVERY_S)
+            await self._stack.enter_async_context(closing_task)
         await self._close_above_limit(MAX_OPEN - 1)
         async with AsyncExitStack() as stack:
             lock = await self._lock_folder(name)
@@ -273,7 +273,7 @@ class DataSets:
             lock = await self._in_thread(folders.lock_existing, self._data, name, settings.sandbox_idle_s)
             if lock is not None:
                 return lock
-            created = await self._in_thread(
+            folder_lock = await self._in_thread(
                 folders.make,
                 self._data,
                 name,
@@ -281,8 +281,8 @@ class DataSets:
                 max_data_sets=settings.sandboxes,
                 idle_s=settings.sandbox_idle_s,
             )
-            if created is not None:
-                return created
+            if folder_lock is not None:
+                return folder_lock
         raise Unavailable("other processes keep removing the data set", headers={"Retry-After": "1"})
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -93,10 +93,10 @@ class SandboxRouter:
             InvalidRequest: a header that can be sent once was sent twice.
         """
         request_headers: list[tuple[bytes, bytes]] = list(scope["headers"])
-        carrier, presented = _presented_key(headers)
-        if presented is None:
+        carrier, presented_key = _presented_key(headers)
+        if presented_key is None:
             return CallerCredentials(None, headers.get("authorization") is not None, request_headers)
-        key = await api_keys.find_key(self._store, presented)
+        key = await api_keys.find_key(self._store, presented_key)
         if key is None:
             refusal = authentication.rejected(self._store, "the API key is unknown, or expired because it was not used")
             refusal.remedy = key_instructions(self._store)
@@ -107,8 +107,8 @@ class SandboxRouter:
 
     def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
         """Return the headers without the key. The signed address selects the data set instead."""
-        carrier, presented = _presented_key(headers)
-        return [pair for pair in scope["headers"] if presented is None or pair[0] != carrier]
+        carrier, presented_key = _presented_key(headers)
+        return [pair for pair in scope["headers"] if presented_key is None or pair[0] != carrier]
 
     async def _forward(
         self,
@@ -175,9 +175,9 @@ def _presented_key(headers: Headers) -> tuple[bytes, str | None]:
     for name in ("Authorization", "X-API-Key"):
         if headers.count(name.lower()) > 1:
             raise invalid_parameter(name, "must be sent once at most")
-    presented = headers.get("x-api-key")
-    if presented is not None:
-        return b"x-api-key", presented
+    presented_key = headers.get("x-api-key")
+    if presented_key is not None:
+        return b"x-api-key", presented_key
     kind, _, token = (headers.get("authorization") or "").partition(" ")
     is_key = kind.lower() == "bearer" and api_keys.is_key(token.strip())
     return b"authorization", token.strip() if is_key else None
@@ -196,13 +196,13 @@ def _isolated(send: Send) -> Callable[[Message], Any]:
 
 
 def _rewrite_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    rewritten: list[tuple[bytes, bytes]] = []
+    rewritten_headers: list[tuple[bytes, bytes]] = []
     for name, value in headers:
         if name == b"location" and value.startswith(b"/") and not value.startswith(b"//"):
-            rewritten.append((name, _AT_ROOT + value))
+            rewritten_headers.append((name, _AT_ROOT + value))
         elif name == b"cache-control" and b"public" in value:
             # The next caller at this address may have another data set.
-            rewritten.append((name, b"private, no-cache"))
+            rewritten_headers.append((name, b"private, no-cache"))
         elif name != b"set-cookie":
-            rewritten.append((name, value))
-    return rewritten
+            rewritten_headers.append((name, value))
+    return rewritten_headers

@@ -117,10 +117,10 @@ class _Batch(NamedTuple):
 
 def _anchors(old_content: bytes, new_content: bytes) -> list[Cover]:
     """Return the chunks that are in both the old and the new bytes. Adjacent chunks are joined."""
-    places: dict[str, int] = {}
+    position_by_anchor: dict[str, int] = {}
     position = 0
     for chunk in chunks.cut(_pieces(old_content)):
-        places.setdefault(chunks.chunk_id(chunk), position)
+        position_by_anchor.setdefault(chunks.chunk_id(chunk), position)
         position += len(chunk)
     anchors: list[Cover] = []
     position = 0
@@ -133,7 +133,7 @@ def _anchors(old_content: bytes, new_content: bytes) -> list[Cover]:
             and old_content[old_position : old_position + length] == chunk
         ):
             anchors[-1] = Cover(last_anchor.old, last_anchor.new, last_anchor.length + length)
-        elif (index := places.get(chunks.chunk_id(chunk))) is not None:
+        elif (index := position_by_anchor.get(chunks.chunk_id(chunk))) is not None:
             anchors.append(Cover(index, position, length))
         position += length
     return anchors
@@ -230,13 +230,13 @@ def _take_bytes(intervals: Sequence[Interval], limit: int) -> Iterator[Interval]
 
 def _union(intervals: Sequence[Interval]) -> list[Interval]:
     """Sort the intervals and merge those that touch or overlap."""
-    united: list[Interval] = []
+    united_intervals: list[Interval] = []
     for interval in sorted(intervals):
-        if united and interval.start <= united[-1].end:
-            united[-1] = Interval(united[-1].start, max(united[-1].end, interval.end))
+        if united_intervals and interval.start <= united_intervals[-1].end:
+            united_intervals[-1] = Interval(united_intervals[-1].start, max(united_intervals[-1].end, interval.end))
         else:
-            united.append(interval)
-    return united
+            united_intervals.append(interval)
+    return united_intervals
 
 
 def _size(intervals: Sequence[Interval]) -> int:

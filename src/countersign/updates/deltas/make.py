@@ -144,10 +144,10 @@ def main() -> int:
 
 
 def _reader(requests: BinaryIO, records: BinaryIO, files: list[File], *, is_new: bool) -> ReadFile:
-    places = {file.path: position for position, file in enumerate(files)}
+    position_by_path = {file.path: position for position, file in enumerate(files)}
 
     def contents(file: File) -> bytes:
-        write_frame(records, encode_delta_record(FileRequest(is_new, places[file.path])))
+        write_frame(records, encode_delta_record(FileRequest(is_new, position_by_path[file.path])))
         return read_frame(requests)
 
     return contents

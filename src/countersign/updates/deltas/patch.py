@@ -118,13 +118,13 @@ def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
     if len(data) > _SAMPLE_BYTES:
         middle = (len(data) - _SAMPLE_BYTES) // 2
         sample = data[middle : middle + _SAMPLE_BYTES]
-        ranked = sorted(methods, key=lambda method: len(_compress_with(method, sample, b"")))
+        ranked_methods = sorted(methods, key=lambda method: len(_compress_with(method, sample, b"")))
         if (
             len(_compress_with(ZSTD, sample, b"")) > len(sample) * 0.995
             and len(zstd.compress(data, 3)) > len(data) * 0.995
         ):
             return CompressedStream(RAW, len(data), data)
-        methods = tuple(ranked[: 1 if len(data) > _MEDIUM_BYTES else 2])
+        methods = tuple(ranked_methods[: 1 if len(data) > _MEDIUM_BYTES else 2])
     if MIN_PREFIX_BYTES <= len(prefix) <= MAX_PREFIX_BYTES:
         methods = (*methods, ZSTD_PREFIX)
     streams = [CompressedStream(method, len(data), _compress_with(method, data, prefix)) for method in methods]
@@ -290,9 +290,9 @@ def encode(old_content: bytes, new_content: bytes, covers: Sequence[Cover], reci
     streams = (compress(_control(covers)), run_positions, differences, literals)
     all_streams = (*streams, compress(recipes))
     head = [len(old_content), len(new_content), len(covers), run_count]
-    for part in all_streams:
-        head += [part.method, part.size, len(part.body)]
-    return MAGIC + encode_numbers(head) + b"".join(part.body for part in all_streams)
+    for stream in all_streams:
+        head += [stream.method, stream.size, len(stream.body)]
+    return MAGIC + encode_numbers(head) + b"".join(stream.body for stream in all_streams)
 
 
 def decode(blob: bytes) -> Patch:

@@ -70,11 +70,11 @@ class FileBuilder:
         """
         for folder in (self._workspace.made, self._workspace.parts):
             folder.mkdir(mode=0o700, exist_ok=True)
-        missing = self._missing_files(plan)
-        self._by_deltas(plan.deltas if missing else ())
-        if plan.artifact and missing:
+        missing_files = self._missing_files(plan)
+        self._by_deltas(plan.deltas if missing_files else ())
+        if plan.artifact and missing_files:
             self._attempt("the artifact", lambda: self._by_artifact(places))
-        self._by_chunks([file for file in missing if not self.path(file).exists()], places)
+        self._by_chunks([file for file in missing_files if not self.path(file).exists()], places)
 
     def _by_deltas(self, deltas: Sequence[Delta]) -> None:
         """Apply the deltas. After MAX_FAILED_DELTAS failures, skip the other deltas, because deltas are not signed and

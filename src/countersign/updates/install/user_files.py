@@ -105,11 +105,13 @@ def destinations(paths: Iterator[str], new_manifest: Manifest, *, are_folders: b
         *new_manifest.folders,
         *(parent for path in (*solid, *new_manifest.folders) for parent in _parents(path)),
     }
-    blocking = solid if are_folders else solid | folders
+    blocking_paths = solid if are_folders else solid | folders
     destination_by_path: dict[str, str] = {}
     for path in paths:
-        blocked = _first(_parents(path), solid) or (path if path in blocking else "")
-        destination_by_path[path] = _aside_path(blocked, solid | folders) + path[len(blocked) :] if blocked else path
+        blocked_path = _first(_parents(path), solid) or (path if path in blocking_paths else "")
+        destination_by_path[path] = (
+            _aside_path(blocked_path, solid | folders) + path[len(blocked_path) :] if blocked_path else path
+        )
     return destination_by_path
 
 

@@ -123,10 +123,10 @@ def _require_one_owner_and_disk(target: Path) -> None:
         raise WorkspaceRefused(f"{target} belongs to another user, who could add links to it: pull as that user")
     if target.stat().st_dev != target.parent.stat().st_dev:
         raise WorkspaceRefused(f"{target} is a mount point: choose a folder inside it")
-    for mounted in _mount_points():
-        if mounted.startswith(f"{target}/"):
+    for mount_point in _mount_points():
+        if mount_point.startswith(f"{target}/"):
             # Refuse: the mount would be moved with the old version, and its files would be deleted.
-            raise WorkspaceRefused(f"{mounted} is a file system of its own inside of the folder: unmount it first")
+            raise WorkspaceRefused(f"{mount_point} is a file system of its own inside of the folder: unmount it first")
 
 
 def _mount_points() -> list[str]:

@@ -101,9 +101,9 @@ def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Ite
         method, is_size_known = _number(data, position + 8, 2), not _number(data, position + 6, 2) & 8
         begin = position + 30 + _number(data, position + 26, 2) + _number(data, position + 28, 2)
         end = begin + _number(data, position + 18, 4) if is_size_known else -1
-        inflated = budget.inflate(data[begin:]) if method == 8 else None
-        if inflated is not None:
-            content, length = inflated
+        inflated_data = budget.inflate(data[begin:]) if method == 8 else None
+        if inflated_data is not None:
+            content, length = inflated_data
             end = begin + length if is_size_known else _after_descriptor(data, begin + length)
             yield from _spans_if_large(base + begin, content, length)
         elif method == 0 and is_size_known:
@@ -131,10 +131,10 @@ def _gzip(data: memoryview, base: int, budget: InflateBudget) -> Iterator[Stream
     position = 0
     while _has(data, position, _GZIP):
         begin = _after_gzip_header(data, position)
-        inflated = budget.inflate(data[begin:])
-        if inflated is None:
+        inflated_data = budget.inflate(data[begin:])
+        if inflated_data is None:
             return
-        content, length = inflated
+        content, length = inflated_data
         yield from _spans_if_large(base + begin, content, length)
         position = begin + length + 8
 

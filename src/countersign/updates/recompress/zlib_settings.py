@@ -61,17 +61,17 @@ def restore(content: bytes, recipe: StreamRecipe | Recoding) -> bytes:
     """
     if isinstance(recipe, Recoding):
         return deflate_prediction.restore(content, recipe)
-    compressed = _compress(SETTINGS[recipe.settings], content)
+    compressed_data = _compress(SETTINGS[recipe.settings], content)
     if recipe.is_exact:
-        return compressed
-    restored = bytearray(compressed[: recipe.size])
+        return compressed_data
+    restored_data = bytearray(compressed_data[: recipe.size])
     for position, stretch in recipe.corrections:
-        if position > len(restored) or position + len(stretch) > recipe.size:
+        if position > len(restored_data) or position + len(stretch) > recipe.size:
             raise Malformed("a correction is outside of its stream")
-        restored[position : position + len(stretch)] = stretch
-    if len(restored) != recipe.size:
+        restored_data[position : position + len(stretch)] = stretch
+    if len(restored_data) != recipe.size:
         raise Malformed("a corrected stream is too short")
-    return bytes(restored)
+    return bytes(restored_data)
 
 
 class SettingsSearch:
@@ -88,11 +88,14 @@ class SettingsSearch:
         limit = len(SETTINGS) if self._misses < _MAX_ATTEMPTS else _LIKELY_SETTINGS
         near_recipes: list[StreamRecipe] = []
         for index in dict.fromkeys((self._last, *range(limit))):
-            compressed = _try(SETTINGS[index], stream, content)
-            if compressed == stream:
+            compressed_data = _try(SETTINGS[index], stream, content)
+            if compressed_data == stream:
                 self._last, self._misses = index, 0
                 return StreamRecipe(index)
-            if compressed is not None and (corrected_recipe := _correct(index, compressed, stream)) is not None:
+            if (
+                compressed_data is not None
+                and (corrected_recipe := _correct(index, compressed_data, stream)) is not None
+            ):
                 near_recipes.append(corrected_recipe)
         self._misses += 1
         if (recoded_recipe := self._recoded(stream, content)) is not None:

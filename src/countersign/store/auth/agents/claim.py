@@ -315,8 +315,8 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
         raise AttemptOver("the registration has ended or was claimed already")
     if registration.issuer is not None and registration.subject is not None:
         await transaction.run(registrations.DELEGATE, registration.issuer, registration.subject, person_id, now)
-        tied = await registrations.delegated(transaction, registration.issuer, registration.subject)
-        if tied != person_id:
+        bound_registration = await registrations.delegated(transaction, registration.issuer, registration.subject)
+        if bound_registration != person_id:
             raise AttemptOver("the provider's account was bound to another person by a concurrent request")
     await events.agent_added(transaction, registration.id, registration.scopes, roles)
     await versions.bump(transaction, "identity")

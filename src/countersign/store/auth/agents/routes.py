@@ -217,10 +217,10 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
         attempt = outcome.attempt
         ends_at = clock.rfc3339(attempt.expires_at)
         code, link = attempt.code(registration.interval_s), attempt.link()
-        initiated = Initiated(
+        initiated_claim = Initiated(
             registration.id, registration.id, "identity_assertion", attempt.id, "initiated", ends_at, code, link
         )
-        return response.json(initiated)
+        return response.json(initiated_claim)
     return await _claimed_response(store, outcome)
 
 

@@ -256,13 +256,13 @@ def requested_scopes(scope: str | None) -> frozenset[str]:
     """
     if scope is None or not scope.strip():
         return DEFAULT
-    requested = frozenset(scope.split())
-    unknown = sorted(requested - frozenset(scopes.ALL))
-    if unknown:
-        raise InvalidScope(f"the scope {unknown[0][:64]} does not exist")
-    if not requested - {"admin:org"}:
+    requested_names = frozenset(scope.split())
+    unknown_scopes = sorted(requested_names - frozenset(scopes.ALL))
+    if unknown_scopes:
+        raise InvalidScope(f"the scope {unknown_scopes[0][:64]} does not exist")
+    if not requested_names - {"admin:org"}:
         raise InvalidScope("agents cannot get admin:org")
-    return requested - {"admin:org"}
+    return requested_names - {"admin:org"}
 
 
 def missing_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
@@ -277,10 +277,10 @@ def require_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> Non
     Raises:
         InvalidScope: the person cannot grant a scope; the error names the scopes.
     """
-    missing = missing_scopes(requested_names, roles)
-    if missing:
+    missing_names = missing_scopes(requested_names, roles)
+    if missing_names:
         raise InvalidScope(
-            f"your person's account lacks {scopes.words(missing)}",
+            f"your person's account lacks {scopes.words(missing_names)}",
             resolution="Register again without these scopes, or have the person be made a publisher first.",
         )
 

@@ -264,7 +264,7 @@ def error_page(error: AuthorizationError) -> Response:
     """The page for a request that fails before the person can allow it, with a link to the client."""
     site = clients.lowercase_origin(error.redirect.redirect_uri)
     host = escape(urlsplit(site).netloc)
-    t, title, unverified = html.translate, "This link does not work", ""
+    t, title, unverified_note = html.translate, "This link does not work", ""
     refusal = t("The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.", host=host)
     reason = f"<p>{refusal}</p><p>{escape(error.error)}: {escape(error.description)}.</p>"
     if isinstance(error, PermissionsMissing):
@@ -277,10 +277,10 @@ def error_page(error: AuthorizationError) -> Response:
             "<strong>{site}</strong>.",
             site=escape(site),
         )
-        unverified = f"<p>{warning}</p>"
+        unverified_note = f"<p>{warning}</p>"
     link_text = t("Return to {host}", host=host)
     link = f'<p><a rel="noreferrer" href="{escape(error.redirect.address(error.members))}">{link_text}</a></p>'
-    return html.page(title, reason + unverified + link, 400)
+    return html.page(title, reason + unverified_note + link, 400)
 
 
 def _unverified_name(name: str) -> str:

@@ -182,10 +182,10 @@ async def add_client(
     """
     organisations.require_name(name)
     requested_scopes = frozenset(scope)
-    unknown = sorted(requested_scopes - frozenset(scopes.ALL))
-    if unknown:
+    unknown_scopes = sorted(requested_scopes - frozenset(scopes.ALL))
+    if unknown_scopes:
         remedy = f"Name scopes among: {' '.join(scopes.ALL)}."
-        raise InvalidScope(f"the scope {unknown[0][:64]} does not exist", resolution=remedy)
+        raise InvalidScope(f"the scope {unknown_scopes[0][:64]} does not exist", resolution=remedy)
     client = queries.Client(
         client_id, org_id, name, secrets.digest(secret), requested_scopes, clock.now(), tuple(returns_to), is_implicit
     )

@@ -284,5 +284,5 @@ def _is_proof(verifier: str, challenge: str) -> bool:
     """Whether the challenge is the SHA-256 of the verifier (RFC 7636 §4.6)."""
     if _VERIFIER.fullmatch(verifier) is None:
         return False
-    computed = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-    return hmac.compare_digest(computed, challenge)
+    computed_challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    return hmac.compare_digest(computed_challenge, challenge)

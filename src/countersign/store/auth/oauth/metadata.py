@@ -299,8 +299,8 @@ def text(store: Store) -> str:
     }
     clients = _CLIENTS.format(**scope_meanings) if settings.dynamic_clients else ""
     types = identity_types(store)
-    registering = "".join(_REGISTERING[name].format(**scope_meanings) for name in _REGISTERING if name in types)
+    registration_text = "".join(_REGISTERING[name].format(**scope_meanings) for name in _REGISTERING if name in types)
     scope_list = "\n".join(f"- `{scope}`: {scopes.MEANING[scope]}" for scope in scopes.ALL if scope != "admin:org")
     return _TEXT.format(
-        **scope_meanings, types=", ".join(types), registering=registering, clients=clients, scope_list=scope_list
+        **scope_meanings, types=", ".join(types), registering=registration_text, clients=clients, scope_list=scope_list
     )

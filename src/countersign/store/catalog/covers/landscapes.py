@@ -96,7 +96,7 @@ def forest(palette: Palette, number: Numbers, sun: float) -> str:
 
 def _fir(x: float, foot: float, height: float, fill: str, opacity: str) -> str:
     width = height * 0.2
-    right = (
+    right_side = (
         f"l{num(width * 0.5)} {num(height * 0.42)}h{num(-width * 0.14)}"
         f"l{num(width * 0.34)} {num(height * 0.3)}h{num(-width * 0.16)}l{num(width * 0.36)} {num(height * 0.28)}"
     )
@@ -104,7 +104,9 @@ def _fir(x: float, foot: float, height: float, fill: str, opacity: str) -> str:
         f"l{num(width * 0.36)} {num(-height * 0.28)}h{num(-width * 0.16)}"
         f"l{num(width * 0.34)} {num(-height * 0.3)}h{num(-width * 0.14)}z"
     )
-    return path(f"M{num(x)} {num(foot - height)}{right}h{num(-width * 1.8)}{left_half}", fill=fill, opacity=opacity)
+    return path(
+        f"M{num(x)} {num(foot - height)}{right_side}h{num(-width * 1.8)}{left_half}", fill=fill, opacity=opacity
+    )
 
 
 def planet(palette: Palette, number: Numbers, _: float) -> str:
@@ -209,13 +211,13 @@ def hexes(palette: Palette, number: Numbers, _: float) -> str:
 
 def _column(palette: Palette, x: float, y: float, height: int, fill: str) -> str:
     half_width, shoulder, tip = 46 * 0.866 - 1.5, 46 * 0.31, 46 * 0.62
-    left_x, right, depth = num(x - half_width), num(x + half_width), height + 40
+    left_x, right_x, depth = num(x - half_width), num(x + half_width), height + 40
     side = (
         f"M{left_x} {num(y + shoulder)}v{num(depth)}L{num(x)} {num(y + tip + height + 40)}"
-        f"L{right} {num(y + shoulder + height + 40)}V{num(y + shoulder)}z"
+        f"L{right_x} {num(y + shoulder + height + 40)}V{num(y + shoulder)}z"
     )
     top = (
-        f"M{num(x)} {num(y - tip)}L{right} {num(y - shoulder)}L{right} {num(y + shoulder)}"
+        f"M{num(x)} {num(y - tip)}L{right_x} {num(y - shoulder)}L{right_x} {num(y + shoulder)}"
         f"L{num(x)} {num(y + tip)}L{left_x} {num(y + shoulder)}L{left_x} {num(y - shoulder)}z"
     )
     return path(side, fill=palette.near) + path(top, fill=fill)

@@ -37,9 +37,9 @@ def pages(palette: Palette, number: Numbers, _: float) -> str:
                     fill=palette.mid if line else palette.near,
                     opacity="0.35" if line else "0.9",
                 )
-            marked = 2 + int(number() * 4)
+            marked_line = 2 + int(number() * 4)
             svg += rect(
-                x=x + 16, y=y + 22 + marked * 20, width=112, height=18, rx=4, fill=palette.spark, opacity=".7"
+                x=x + 16, y=y + 22 + marked_line * 20, width=112, height=18, rx=4, fill=palette.spark, opacity=".7"
             )
         svg += "</g>"
     return svg
@@ -150,16 +150,16 @@ def cubes(palette: Palette, number: Numbers, _: float) -> str:
 
 def truchet(palette: Palette, number: Numbers, _: float) -> str:
     """Tiles of two arcs each, turned at random: pipes that wind."""
-    winding = ""
+    arcs = ""
     for row in range(6):
         for column in range(10):
             x, y = column * 64, row * 64 - 12
             if number() < 0.5:
-                winding += f"M{x + 32} {y}a32 32 0 0 1-32 32M{x + 64} {y + 32}a32 32 0 0 0-32 32"
+                arcs += f"M{x + 32} {y}a32 32 0 0 1-32 32M{x + 64} {y + 32}a32 32 0 0 0-32 32"
             else:
-                winding += f"M{x + 32} {y}a32 32 0 0 0 32 32M{x} {y + 32}a32 32 0 0 1 32 32"
+                arcs += f"M{x + 32} {y}a32 32 0 0 0 32 32M{x} {y + 32}a32 32 0 0 1 32 32"
     strokes = ((palette.near, 26), (palette.far, 17), (palette.spark, 3))
-    lines = "".join(path(winding, stroke=stroke, stroke_width=width) for stroke, width in strokes)
+    lines = "".join(path(arcs, stroke=stroke, stroke_width=width) for stroke, width in strokes)
     return f'{BACKGROUND}<g fill="none" stroke-linecap="round">{lines}</g>{VIGNETTE}'
 
 
@@ -197,9 +197,9 @@ def flow(palette: Palette, number: Numbers, _: float) -> str:
     strokes = (palette.spark, palette.far, palette.mid, palette.glow, palette.near)
     svg += '<g fill="none" stroke-linecap="round">'
     for line, (start, end) in enumerate(zip(start_heights, end_heights, strict=True)):
-        way = f"M-10 {start}H150C330 {start} 310 {end} 490 {end}H650"
-        svg += path(way, stroke=palette.near, stroke_opacity=".35", stroke_width=19)
-        svg += path(way, stroke=strokes[line % 5], stroke_width=12)
+        path_data = f"M-10 {start}H150C330 {start} 310 {end} 490 {end}H650"
+        svg += path(path_data, stroke=palette.near, stroke_opacity=".35", stroke_width=19)
+        svg += path(path_data, stroke=strokes[line % 5], stroke_width=12)
     return svg + "</g>"
 
 

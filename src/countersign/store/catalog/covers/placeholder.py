@@ -178,8 +178,8 @@ def _focus(seed: int, motif: str) -> Focus:
     if motif_entry.sun is not None:
         x = _sun(motif_entry, Numbers(seed))
         focus = "left" if x < WIDTH * 0.4 else "right" if x > WIDTH * 0.6 else "center"
-    mirrored: dict[Focus, Focus] = {"left": "right", "center": "center", "right": "left"}
-    return mirrored[focus] if _is_mirrored(seed) else focus
+    mirrored_focus: dict[Focus, Focus] = {"left": "right", "center": "center", "right": "left"}
+    return mirrored_focus[focus] if _is_mirrored(seed) else focus
 
 
 def _between(color: str, other_color: str) -> str:

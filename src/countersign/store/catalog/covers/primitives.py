@@ -51,9 +51,11 @@ class Numbers:
 
     def __call__(self) -> float:
         self._state = (self._state + 0x6D2B79F5) & 0xFFFFFFFF
-        mixed = (self._state ^ (self._state >> 15)) * (self._state | 1) & 0xFFFFFFFF
-        mixed = (mixed + ((mixed ^ (mixed >> 7)) * (mixed | 61) & 0xFFFFFFFF) & 0xFFFFFFFF) ^ mixed
-        return ((mixed ^ (mixed >> 14)) & 0xFFFFFFFF) / 4294967296
+        mixed_state = (self._state ^ (self._state >> 15)) * (self._state | 1) & 0xFFFFFFFF
+        mixed_state = (
+            mixed_state + ((mixed_state ^ (mixed_state >> 7)) * (mixed_state | 61) & 0xFFFFFFFF) & 0xFFFFFFFF
+        ) ^ mixed_state
+        return ((mixed_state ^ (mixed_state >> 14)) & 0xFFFFFFFF) / 4294967296
 
 
 def num(value: float) -> str:

@@ -221,19 +221,19 @@ async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) ->
     Raises:
         NotFound: the pack's blob is missing.
     """
-    packing = PackWriter(store.blobs, store.database)
+    pack_writer = PackWriter(store.blobs, store.database)
     try:
         for name, size, start, length in await store.database.fetch(CHUNKS_IN_USE, pack_id):
             pieces = [piece async for piece in store.blobs.read(sha256, start, start + length)]
-            await packing.add([(name, size, length)], b"".join(pieces))
-        await packing.seal()
+            await pack_writer.add([(name, size, length)], b"".join(pieces))
+        await pack_writer.seal()
     finally:
-        await packing.drop()
-    stored_packs = [(pack.sha256, pack.size) for pack in packing.sealed]
+        await pack_writer.drop()
+    stored_packs = [(pack.sha256, pack.size) for pack in pack_writer.sealed]
     reservations = await blobs.reserve(store.database, store.blobs, stored_packs)
     async with store.database.transaction() as transaction:
         await blobs.keep(transaction, reservations)
-        for pack in packing.sealed:
+        for pack in pack_writer.sealed:
             await transaction.run(ADD_PACK, pack.id, org_id, pack.sha256, pack.size, clock.now())
             rows = [(org_id, pack_row.id, pack_id, pack.id, pack_row.start, pack_row.length) for pack_row in pack.rows]
             await transaction.run_many(MOVE, rows)

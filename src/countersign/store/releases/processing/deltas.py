@@ -217,7 +217,9 @@ def _size_in_chunks(delta: DeltaBlob, old_files: _BuildFiles, new_files: _BuildF
     for start, stop in delta.files:
         for file in new_files.manifest.files[start:stop]:
             needed_chunks.update(new_files.manifest.chunks[position].id for position in file.chunks)
-    missing = needed_chunks - old_files.chunk_locations.keys()
+    missing_chunks = needed_chunks - old_files.chunk_locations.keys()
     return sum(
-        new_files.chunk_locations[chunk_id].length for chunk_id in missing if chunk_id in new_files.chunk_locations
+        new_files.chunk_locations[chunk_id].length
+        for chunk_id in missing_chunks
+        if chunk_id in new_files.chunk_locations
     )

@@ -58,14 +58,14 @@ def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> 
 
 def damaged_chunks(path: Path, chunk_locations: Sequence[ChunkLocation]) -> list[ChunkLocation]:
     """The chunks of a pack whose frames are damaged."""
-    damaged: list[ChunkLocation] = []
+    damaged_locations: list[ChunkLocation] = []
     with path.open("rb") as pack:
         for location in chunk_locations:
             try:
                 chunks.decompress(os.pread(pack.fileno(), location.length, location.start), location.size, location.id)
             except ChunkDamaged:
-                damaged.append(location)
-    return damaged
+                damaged_locations.append(location)
+    return damaged_locations
 
 
 def _recorded(build: Build, number: int) -> bytes:
@@ -215,8 +215,8 @@ class Verification:
         self.result.checked.append("chunks")
         names = [chunk.id for chunk in manifest.chunks]
         locations = await builds.chunk_locations(self._store.database, build.org_id, names)
-        for missing in sorted(set(names) - {location.id for location in locations}):
-            self._report(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
+        for missing_name in sorted(set(names) - {location.id for location in locations}):
+            self._report(Corruption("chunk", f"the chunk {missing_name} is not stored", PROCESS_AGAIN))
         packs = [list(pack) for _, pack in groupby(locations, key=lambda location: location.pack_sha256)]
         for number, pack in enumerate(packs, 1):
             await self._check_pack(pack)
@@ -227,12 +227,12 @@ class Verification:
         try:
             path = await self._store.blobs.file(digest, self._work.scratch)
         except NotFound:
-            damaged = chunk_locations
+            damaged_locations = chunk_locations
         else:
-            damaged = await asyncio.to_thread(damaged_chunks, path, chunk_locations)
+            damaged_locations = await asyncio.to_thread(damaged_chunks, path, chunk_locations)
             if path.parent == self._work.scratch:
                 path.unlink()
-        for location in damaged:
+        for location in damaged_locations:
             detail = f"the chunk {location.id} is damaged in the pack {digest}"
             self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=location.start, length=location.length))
 

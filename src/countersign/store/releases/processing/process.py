@@ -195,19 +195,19 @@ async def _store_build(
         contents.end_record.block_size,
         b"".join(contents.end_record.blocks),
     )
-    replaced = None
+    replaced_build = None
     if previous_build is not None:
-        replaced = (previous_build, await _previous_chunks(store, previous_build, contents))
+        replaced_build = (previous_build, await _previous_chunks(store, previous_build, contents))
     stored_blobs = [(envelope_sha256, len(signed_manifest)), *((pack.sha256, pack.size) for pack in contents.packs)]
     reservations = await blobs.reserve(store.database, store.blobs, stored_blobs)
 
     async def commit(transaction: Transaction) -> None:
-        if replaced is not None:
-            await builds.drop_build(transaction, *replaced)
+        if replaced_build is not None:
+            await builds.drop_build(transaction, *replaced_build)
         if not await builds.add_build(transaction, new_build):
             raise Unavailable("the artifact was processed concurrently")
         await blobs.keep(transaction, reservations)
-        await _store_chunks(transaction, artifact.org_id, contents, replaces_build=replaced is not None)
+        await _store_chunks(transaction, artifact.org_id, contents, replaces_build=replaced_build is not None)
         await deltas.request_deltas(store, transaction, artifact, work.created_by)
 
     return Outcome(summary, commit)
