@@ -11,18 +11,18 @@ from countersign.settings import BadSetting, Settings, explain, load
 
 
 def test_the_defaults_apply_without_any_setting(tmp_path: Path) -> None:
-    loaded = load({}, data=str(tmp_path))
+    loaded_settings = load({}, data=str(tmp_path))
 
-    assert loaded == Settings(data=str(tmp_path))
+    assert loaded_settings == Settings(data=str(tmp_path))
 
 
 def test_the_command_line_wins_over_environment_over_file(tmp_path: Path) -> None:
     (tmp_path / "countersign.toml").write_text("rate_token = 1\nrate_person = 1\nrate_anonymous = 1\n")
     environment = {"COUNTERSIGN_RATE_PERSON": "2", "COUNTERSIGN_RATE_ANONYMOUS": "2"}
 
-    loaded = load(environment, data=str(tmp_path), rate_anonymous=3)
+    loaded_settings = load(environment, data=str(tmp_path), rate_anonymous=3)
 
-    assert (loaded.rate_token, loaded.rate_person, loaded.rate_anonymous) == (1, 2, 3)
+    assert (loaded_settings.rate_token, loaded_settings.rate_person, loaded_settings.rate_anonymous) == (1, 2, 3)
 
 
 def test_the_file_may_be_anywhere(tmp_path: Path) -> None:
@@ -38,10 +38,10 @@ def test_an_empty_setting_is_unset_in_every_source(tmp_path: Path, item: Field[o
     variable = f"COUNTERSIGN_{item.name.upper()}"
     file_settings = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
 
-    loaded = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **file_settings})
+    loaded_settings = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **file_settings})
     explained = {setting.variable: setting for setting in explain({variable: ""}, **file_settings)}
 
-    assert loaded == Settings(**file_settings)
+    assert loaded_settings == Settings(**file_settings)
     if item.name not in file_settings:
         assert explained[variable].source == "default"
 
@@ -56,9 +56,9 @@ def test_an_empty_variable_falls_back_to_the_file(tmp_path: Path) -> None:
         "COUNTERSIGN_DATABASE_URL_FILE": str(secret),
     }
 
-    loaded = load(environment, data=str(tmp_path))
+    loaded_settings = load(environment, data=str(tmp_path))
 
-    assert (loaded.rate_token, loaded.database_url) == (1, "postgresql://db/countersign")
+    assert (loaded_settings.rate_token, loaded_settings.database_url) == (1, "postgresql://db/countersign")
 
 
 NUMBERS = [item for item in fields(Settings) if type(item.default) is int]
@@ -155,10 +155,10 @@ def test_a_secret_may_be_in_a_file_that_the_environment_names(tmp_path: Path) ->
     file = tmp_path / "url"
     file.write_text("postgresql://countersign:hush@db/countersign\n")
 
-    loaded = load({"COUNTERSIGN_DATABASE_URL_FILE": str(file)}, data=str(tmp_path))
+    loaded_settings = load({"COUNTERSIGN_DATABASE_URL_FILE": str(file)}, data=str(tmp_path))
     lines = {setting.variable: setting for setting in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
 
-    assert loaded.database_url == "postgresql://countersign:hush@db/countersign"
+    assert loaded_settings.database_url == "postgresql://countersign:hush@db/countersign"
     assert lines["COUNTERSIGN_DATABASE_URL"].source == "environment's file"
     assert "hush" not in lines["COUNTERSIGN_DATABASE_URL"].shown
 

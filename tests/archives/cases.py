@@ -65,13 +65,13 @@ def hold_refused(case: ArchiveCase, data: bytes, tmp_path: Path, profile: Profil
     target.parent.mkdir(parents=True)
     paths_before = paths_below(tmp_path)
 
-    with pytest.raises((ArchiveRefused, ArchiveUnknown)) as reading:
+    with pytest.raises((ArchiveRefused, ArchiveUnknown)) as reading_error:
         drain(data, limits, case.name)
-    with pytest.raises((ArchiveRefused, ArchiveUnknown)) as extracting:
+    with pytest.raises((ArchiveRefused, ArchiveUnknown)) as extracting_error:
         extract(io.BytesIO(data), target, limits, name=case.name)
 
-    assert rule_of(reading.value) in rule_names
-    assert rule_of(extracting.value) == rule_of(reading.value)
+    assert rule_of(reading_error.value) in rule_names
+    assert rule_of(extracting_error.value) == rule_of(reading_error.value)
     assert paths_below(tmp_path) == paths_before
 
 

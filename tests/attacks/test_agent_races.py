@@ -32,10 +32,10 @@ async def bound_while(
 ) -> None:
     """Register a known subject a second time. The registration pauses between its read and its write."""
     store = world.store
-    believed = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
-    origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
+    verified_assertion = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
+    origin = AssertionOrigin(verified_assertion.issuer, verified_assertion.subject, verified_assertion.client_id)
     async with store.database.transaction() as transaction:
-        person_id = await register._person(transaction, believed)
+        person_id = await register._person(transaction, verified_assertion)
         subject_read.set()
         if store.database.dialect == "postgres":
             # When a lock blocks the other change, this registration finishes first, and the other change then ends the
@@ -49,8 +49,10 @@ async def bound_while(
 async def create_subject(world: World, provider: IdentityProvider) -> str:
     """Let the provider create a person with an agent, and return the id of the person."""
     await provider.trust(world.store)
-    believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
-    registered_agent = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))
+    verified_assertion = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
+    registered_agent = await register.register_or_await(
+        world.store, verified_assertion, Applicant("agent", "", READING)
+    )
     assert not isinstance(registered_agent, PendingClaim)
     assert registered_agent.person_id is not None
     return registered_agent.person_id

@@ -55,9 +55,9 @@ async def test_a_client_gets_only_its_own_scopes(world: World, provider: Identit
     basic = await confidential(world, "read:products")
     await register(world, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    exchanged = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+    exchanged_response = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
 
-    assert exchanged.json()["scope"] == "read:products"
+    assert exchanged_response.json()["scope"] == "read:products"
 
 
 async def test_a_narrow_assertion_registers_no_wider_agent(world: World, provider: IdentityProvider) -> None:
@@ -129,9 +129,9 @@ async def test_an_anonymous_agent_reads_only_public_data(world: World) -> None:
 
     shown_response = await world.call("GET", "/products/new-game", token)
     releases = await world.call("GET", "/products/new-game/releases", token)
-    archived = await world.call("GET", "/products/old-game", token)
+    archived_response = await world.call("GET", "/products/old-game", token)
 
-    assert [response.status_code for response in (shown_response, releases, archived)] == [200, 200, 404]
+    assert [response.status_code for response in (shown_response, releases, archived_response)] == [200, 200, 404]
 
 
 async def test_only_a_form_with_the_confirmation_allows_an_agent(world: World) -> None:

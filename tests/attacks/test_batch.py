@@ -46,14 +46,14 @@ async def test_no_caller_blocks_all_writes_with_questions_in_one_transaction(
     else:
         token = (await world.http.get("/api/keys", params={"tier": who})).json()["api_key"]
     operations = [post("/ask", {"query": "How many games?"}), post("/ask?stream=false", {"query": "How many tools?"})]
-    asking = asyncio.create_task(batches.results(operations, token, mode="atomic"))
+    asking_task = asyncio.create_task(batches.results(operations, token, mode="atomic"))
     await batch_begun.wait()
 
     created = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 60)
     may_commit.set()
 
     assert created.status_code == 201
-    assert [result["status"] for result in await asking] == [200, 200]
+    assert [result["status"] for result in await asking_task] == [200, 200]
 
 
 def test_every_writing_route_requires_a_scope_that_anonymous_agents_lack() -> None:

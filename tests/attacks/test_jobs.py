@@ -92,8 +92,8 @@ async def test_the_jobs_that_a_caller_follows_at_a_time_are_limited(works: JobRu
     world, store = works.shop.world, works.store
     job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]
     following = [asyncio.create_task(world.call("GET", f"/jobs/{job_id}/events", works.shop.token)) for _ in range(60)]
-    finished, _ = await asyncio.wait(following, timeout=120, return_when=asyncio.FIRST_COMPLETED)
-    tasks = [task for task in finished if task.result().status_code == 429]
+    finished_tasks, _ = await asyncio.wait(following, timeout=120, return_when=asyncio.FIRST_COMPLETED)
+    tasks = [task for task in finished_tasks if task.result().status_code == 429]
     async with store.database.transaction() as transaction:
         await queries.cancel(transaction, job_id, "{}")
 

@@ -24,10 +24,10 @@ class TestModel:
         self, sandbox: SandboxCaller, stub: Stub
     ) -> None:
         ask_answer = await sandbox.call("POST", "/ask", json={"query": STRANGE})
-        generated = await sandbox.call("POST", "/ask", json={"query": "How many games?", "mode": "generate"})
+        generated_response = await sandbox.call("POST", "/ask", json={"query": "How many games?", "mode": "generate"})
 
         assert ask_answer.status_code == 200
-        assert generated.json()["code"] == "not_supported"
+        assert generated_response.json()["code"] == "not_supported"
         assert stub.seen == []
 
 

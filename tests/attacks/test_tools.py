@@ -12,8 +12,8 @@ __all__ = ["desk"]
 @pytest.mark.parametrize("tier", ["community", "agent"])
 async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: McpDesk, tier: str) -> None:
     world = world_of(desk)
-    provisioned = await world.http.get("/api/keys", params={"tier": tier})
-    headers = {"X-API-Key": provisioned.json()["api_key"]}
+    provisioned_response = await world.http.get("/api/keys", params={"tier": tier})
+    headers = {"X-API-Key": provisioned_response.json()["api_key"]}
     list_request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
     listed_response = await world.http.post("/mcp", json=list_request, headers=headers)

@@ -73,14 +73,14 @@ def test_a_running_server_takes_rotated_keys_with_its_next_request(run: Run, ten
         exit_codes = [run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode]
         rotated_keys = json.loads(run("keys", "rotate", "--json", "--data", tenant).stdout)
         exit_codes.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
-        dropped = run("keys", "rotate", "--drop-previous", "--data", tenant)
+        dropped_result = run("keys", "rotate", "--drop-previous", "--data", tenant)
         exit_codes.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
 
     assert exit_codes == [Exit.OK, Exit.OK, Exit.REFUSED]
     assert len(rotated_keys["previous"]) == 1
     assert rotated_keys["kid"] not in rotated_keys["previous"]
-    assert dropped.stdout.startswith("Signing with ")
-    assert "Every earlier token is revoked." in dropped.stdout
+    assert dropped_result.stdout.startswith("Signing with ")
+    assert "Every earlier token is revoked." in dropped_result.stdout
     assert list(rotated_keys["published_until"]) == rotated_keys["previous"]
 
 
@@ -171,7 +171,7 @@ def test_codes_are_issued_redeemed_and_owned(run: Run, demo_store: Running, tmp_
     head, *codes = (tmp_path / "codes.csv").read_text().split()
     redeemed_result = run("redeem", codes[0].lower(), *server, **token)
     second_result = run("redeem", codes[0], *server, **token)
-    unknown = run("redeem", "AAAAA-AAAAA-AAAAA-AAAAA", *server, **token)
+    unknown_result = run("redeem", "AAAAA-AAAAA-AAAAA-AAAAA", *server, **token)
     owned_result = run("library", *server, **token)
 
     assert (
@@ -186,7 +186,7 @@ def test_codes_are_issued_redeemed_and_owned(run: Run, demo_store: Running, tmp_
     assert not any(code in issued_result.stdout + issued_result.stderr for code in codes)
     assert redeemed_result.stdout.startswith("Redeemed: ")
     assert second_result.stdout == redeemed_result.stdout.replace("Redeemed", "You redeemed this code before")
-    assert unknown.returncode == Exit.NOT_FOUND
+    assert unknown_result.returncode == Exit.NOT_FOUND
     assert owned_result.stdout.startswith(f"northwind-games/{slug}\t")
 
 
@@ -232,10 +232,10 @@ def test_doctor_names_the_problem_and_the_remedy(run: Run, tenant: Path, damage:
 
     result = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tenant)
 
-    failed = [check for check in json.loads(result.stdout)["checks"] if check["standing"] == "fail"]
+    failed_checks = [check for check in json.loads(result.stdout)["checks"] if check["standing"] == "fail"]
     assert result.returncode == Exit.FAILED
-    assert [check["check"] for check in failed] == [check]
-    assert failed[0]["remedy"]
+    assert [check["check"] for check in failed_checks] == [check]
+    assert failed_checks[0]["remedy"]
 
 
 def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) -> None:

@@ -101,12 +101,12 @@ def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], Scrip
 
 
 def test_a_refusal_ends_with_the_exit_code_of_its_kind(run: Run, demo_store: Running) -> None:
-    missing = run("api", "GET", "products/no-such-product", "--server", demo_store.url)
-    unknown = run("api", "GET", "library", "--server", demo_store.url)
+    missing_result = run("api", "GET", "products/no-such-product", "--server", demo_store.url)
+    unknown_result = run("api", "GET", "library", "--server", demo_store.url)
 
-    assert (missing.returncode, missing.stdout) == (Exit.NOT_FOUND, "")
-    assert unknown.returncode == Exit.REFUSED
-    assert "countersign login" in unknown.stderr
+    assert (missing_result.returncode, missing_result.stdout) == (Exit.NOT_FOUND, "")
+    assert unknown_result.returncode == Exit.REFUSED
+    assert "countersign login" in unknown_result.stderr
 
 
 def test_a_request_that_needs_a_person_has_its_own_exit_code(run: Run, records: str) -> None:
@@ -188,18 +188,18 @@ def test_a_refusal_of_the_records_service_is_shown_with_reason_and_remedy(run: R
     login = run("api", "POST", "/api/auth/login", "--input", "-", "--server", records, stdin=json.dumps(ALICE))
     session = {"COUNTERSIGN_TOKEN": json.loads(login.stdout)["token"]}
 
-    missing = run("api", "POST", "/api/lead/get", "-f", "id=nope", "--json", "--server", records, **session)
-    unknown = run("api", "POST", "/api/lead/get", "-f", "idd=nope", "--server", records, **session)
+    missing_result = run("api", "POST", "/api/lead/get", "-f", "id=nope", "--json", "--server", records, **session)
+    unknown_result = run("api", "POST", "/api/lead/get", "-f", "idd=nope", "--server", records, **session)
     hidden_result = run("api", "POST", "/api/no/such", "--server", records, **session)
     anonymous_result = run("api", "GET", "/api/meta", "--server", records)
 
-    error = json.loads(missing.stdout)["error"]
-    assert missing.returncode == error["exit_code"] == Exit.NOT_FOUND
+    error = json.loads(missing_result.stdout)["error"]
+    assert missing_result.returncode == error["exit_code"] == Exit.NOT_FOUND
     assert (error["why"], error["code"]) == ("no such record (400)", "")
     assert "`list`" in error["next"]
-    assert unknown.returncode == Exit.FAILED
-    assert "Why:   unknown key idd in lead.get (known: id) (400)" in unknown.stderr
-    assert "api GET /api/meta" in unknown.stderr
+    assert unknown_result.returncode == Exit.FAILED
+    assert "Why:   unknown key idd in lead.get (known: id) (400)" in unknown_result.stderr
+    assert "api GET /api/meta" in unknown_result.stderr
     assert (hidden_result.returncode, anonymous_result.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
     assert "COUNTERSIGN_TOKEN" in hidden_result.stderr
     assert "works only with a store" in anonymous_result.stderr

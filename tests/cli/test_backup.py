@@ -124,7 +124,7 @@ def test_the_passphrase_is_read_from_a_file_or_the_environment_and_has_a_minimum
 
     created_result = run("backup", "one.backup", "--data", data, "--passphrase-file", secret)
     same_result = run("verify", "one.backup", **PASSPHRASE)
-    missing = run("backup", "two.backup", "--data", data)
+    missing_result = run("backup", "two.backup", "--data", data)
     short = run("backup", "two.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="eleven char")
     blank = run("backup", "two.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="\n  word \n" + " " * 20)
     secret.write_text("x" * 5000)
@@ -133,7 +133,7 @@ def test_the_passphrase_is_read_from_a_file_or_the_environment_and_has_a_minimum
     shown_result = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
 
     assert created_result.returncode == same_result.returncode == Exit.OK, created_result.stderr + same_result.stderr
-    assert {result.returncode for result in (missing, short, blank, long, shown_result)} == {Exit.USAGE}
+    assert {result.returncode for result in (missing_result, short, blank, long, shown_result)} == {Exit.USAGE}
     assert "chmod 600" in shown_result.stderr
     assert not (tmp_path / "two.backup").exists()
 
@@ -195,17 +195,17 @@ def test_a_backup_is_verified_while_read_from_stdin(data: Path, tmp_path: Path) 
         changed_archive[place] ^= 1
 
     whole_result = piped("verify", "-", stdin=archive)
-    damaged = piped("verify", "-", "--json", stdin=bytes(changed_archive))
+    damaged_result = piped("verify", "-", "--json", stdin=bytes(changed_archive))
     cut_result = piped("verify", "-", stdin=archive[:-100])
     empty_result = piped("verify", "-")
 
     assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in backup_result.stderr.decode()
     assert whole_result.returncode == Exit.OK
     assert whole_result.stdout.startswith(b"stdin is intact: 0 files")
-    assert [result.returncode for result in (damaged, cut_result, empty_result)] == [Exit.CHECKSUM] * 3
-    (place,) = json.loads(damaged.stdout)["damage"]
+    assert [result.returncode for result in (damaged_result, cut_result, empty_result)] == [Exit.CHECKSUM] * 3
+    (place,) = json.loads(damaged_result.stdout)["damage"]
     assert place["start"] <= 100_000 < place["stop"]
-    assert b"save the backup to a file" in damaged.stderr
+    assert b"save the backup to a file" in damaged_result.stderr
 
 
 @pytest.mark.parametrize("kept_part", ["header", "some", "most"])
@@ -218,7 +218,7 @@ def test_verify_and_restore_report_a_truncated_backup_as_truncated(
     (tmp_path / "cut.backup").write_bytes(backup_bytes[:length])
 
     verify_result = run("verify", "cut.backup", **PASSPHRASE)
-    piped = subprocess.run(
+    piped_result = subprocess.run(
         [*COMMAND, "verify", "-"],
         env=environment(**PASSPHRASE),
         input=backup_bytes[:length],
@@ -227,11 +227,11 @@ def test_verify_and_restore_report_a_truncated_backup_as_truncated(
     )
     restored_result = run("restore", "cut.backup", "--to", "copy", **PASSPHRASE)
 
-    assert verify_result.returncode == piped.returncode == restored_result.returncode == Exit.CHECKSUM
+    assert verify_result.returncode == piped_result.returncode == restored_result.returncode == Exit.CHECKSUM
     verify_error = verify_result.stdout.strip().partition(": ")[2]
     assert verify_error.startswith("the archive ends too early")
     assert verify_error in restored_result.stderr
-    assert verify_error in piped.stdout.decode()
+    assert verify_error in piped_result.stdout.decode()
 
 
 def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
@@ -239,11 +239,11 @@ def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
     database_bytes = records.read_bytes()
     # The root page of a table: its page type.
     records.write_bytes(database_bytes[:8192] + b"\xff" + database_bytes[8193:])
-    broken = run("verify", data, "--json")
+    broken_result = run("verify", data, "--json")
     records.write_bytes(database_bytes)
 
-    assert broken.returncode == Exit.CHECKSUM
-    assert {finding["place"] for finding in json.loads(broken.stdout)["findings"]} == {"records"}
+    assert broken_result.returncode == Exit.CHECKSUM
+    assert {finding["place"] for finding in json.loads(broken_result.stdout)["findings"]} == {"records"}
     assert run("verify", data).returncode == Exit.OK
 
 
@@ -312,13 +312,15 @@ def test_an_existing_directory_is_filled_even_behind_a_link_or_as_a_volume_root(
     (tmp_path / "real").mkdir()
     (tmp_path / "linked").symlink_to("real")
     (tmp_path / "volume").mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "none", tmp_path / "volume"], capture_output=True, check=False)
+    mounted_result = subprocess.run(
+        ["mount", "-t", "tmpfs", "none", tmp_path / "volume"], capture_output=True, check=False
+    )
     try:
         for name in ("linked", "volume"):
             restored_result = run("restore", "one.backup", "--to", name, **PASSPHRASE)
             assert restored_result.returncode == run("verify", name).returncode == Exit.OK, restored_result.stderr
     finally:
-        if not mounted.returncode:
+        if not mounted_result.returncode:
             subprocess.run(["umount", tmp_path / "volume"], check=True)
 
     assert (tmp_path / "linked").is_symlink()
@@ -350,7 +352,7 @@ def test_postgresql_has_nothing_that_no_key_opens(
     connect = f"\\connect {target_settings['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}"
     postgres_cluster.sql(connect, FAILS_AT_COMMIT)
 
-    failed = run("restore", "one.backup", "--to", "linked", **target_settings)
+    failed_result = run("restore", "one.backup", "--to", "linked", **target_settings)
     has_key = (tmp_path / "real" / "master.key").exists()
     shutil.rmtree(tmp_path / "real")
     (tmp_path / "real").mkdir()
@@ -359,9 +361,9 @@ def test_postgresql_has_nothing_that_no_key_opens(
     key = {"COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "real" / "master.key")}
     second_result = run("org", "create", "acme", "--name", "Acme", "--data", "linked", **target_settings, **key)
 
-    assert failed.returncode == Exit.FAILED
+    assert failed_result.returncode == Exit.FAILED
     assert has_key
-    assert "countersign verify" in failed.stderr
+    assert "countersign verify" in failed_result.stderr
     assert restored_result.returncode == Exit.OK, restored_result.stderr
     assert second_result.returncode == Exit.CONFLICT, second_result.stderr
 

@@ -149,13 +149,15 @@ def test_the_bucket_is_written_read_and_emptied_again(run: Run, data: Path, s3_u
     query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
 
     bucket_results = run_doctor(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}/here?{query}", **KEYS)
-    missing = run_doctor(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
+    missing_result = run_doctor(
+        run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}-missing/here?{query}", **KEYS
+    )
     with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
         listing = answer.read()
 
     assert bucket_results.failed == []
     assert "written, read and removed" in bucket_results.detail["blob store"]
-    assert missing.failed == ["blob store"]
+    assert missing_result.failed == ["blob store"]
     assert b"<Key>" not in listing
 
 
@@ -199,7 +201,7 @@ def test_a_missing_right_is_found_before_its_first_use(
     upgrade_result = run("db", "upgrade", "--data", tmp_path, **unprivileged_role.settings)
     upgraded_results = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
     unprivileged_role.sql(f"REVOKE ALL ON records.lead FROM {unprivileged_role.role}")
-    less = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
+    less_result = run_doctor(run, tmp_path, *FREE, **unprivileged_role.settings)
 
     assert results_before.failed == databases
     assert all(grant in results_before.remedy[name] for name in databases)
@@ -211,5 +213,7 @@ def test_a_missing_right_is_found_before_its_first_use(
     assert schema_count == "0\n", "nothing is made by asking"
     assert upgrade_result.returncode == Exit.OK, upgrade_result.stderr
     assert upgraded_results.failed == []
-    assert less.failed == ["records database"]
-    assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA records" in less.remedy["records database"]
+    assert less_result.failed == ["records database"]
+    assert (
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA records" in less_result.remedy["records database"]
+    )

@@ -55,12 +55,12 @@ def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[li
     """Replace the organisation's signing key again and again until the block ends."""
     token = run("token", "issue", OWNER, "--data", server.data, **settings).stdout.strip()
     answers: list[int] = []
-    stopping = threading.Event()
+    stop_event = threading.Event()
 
     def sign() -> None:
         address = f"{server.url}/api/v1/org/signing-keys"
         with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http:
-            while not stopping.is_set() or not answers:
+            while not stop_event.is_set() or not answers:
                 answers.append(http.post(address).status_code)
 
     thread = threading.Thread(target=sign)
@@ -68,7 +68,7 @@ def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[li
     try:
         yield answers
     finally:
-        stopping.set()
+        stop_event.set()
         thread.join()
 
 
@@ -167,10 +167,10 @@ def test_rotation_of_a_records_only_installation_creates_no_store(run: Run, tmp_
 
     state = run("keys", "status", "--json", "--data", data)
     rotated_result = run("keys", "reencrypt", "--data", data)
-    signing = run("keys", "rotate", "--data", data)
+    signing_result = run("keys", "rotate", "--data", data)
 
-    assert none_result.returncode == signing.returncode == Exit.NOT_FOUND
-    assert "has no store, and only a store signs tokens" in signing.stderr
+    assert none_result.returncode == signing_result.returncode == Exit.NOT_FOUND
+    assert "has no store, and only a store signs tokens" in signing_result.stderr
     assert tables_of(state).keys() == {"records.service_key"}
     assert rotated_result.returncode == Exit.OK, rotated_result.stderr
     assert "records.service_key: 0 re-encrypted\n" in rotated_result.stdout
@@ -194,10 +194,10 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     assert failures.keys() == {"distribution master key", "records master key"}
     assert "the master key old, third, which" in failures["distribution master key"]
     assert "the master key old, which" in failures["records master key"]
-    failed = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
-    assert [check["check"] for check in failed] == ["distribution database", "records database"]
-    assert "old, third" in failed[0]["detail"]
-    assert "Add old, third to the list" in failed[0]["remedy"]
+    failed_checks = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
+    assert [check["check"] for check in failed_checks] == ["distribution database", "records database"]
+    assert "old, third" in failed_checks[0]["detail"]
+    assert "Add old, third to the list" in failed_checks[0]["remedy"]
     assert verify_result.returncode == Exit.CHECKSUM
     assert {finding["place"]: finding["remedy"] for finding in json.loads(verify_result.stdout)["findings"]}.keys() == {
         *("distribution.signing_key", "distribution.webhook", "records.webhook")
@@ -246,9 +246,9 @@ def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_p
     damaged_result = run("verify", "--data", data, **{KEY: OLD})
     state = run("keys", "status", "--data", data, **{KEY: OLD})
     renamed_result = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
-    unnamed = run("verify", "--data", data, **{KEY: other_key})
+    unnamed_result = run("verify", "--data", data, **{KEY: other_key})
 
-    assert [result.returncode for result in (damaged_result, renamed_result, unnamed)] == [Exit.CHECKSUM] * 3
+    assert [result.returncode for result in (damaged_result, renamed_result, unnamed_result)] == [Exit.CHECKSUM] * 3
     assert damaged_result.stdout == "records.webhook: 1 of 1 values cannot be decrypted with master key old\n"
     assert "restore the newest backup" in damaged_result.stderr
     assert state.returncode == Exit.FAILED
@@ -257,4 +257,4 @@ def test_verify_distinguishes_a_damaged_value_from_a_missing_key(run: Run, tmp_p
     assert renamed_result.stderr.startswith(
         "If another master key has this id now, pass the key that encrypted the values."
     )
-    assert unnamed.stderr.startswith("Add old to the list")
+    assert unnamed_result.stderr.startswith("Add old to the list")

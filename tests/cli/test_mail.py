@@ -57,10 +57,10 @@ def test_the_json_of_an_email_has_its_links_and_its_text(run: Run, data: Path) -
 
 
 def test_an_empty_outbox_is_reported(run: Run, tmp_path: Path) -> None:
-    everything = run("mail", "--json", "--data", tmp_path / "none")
+    everything_result = run("mail", "--json", "--data", tmp_path / "none")
     last_result = run("mail", "--last", "--data", tmp_path / "none")
 
-    assert (everything.returncode, json.loads(everything.stdout)) == (Exit.OK, {"letters": []})
+    assert (everything_result.returncode, json.loads(everything_result.stdout)) == (Exit.OK, {"letters": []})
     assert last_result.returncode == Exit.NOT_FOUND
     assert not (tmp_path / "none").exists()
 

@@ -155,12 +155,12 @@ def test_the_bucket_is_tested_without_leaving_objects_behind(
     ]
     query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
 
-    missing = run(*command, f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
+    missing_result = run(*command, f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
     existing_result = run(*command, f"s3://{s3_url.name}/here?{query}", **KEYS)
     with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
         listing = answer.read()
 
-    require_refused(missing, "bucket")
+    require_refused(missing_result, "bucket")
     assert existing_result.returncode == Exit.OK, existing_result.stderr
     assert b"<Key>" not in listing
     assert target.sql(SCHEMAS) == "0\n"

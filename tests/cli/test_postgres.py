@@ -38,10 +38,10 @@ def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str,
     served_without = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data", **settings)
     doctor = run("doctor", "--json", *PORTS, "--data", tmp_path / "data", **settings)
 
-    failed = [check["check"] for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
+    failed_checks = [check["check"] for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
     assert served_without.returncode == Exit.USAGE
     assert "COUNTERSIGN_MASTER_KEY" in served_without.stderr
-    assert failed == ["master key"]
+    assert failed_checks == ["master key"]
 
 
 def copy_marker(data: Path) -> Path:
@@ -77,9 +77,9 @@ def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
         assert result.returncode == Exit.CONFLICT, [*result.args, result.stderr]
         assert "COUNTERSIGN_DATABASE_URL" in result.stderr
         assert MASTER_KEY not in result.stderr
-    failed = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
-    assert {check["check"] for check in failed} >= {"distribution database", "records database"}
-    assert "COUNTERSIGN_DATABASE_URL" in failed[0]["remedy"]
+    failed_checks = [check for check in json.loads(doctor.stdout)["checks"] if check["standing"] == "fail"]
+    assert {check["check"] for check in failed_checks} >= {"distribution database", "records database"}
+    assert "COUNTERSIGN_DATABASE_URL" in failed_checks[0]["remedy"]
     assert not [*data.glob("*.sqlite*"), *data.glob("*.key")]
 
 

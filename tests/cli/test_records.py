@@ -45,7 +45,7 @@ def test_a_disabled_module_is_dropped_only_on_request(run: Run, data: Path, sett
     refused_result = run("modules", "apply", "--data", data, **fewer)
     serve_result = run("serve", "records", "--port", "0", "--data", data, **fewer)
     kept_result = run("modules", "plan", "--data", data, **settings)
-    destroyed = run("modules", "apply", "--destroy", "--data", data, **fewer)
+    destroyed_result = run("modules", "apply", "--destroy", "--data", data, **fewer)
     listed_result = run("modules", "list", "--data", data, **fewer)
 
     assert "! drop the table lead with its records\n" in shown_result.stdout
@@ -55,7 +55,7 @@ def test_a_disabled_module_is_dropped_only_on_request(run: Run, data: Path, sett
     assert [refused_result.returncode, serve_result.returncode] == [Exit.CONFLICT, Exit.CONFLICT]
     assert "run `countersign modules apply --destroy`" in serve_result.stderr
     assert kept_result.stdout == "Everything is up to date.\n"
-    assert destroyed.returncode == Exit.OK, destroyed.stderr
+    assert destroyed_result.returncode == Exit.OK, destroyed_result.stderr
     assert "crm\t-\t-\toff\t\n" in listed_result.stdout
 
 
@@ -64,12 +64,12 @@ def test_a_disabled_module_without_records_is_dropped_by_itself(run: Run, data: 
     assert run("modules", "apply", "--data", data, **settings).returncode == Exit.OK
 
     shown_result = run("modules", "plan", "--data", data, **fewer)
-    applied = run("modules", "apply", "--data", data, **fewer)
+    applied_result = run("modules", "apply", "--data", data, **fewer)
     listed_result = run("modules", "list", "--data", data, **fewer)
 
     assert "  drop the table lead with its records\n" in shown_result.stdout
     assert "--destroy" not in shown_result.stderr
-    assert applied.returncode == Exit.OK, applied.stderr
+    assert applied_result.returncode == Exit.OK, applied_result.stderr
     assert "crm\t-\t-\toff\t\n" in listed_result.stdout
 
 
@@ -143,14 +143,14 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
 def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path, settings: Settings) -> None:
     no_role = run("user", "create", "zoe", "--role", "no_such", "--data", data, **settings)
     too_long = run("user", "create", "z" * 101, "--data", data, **settings)
-    spaced = run("user", "create", "zoe z", "--data", data, **settings)
+    spaced_result = run("user", "create", "zoe z", "--data", data, **settings)
     no_plan = run("modules", "list", "--json", "--data", data, **settings)
     is_untouched = not data.exists()
     created_result = run("user", "create", "zoe", "--json", "--data", data, **settings)
     taken_result = run("user", "create", "zoe", "--data", data, **settings)
     no_role_later = run("user", "create", "eve", "--role", "no_such", "--data", data, **settings)
 
-    refused_results = (no_role, too_long, spaced, taken_result, no_role_later)
+    refused_results = (no_role, too_long, spaced_result, taken_result, no_role_later)
     assert is_untouched
     assert {module["installed"] for module in json.loads(no_plan.stdout)["modules"]} == {None}
     roles = [result.stderr.partition("only ")[2].partition("\n")[0] for result in (no_role, no_role_later)]

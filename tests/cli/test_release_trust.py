@@ -187,14 +187,14 @@ def test_the_error_for_an_unlinked_key_names_the_command_that_forgets_the_pinned
     changed_result = pull(new_signing_key())
     unsure = run("unpin", *org)
     repeated_result = pull(new_signing_key())
-    forgotten = run("unpin", *org, "--yes")
+    forgotten_result = run("unpin", *org, "--yes")
 
     assert changed_result.returncode == repeated_result.returncode == Exit.FAILED
     assert f"countersign unpin toolsmith --server {store.url}" in changed_result.stderr
     assert "reset" in changed_result.stderr
     assert unsure.returncode == Exit.USAGE
     assert "will trust any key" in unsure.stderr
-    assert forgotten.stdout == f"Forgot the key {KEY.public.keyid} of toolsmith at {store.url}.\n"
+    assert forgotten_result.stdout == f"Forgot the key {KEY.public.keyid} of toolsmith at {store.url}.\n"
     assert run("unpin", *org, "--yes").returncode == Exit.NOT_FOUND
 
 

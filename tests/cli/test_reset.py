@@ -251,11 +251,11 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
     tree_before = tree(in_bucket.data)
 
     result = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
-    unnamed = run("reset", "--dry-run", "--data", in_bucket.data, **in_bucket.settings)
+    unnamed_result = run("reset", "--dry-run", "--data", in_bucket.data, **in_bucket.settings)
 
     assert result.returncode == Exit.CONFLICT
     assert "the bucket belongs to the installation" in result.stderr
-    assert unnamed.returncode == Exit.OK, unnamed.stderr
+    assert unnamed_result.returncode == Exit.OK, unnamed_result.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
     assert tree(in_bucket.data) == tree_before
 

@@ -310,10 +310,10 @@ def test_an_existing_file_of_other_bytes_is_kept(
     command = download_command(large_target, published_version)
 
     kept_result = run(*command, COUNTERSIGN_TOKEN=large_target.token)
-    forced = run(*command, "--force", COUNTERSIGN_TOKEN=large_target.token)
+    forced_result = run(*command, "--force", COUNTERSIGN_TOKEN=large_target.token)
 
     assert kept_result.returncode == Exit.CONFLICT
-    assert forced.returncode == Exit.OK
+    assert forced_result.returncode == Exit.OK
 
 
 def test_a_missing_release_is_exit_code_3(run: Run, push_target: PushTarget) -> None:
@@ -345,13 +345,13 @@ def test_a_push_to_a_missing_product_names_the_command_that_creates_the_product(
     command = ["push", str(file), "northwind-games/brand-new", "--version", "1.0.0", "--no-build"]
     push_settings = {"COUNTERSIGN_TOKEN": push_target.token, "COUNTERSIGN_SERVER": push_target.server.url}
 
-    missing = run(*command, **push_settings)
-    remedy = next(line for line in missing.stderr.splitlines() if line.startswith("Next:"))
+    missing_result = run(*command, **push_settings)
+    remedy = next(line for line in missing_result.stderr.splitlines() if line.startswith("Next:"))
     created_result = run(*shlex.split(remedy.partition("countersign ")[2]), **push_settings)
     pushed_result = run(*command, **push_settings)
 
-    assert missing.returncode == Exit.NOT_FOUND
-    assert "the organisation northwind-games has no product brand-new" in missing.stderr
+    assert missing_result.returncode == Exit.NOT_FOUND
+    assert "the organisation northwind-games has no product brand-new" in missing_result.stderr
     assert created_result.returncode == pushed_result.returncode == Exit.OK, (
         created_result.stderr + pushed_result.stderr
     )

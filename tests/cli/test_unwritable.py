@@ -72,8 +72,8 @@ def test_the_doctor_names_the_folder_and_continues(
         COUNTERSIGN_CONFIG=str(tmp_path / "settings.toml"),
     )
 
-    failed = [check for check in json.loads(result.stdout)["checks"] if check["standing"] == "fail"]
+    failed_checks = [check for check in json.loads(result.stdout)["checks"] if check["standing"] == "fail"]
     assert result.returncode == Exit.FAILED, result.stderr
-    assert [check["check"] for check in failed] == ["data"]
-    assert str(readonly_folder) in failed[0]["detail"]
-    assert "--data" in failed[0]["remedy"]
+    assert [check["check"] for check in failed_checks] == ["data"]
+    assert str(readonly_folder) in failed_checks[0]["detail"]
+    assert "--data" in failed_checks[0]["remedy"]

@@ -114,9 +114,9 @@ def serve_fuzzed(data: Path) -> Iterator[FuzzedStore]:
         for name, token in tokens.items():
             fuzzed.callers[name] = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=f"{running.url}/api/v1", timeout=60) as http:
-            provisioned = http.get("/api/keys", params={"tier": "agent"})
-            if provisioned.is_success:
-                fuzzed.callers["key"] = {"X-API-Key": provisioned.json()["api_key"]}
+            provisioned_response = http.get("/api/keys", params={"tier": "agent"})
+            if provisioned_response.is_success:
+                fuzzed.callers["key"] = {"X-API-Key": provisioned_response.json()["api_key"]}
             http.headers.update(fuzzed.callers["publisher"] or {})
             _look_around(fuzzed, http)
         yield fuzzed

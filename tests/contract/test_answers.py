@@ -90,8 +90,8 @@ async def _release(scene: Scene, version: str, status: str) -> None:
     if status != "draft":
         assert_conforms((await scene.world.call("POST", f"{path}/{version}/publish", owner)).json(), "Release")
     if status == "yanked":
-        yanked = await scene.world.call("POST", f"{path}/{version}/yank", owner, json={"reason": "It crashes"})
-        assert_conforms(yanked.json(), "Release")
+        yanked_response = await scene.world.call("POST", f"{path}/{version}/yank", owner, json={"reason": "It crashes"})
+        assert_conforms(yanked_response.json(), "Release")
 
 
 async def test_drafts_have_no_publication_time_and_releases_always_have_a_publication_time(scene: Scene) -> None:

@@ -182,11 +182,15 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
     if route.streams:
         pytest.skip("an upload address is looked up before anything else")
     rows_before = await all_rows(scene.world.store)
-    unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**valid_query, "no_such_parameter": "1"})
-    assert_named(unknown, "no_such_parameter", "parameter")
+    unknown_response = await scene.send(
+        route, ADMINISTRATOR, "north-draft", params={**valid_query, "no_such_parameter": "1"}
+    )
+    assert_named(unknown_response, "no_such_parameter", "parameter")
     for parameter, schema in schema_of(route.query).get("properties", {}).items():
-        repeated = await scene.send(route, ADMINISTRATOR, "north-draft", params={**valid_query, parameter: ["1", "1"]})
-        assert_named(repeated, parameter, "parameter")
+        repeated_response = await scene.send(
+            route, ADMINISTRATOR, "north-draft", params={**valid_query, parameter: ["1", "1"]}
+        )
+        assert_named(repeated_response, parameter, "parameter")
         for option in alternatives(schema):
             for value in [*out_of_range(option), *(["text"] if option.get("type") == "integer" else [])]:
                 answer = await scene.send(

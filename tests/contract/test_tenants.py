@@ -313,12 +313,12 @@ async def test_batches_members_and_clients_of_one_organisation_are_hidden_from_a
     south = scene.tokens["owner of south"]
 
     revoke_answer = await scene.world.call("POST", f"/codes/{batch}/revoke", south, json={})
-    missing = await scene.world.call("POST", "/codes/no-such-batch/revoke", south, json={})
+    missing_response = await scene.world.call("POST", "/codes/no-such-batch/revoke", south, json={})
     listed_codes = await scene.world.call("GET", "/codes", south)
     members = await scene.world.call("GET", "/org/members", south)
     clients = await scene.world.call("GET", "/org/clients", south)
 
-    assert comparable(revoke_answer) == comparable(missing)
+    assert comparable(revoke_answer) == comparable(missing_response)
     assert revoke_answer.status_code == 404
     assert listed_codes.json() == []
     assert [member["email"] for member in members.json()] == ["owner@south.example"]

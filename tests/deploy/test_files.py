@@ -39,11 +39,11 @@ def test_every_setting_that_is_named_exists(path: Path) -> None:
 
 
 def test_the_ports_are_the_ports_on_which_serve_listens() -> None:
-    exposed = re.search(r"^EXPOSE (.+)$", (DEPLOY / "container/Containerfile").read_text(), re.MULTILINE)
+    exposed_match = re.search(r"^EXPOSE (.+)$", (DEPLOY / "container/Containerfile").read_text(), re.MULTILINE)
     caddy = (COMPOSE / "Caddyfile").read_text()
 
-    assert exposed is not None
-    assert exposed[1].split() == [str(PORTS["distribution"]), str(PORTS["records"])]
+    assert exposed_match is not None
+    assert exposed_match[1].split() == [str(PORTS["distribution"]), str(PORTS["records"])]
     assert re.findall(r"store-\d:(\d+)", caddy) == [str(PORTS["distribution"])] * 2
     assert re.findall(r"records-\d:(\d+)", caddy) == [str(PORTS["records"])] * 2
 

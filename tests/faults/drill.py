@@ -212,19 +212,19 @@ async def back_up_under_load(
     load = WriterLoad(
         running, await asyncio.to_thread(data_directory.publisher), await sign_in(running.records_port), pause_s
     )
-    writing = asyncio.create_task(load.write())
+    writing_task = asyncio.create_task(load.write())
     while not all(load.acknowledged.values()):
         await asyncio.sleep(0.01)
-        if writing.done():
-            writing.result()
+        if writing_task.done():
+            writing_task.result()
     output = await asyncio.to_thread(data_directory.command_output, "backup", "--data", data_directory.data, *options)
     enough = {kind: len(names) + 1 for kind, names in load.acknowledged.items()}
     while any(len(load.acknowledged[kind]) < count for kind, count in enough.items()):
         await asyncio.sleep(0.01)
-        if writing.done():
-            writing.result()
+        if writing_task.done():
+            writing_task.result()
     load.stopping = True
-    await writing
+    await writing_task
     return load, output
 
 

@@ -90,7 +90,7 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     migration_marker.write_marker(
         data_directory.data, MigrationMarker("one", target_place, "2026-11-22T10:00:00Z", is_complete=False)
     )
-    unserved = data_directory.run(*serve, check=False)
+    unserved_result = data_directory.run(*serve, check=False)
     other_result = data_directory.run("db", "migrate", "--to", other_url, "--data", data_directory.data, check=False)
     move_report = data_directory.command_output(*move)
     mark = migration_marker.read_marker(data_directory.data)
@@ -100,8 +100,8 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     repeated_move = data_directory.command_output(*move)
     repeated_result = data_directory.run(*move, check=False)
 
-    assert unserved.returncode == other_result.returncode == repeated_result.returncode == Exit.CONFLICT
-    assert "db migrate" in unserved.stderr
+    assert unserved_result.returncode == other_result.returncode == repeated_result.returncode == Exit.CONFLICT
+    assert "db migrate" in unserved_result.stderr
     assert mark.id != "one"
     assert move_report["tables"]
     assert repeated_move["tables"] == {}

@@ -226,9 +226,9 @@ def test_a_stop_at_any_moment_of_it_ends_both_in_time(data: Path, is_full: bool,
 async def _stop_seconds(site: AttackedServices, everyone: list[int], rng: random.Random) -> float:
     """Stop in the middle of the attack, and return how long it took until all processes had ended."""
     attack = AttackCounter(site, rng.randrange(1 << 30), FULL, variants=1)
-    attacking = asyncio.create_task(attack.run())
+    attacking_task = asyncio.create_task(attack.run())
     until = rng.randrange(5, 40)
-    while attack.sent.total() < until and not attacking.done():
+    while attack.sent.total() < until and not attacking_task.done():
         await asyncio.sleep(0.005)
     began_s = time.monotonic()
     os.kill(everyone[0], signal.SIGTERM)
@@ -236,6 +236,6 @@ async def _stop_seconds(site: AttackedServices, everyone: list[int], rng: random
         assert time.monotonic() - began_s < ENDED_S
         await asyncio.sleep(0.01)
     took_s = time.monotonic() - began_s
-    attacking.cancel()
-    await asyncio.gather(attacking, return_exceptions=True)
+    attacking_task.cancel()
+    await asyncio.gather(attacking_task, return_exceptions=True)
     return took_s

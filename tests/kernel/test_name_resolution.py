@@ -78,8 +78,8 @@ async def test_anyone_who_stops_waiting_does_not_begin_another_lookup_of_the_nam
     (first_lookup,) = await start_lookups(silent_resolver, ["a.silent"])
     first_lookup.cancel()
     second_lookup = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
-    finished, _ = await asyncio.wait([second_lookup], timeout=0.1)
-    assert not finished
+    finished_tasks, _ = await asyncio.wait([second_lookup], timeout=0.1)
+    assert not finished_tasks
     silent_resolver.answering.set()
 
     with pytest.raises(socket.gaierror):

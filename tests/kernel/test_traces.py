@@ -52,12 +52,12 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
                 connected.recv(1 << 16)
                 answer(connected)
 
-        serving = threading.Thread(target=serve, daemon=True)
-        serving.start()
+        serving_thread = threading.Thread(target=serve, daemon=True)
+        serving_thread.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1/traces"
         tracer = require_exporter(url)(url, "0")
         tracer.record(Span("distribution", "/products", "GET", 200, 0.1, "request", None, False))
-        yield tracer, serving
+        yield tracer, serving_thread
 
 
 @pytest.fixture

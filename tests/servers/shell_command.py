@@ -51,13 +51,13 @@ def fork_countersign() -> Iterator[Path]:
         program = folder / "countersign"
         program.write_text(PROGRAM.format(python=sys.executable, address=address))
         program.chmod(0o755)
-        accepting = threading.Thread(target=_accept, args=(listening,))
-        accepting.start()
+        accepting_thread = threading.Thread(target=_accept, args=(listening,))
+        accepting_thread.start()
         try:
             yield folder
         finally:
             listening.shutdown(socket.SHUT_RDWR)
-            accepting.join()
+            accepting_thread.join()
 
 
 def _accept(listening: socket.socket) -> None:

@@ -56,11 +56,11 @@ def test_a_forked_process_has_its_arguments_and_environment(tmp_path: Path, code
             [*command, "a", "ü"], env=environment, cwd=tmp_path, input=b"in", capture_output=True, check=False
         )
 
-    forked = run()
+    forked_result = run()
     with without_forking():
         usual_result = run()
 
-    for process, loaded in ((forked, True), (usual_result, False)):
+    for process, loaded in ((forked_result, True), (usual_result, False)):
         output = f"{tmp_path} ['a', 'ü'] so in {loaded}\n".encode()
         assert (process.returncode, process.stdout, process.stderr) == (code, output, b"failed\n")
 
@@ -99,14 +99,14 @@ async def test_a_process_started_by_asyncio_is_a_child_with_the_passed_files(tmp
 
 def test_a_forked_process_sees_the_mounts_of_its_starter(tmp_path: Path) -> None:
     command, variables = module(tmp_path, "import os\nprint(os.path.exists('volume/file'))\n")
-    unmounted = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    unmounted_result = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
     mount_memory(tmp_path / "volume", 1)
     (tmp_path / "volume" / "file").touch()
 
-    mounted = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    mounted_result = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
 
     unmount(tmp_path / "volume")
-    assert (unmounted.stdout, mounted.stdout) == ("False\n", "True\n")
+    assert (unmounted_result.stdout, mounted_result.stdout) == ("False\n", "True\n")
 
 
 def test_an_error_that_no_code_handles_is_shown(tmp_path: Path) -> None:

@@ -170,8 +170,8 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
         *player.FOLLOWED_PRODUCTS,
         *player.FOLLOWED_ORGANISATIONS,
     }
-    unowned = await demo_world.call("GET", "/library", params={"limit": 100})
-    assert unowned.status_code == 401
+    unowned_response = await demo_world.call("GET", "/library", params={"limit": 100})
+    assert unowned_response.status_code == 401
 
 
 async def run_jobs(world: World, folder: Path) -> None:
@@ -235,8 +235,8 @@ async def test_popular_products_lead_the_front_page(demo_world: World) -> None:
 
     with_cover = {product.slug for product in products() if product.cover}
     assert [product["slug"] for product in home["hero"]] == [slug for slug in POPULAR if slug in with_cover][:5]
-    downloaded = await demo_world.call("GET", "/products", params={"sort": "-downloads_7d", "limit": 5})
-    assert [item["slug"] for item in downloaded.json()["items"]] == list(POPULAR)[:5]
+    downloaded_response = await demo_world.call("GET", "/products", params={"sort": "-downloads_7d", "limit": 5})
+    assert [item["slug"] for item in downloaded_response.json()["items"]] == list(POPULAR)[:5]
 
 
 async def test_the_newest_releases_are_of_the_last_days(demo_world: World) -> None:

@@ -17,10 +17,10 @@ def test_the_schema_file_is_fresh() -> None:
 
 
 async def test_the_schema_file_creates_the_same_schema_as_the_migrations(database_url: str) -> None:
-    migrated = await open_database(database_url, schema="migrated", reserve_bytes=0)
-    await upgrade(migrated, MIGRATIONS)
-    expected_schema = await describe_schema(migrated)
-    await migrated.close()
+    migrated_database = await open_database(database_url, schema="migrated", reserve_bytes=0)
+    await upgrade(migrated_database, MIGRATIONS)
+    expected_schema = await describe_schema(migrated_database)
+    await migrated_database.close()
     database_read = await open_database(database_url.replace("test.db", "read.db"), schema="read", reserve_bytes=0)
     async with database_read.transaction() as transaction:
         await transaction.run(in_dialect(SCHEMA.read_text(), database_read.dialect))

@@ -39,27 +39,27 @@ def gnu(data: bytes, level: int = 6) -> bytes:
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """Return the unpacked data. The reverse operation is checked too."""
-    decompressed = archives.decompress(data, InflateBudget())
-    if decompressed.recipe:
-        assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data
-    return decompressed
+    decompressed_archive = archives.decompress(data, InflateBudget())
+    if decompressed_archive.recipe:
+        assert archives.recompress(decompressed_archive.content, decompressed_archive.recipe, len(data)) == data
+    return decompressed_archive
 
 
 @pytest.mark.parametrize("level", [1, 6, 9])
 def test_a_file_packed_by_gnu_gzip_is_unpacked(level: int) -> None:
     packed_file = gnu(TEXT, level)
 
-    decompressed = recompress_checked(packed_file)
+    decompressed_archive = recompress_checked(packed_file)
 
-    assert TEXT in decompressed.content
-    assert len(decompressed.recipe) < len(packed_file) // 50
+    assert TEXT in decompressed_archive.content
+    assert len(decompressed_archive.recipe) < len(packed_file) // 50
 
 
 def test_a_file_packed_by_node_is_unpacked() -> None:
-    decompressed = recompress_checked(NODE)
+    decompressed_archive = recompress_checked(NODE)
 
-    assert TEXT in decompressed.content
-    assert len(decompressed.recipe) < len(NODE) // 40
+    assert TEXT in decompressed_archive.content
+    assert len(decompressed_archive.recipe) < len(NODE) // 40
 
 
 def test_a_file_packed_by_the_installed_node_is_unpacked() -> None:

@@ -45,18 +45,18 @@ def tar_files(contents: dict[str, bytes]) -> bytes:
 
 def recompress_checked(data: bytes) -> archives.DecompressedFile:
     """Return the data unpacked with a budget of its own. The reverse operation is checked too."""
-    decompressed = archives.decompress(data, InflateBudget())
-    if decompressed.recipe:
-        assert archives.recompress(decompressed.content, decompressed.recipe, len(data)) == data
-    return decompressed
+    decompressed_archive = archives.decompress(data, InflateBudget())
+    if decompressed_archive.recipe:
+        assert archives.recompress(decompressed_archive.content, decompressed_archive.recipe, len(data)) == data
+    return decompressed_archive
 
 
 @pytest.mark.parametrize("level", range(1, 10))
 def test_the_entries_of_a_zip_are_unpacked(level: int) -> None:
-    decompressed = recompress_checked(zip_files({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
+    decompressed_archive = recompress_checked(zip_files({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
 
-    assert TEXT in decompressed.content
-    assert TEXT[::-1] in decompressed.content
+    assert TEXT in decompressed_archive.content
+    assert TEXT[::-1] in decompressed_archive.content
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_no_more_than_three_levels_are_opened() -> None:
     for _ in range(MAX_LEVELS + 1):
         data = gzip.compress(data, mtime=0)
 
-    decompressed = recompress_checked(data)
+    decompressed_archive = recompress_checked(data)
 
-    assert decompressed.recipe
-    assert TEXT not in decompressed.content
+    assert decompressed_archive.recipe
+    assert TEXT not in decompressed_archive.content
 
 
 @pytest.mark.parametrize("tool", ["jar", "bsdtar"])
@@ -128,9 +128,9 @@ def test_a_stream_of_an_unknown_compressor_is_kept_compressed() -> None:
     ]
     data = gzip.compress(b"", mtime=0)[:10] + b"".join(pieces) + compressor.flush() + bytes(8)
 
-    decompressed = recompress_checked(data)
+    decompressed_archive = recompress_checked(data)
 
-    assert decompressed == (data, b"")
+    assert decompressed_archive == (data, b"")
     assert TEXT[:70_000] in b"".join(archives.reference(data, InflateBudget())), "as a reference it needs no way back"
 
 
@@ -165,12 +165,12 @@ def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.Data
         damaged_archive[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
     damaged = bytes(damaged_archive)
 
-    decompressed = archives.decompress(damaged, InflateBudget(size=1 << 20))
+    decompressed_archive = archives.decompress(damaged, InflateBudget(size=1 << 20))
 
-    if decompressed.recipe:
-        assert archives.recompress(decompressed.content, decompressed.recipe, len(damaged)) == damaged
+    if decompressed_archive.recipe:
+        assert archives.recompress(decompressed_archive.content, decompressed_archive.recipe, len(damaged)) == damaged
     else:
-        assert decompressed.content == damaged
+        assert decompressed_archive.content == damaged
 
 
 @settings(max_examples=150, deadline=None)
@@ -186,10 +186,10 @@ def test_an_untrusted_recipe_is_refused_or_gives_bounded_content(recipe: bytes, 
 
 def test_a_recipe_never_makes_more_than_was_announced() -> None:
     data = zip_files({"a": TEXT})
-    decompressed = recompress_checked(data)
+    decompressed_archive = recompress_checked(data)
 
     with pytest.raises(Malformed):
-        archives.recompress(decompressed.content, decompressed.recipe, len(data) // 2)
+        archives.recompress(decompressed_archive.content, decompressed_archive.recipe, len(data) // 2)
 
 
 @pytest.mark.parametrize(

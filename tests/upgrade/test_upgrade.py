@@ -53,7 +53,7 @@ def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Upgrade
     """The unpacked installation of an earlier version, served by the current version."""
     version, database = request.param
     unpack((INSTALLATIONS / f"{version}.tar.zst").read_bytes(), tmp_path)
-    expected = json.loads((tmp_path / "expected.json").read_text())
+    expected_json = json.loads((tmp_path / "expected.json").read_text())
     # `push` waits for a worker to process the build.
     settings = {"COUNTERSIGN_JOB_WORKERS": "1"}
     if database == "postgres":
@@ -62,7 +62,7 @@ def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Upgrade
         settings |= {"COUNTERSIGN_DATABASE_URL": create(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
         load(cluster, settings["COUNTERSIGN_DATABASE_URL"], tmp_path / "postgres.sql")
     with served(tmp_path / "data", service="both", settings=settings) as running:
-        yield UpgradedInstallation(version, running, settings, expected)
+        yield UpgradedInstallation(version, running, settings, expected_json)
 
 
 def load(cluster: Cluster, url: str, dump: Path) -> None:

@@ -17,9 +17,9 @@ class Keyboard:
     async def reach(self, selector: str) -> None:
         """Press Tab until the element has the focus."""
         await self.page.locator(selector).wait_for()
-        focused = self.page.locator(f"{selector}:focus")
+        focused_locator = self.page.locator(f"{selector}:focus")
         for _ in range(MAX_TABS):
-            if await focused.count():
+            if await focused_locator.count():
                 return
             await self.page.keyboard.press("Tab")
         raise AssertionError(f"{MAX_TABS} tabs do not lead to {selector}")

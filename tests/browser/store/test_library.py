@@ -268,11 +268,11 @@ async def test_typing_while_a_note_is_saved_does_not_cause_a_conflict(
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
     await asyncio.to_thread(owned_with_a_file, demo_store, email)
-    save_requested, released = asyncio.Event(), asyncio.Event()
+    save_requested, released_event = asyncio.Event(), asyncio.Event()
 
     async def save_late(route: Route) -> None:
         save_requested.set()
-        await asyncio.wait_for(released.wait(), 60)
+        await asyncio.wait_for(released_event.wait(), 60)
         await route.continue_()
 
     async def is_saved() -> None:
@@ -288,7 +288,7 @@ async def test_typing_while_a_note_is_saved_does_not_cause_a_conflict(
         await asyncio.wait_for(save_requested.wait(), 60)
         await note.fill("One two")
         async with page.expect_response("**/api/v1/library/*"):
-            released.set()
+            released_event.set()
         await expect(page.locator(".card")).to_contain_text("One")
         await note.press("Tab")
 

@@ -178,13 +178,13 @@ async def test_no_signature_is_shown_for_a_channel_before_it_is_loaded(
     slug = await asyncio.to_thread(built, demo_store)
     publish = partial(published_with_a_file, demo_store, slug, "2.0.0-beta.1", channel="beta")
     await asyncio.to_thread(publish)
-    released = asyncio.Event()
+    released_event = asyncio.Event()
 
     async def answer_late(route: Route) -> None:
         if "channels/beta" not in (route.request.post_data or ""):
             await route.continue_()
             return
-        await asyncio.wait_for(released.wait(), 60)
+        await asyncio.wait_for(released_event.wait(), 60)
         response = await route.fetch()
         results = [{**result, "status": 503, "body": None} for result in (await response.json())["results"]]
         await route.fulfill(response=response, json={"results": results})
@@ -196,9 +196,9 @@ async def test_no_signature_is_shown_for_a_channel_before_it_is_loaded(
         await page.click(".segments button:text('Beta')")
         await expect(page.locator("#files-title")).to_contain_text("2.0.0-beta.1")
         await expect(page.locator(".signed-by, .build >> text=Signed by")).to_have_count(0)
-        released.set()
-        missing = page.locator(".build .missing b")
-        await expect(missing).to_have_text("No malware scan or provenance")
+        released_event.set()
+        missing_locator = page.locator(".build .missing b")
+        await expect(missing_locator).to_have_text("No malware scan or provenance")
         await expect(page.locator(".signed-by")).to_have_count(0)
         await page.click(".segments button:text('Stable')")
         await expect(page.locator(".files .signed-by")).to_have_text("Signed by Northwind Games")

@@ -78,9 +78,9 @@ async def test_a_token_without_a_scope_is_not_made(browser: Browser, desk: Desk)
         await page.locator(".scope-model summary").first.wait_for()
         for summary in await page.locator(".scope-model summary").all():
             await summary.click()
-        ticked = page.locator(".scope-model input:checked")
-        while await ticked.count():
-            await ticked.first.uncheck()
+        ticked_locator = page.locator(".scope-model input:checked")
+        while await ticked_locator.count():
+            await ticked_locator.first.uncheck()
         await page.click("button:text-is('Create token')")
 
         await page.wait_for_selector("[role=alert] >> text=Select at least one permission")

@@ -18,9 +18,15 @@ def in_document(url: str) -> dict[str, str]:
     snippets: dict[str, str] = {}
     for section_text in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
         name, _, text = section_text.partition("\n")
-        fenced = re.search(r"```(?:json|toml)\n(.*?)\n```", text, re.DOTALL)
+        fenced_match = re.search(r"```(?:json|toml)\n(.*?)\n```", text, re.DOTALL)
         lines = [line[4:] for line in text.partition("```")[0].splitlines() if line.startswith("    ")]
-        snippet = "\n".join(lines) if name in ("Claude Code", "Look at it by hand") else fenced[1] if fenced else ""
+        snippet = (
+            "\n".join(lines)
+            if name in ("Claude Code", "Look at it by hand")
+            else fenced_match[1]
+            if fenced_match
+            else ""
+        )
         snippets[name] = snippet.replace("http://127.0.0.1:8080", url)
     return {**snippets, "Inspector": snippets["Look at it by hand"]}
 
@@ -54,8 +60,8 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
             await tabs.nth(number).press("ArrowRight")
         await page.fill("#token", agent.token)
         await page.press("#token", "Enter")
-        deleting = page.locator("tr:has(code:text-is('lead__delete'))")
-        await expect(deleting).to_contain_text("Proposes")
+        deleting_locator = page.locator("tr:has(code:text-is('lead__delete'))")
+        await expect(deleting_locator).to_contain_text("Proposes")
         await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("Reads")
         await expect(page.locator("code:text-is('lead__create')")).to_have_count(0)
         assert agent.token not in await evaluate(page, "JSON.stringify([localStorage, sessionStorage, location.href])")

@@ -29,13 +29,13 @@ async def test_a_person_sees_pending_proposals_due_records_and_recently_opened_r
         await desk.sign_in(page, "alice", "/")
         decisions = page.locator(".widget:has(h2:text-is('Waiting for your decision'))")
         await expect(decisions.locator(".widget-row").first).to_contain_text("home-helper")
-        closing = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
+        closing_locator = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
         # Other tests' records may have the same title.
         link = f"a[href='/models/lead/records/{own_lead['id']}']"
-        await expect(closing.locator(".widget-row", has=page.locator(link))).to_contain_text("Tomorrow")
-        await expect(closing).not_to_contain_text("Somebody else's")
+        await expect(closing_locator.locator(".widget-row", has=page.locator(link))).to_contain_text("Tomorrow")
+        await expect(closing_locator).not_to_contain_text("Somebody else's")
 
-        await closing.locator(link).press("Enter")
+        await closing_locator.locator(link).press("Enter")
         await page.wait_for_selector("h1:text-is('Closes tomorrow')")
         await page.click(".side-link >> text=My work")
         recent = page.locator(".widget:has(h2:text-is('Recently viewed'))")
@@ -53,11 +53,11 @@ async def test_overdue_records_are_first_with_their_days_and_actions_name_the_ne
     alice.run("lead.qualify", id=lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/")
-        closing = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
-        await expect(closing.locator(".widget-row", has_text=f"Three days late {mark}")).to_have_count(1)
+        closing_locator = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
+        await expect(closing_locator.locator(".widget-row", has_text=f"Three days late {mark}")).to_have_count(1)
 
         async def is_overdue() -> None:
-            rows = await closing.locator(".widget-row").all_inner_texts()
+            rows = await closing_locator.locator(".widget-row").all_inner_texts()
             row_positions = [at for at, text in enumerate(rows) if f"Three days late {mark}" in text]
             assert row_positions
             assert "3 days overdue" in rows[row_positions[0]]

@@ -122,16 +122,16 @@ async def test_an_error_of_the_connection_is_raised_unchanged(blobs: BlobStore) 
 
 
 async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> None:
-    reached = asyncio.Event()
+    reached_event = asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(20):
             yield b"x" * PIECE_BYTES
-        reached.set()
+        reached_event.set()
         await asyncio.Event().wait()
 
     task = asyncio.create_task(blobs.stage("up", 0, endless()))
-    await reached.wait()
+    await reached_event.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

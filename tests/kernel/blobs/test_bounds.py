@@ -82,17 +82,17 @@ def test_a_file_renamed_during_the_count_is_still_counted(tmp_path: Path) -> Non
     names = [tmp_path / "staging" / "incoming", tmp_path / "staging" / "part"]
     names[0].parent.mkdir()
     names[0].write_bytes(bytes(3 * MIB))
-    quota, stopped = DiskQuota(tmp_path, 0, MOST), Event()
+    quota, stopped_event = DiskQuota(tmp_path, 0, MOST), Event()
 
     def rename() -> None:
-        while not stopped.is_set():
+        while not stopped_event.is_set():
             names[0].rename(names[1])
             names[1].rename(names[0])
 
     with ThreadPoolExecutor(1) as executor:
         renaming = executor.submit(rename)
         admitted = [admits(quota, 2 * MIB) for _ in range(3_000)]
-        stopped.set()
+        stopped_event.set()
         renaming.result()
 
     assert not any(admitted)

@@ -44,15 +44,15 @@ async def test_a_cut_connection_leaves_nothing_in_the_bucket(s3_blobs: BlobStore
 
 
 async def test_a_cancelled_call_leaves_nothing_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
-    reached = asyncio.Event()
+    reached_event = asyncio.Event()
 
     async def stuck() -> AsyncIterator[bytes]:
         yield _DATA
-        reached.set()
+        reached_event.set()
         await asyncio.Event().wait()
 
     task = asyncio.create_task(s3_blobs.stage("up", 0, stuck()))
-    await reached.wait()
+    await reached_event.wait()
     assert await _open_uploads(s3_url) != []
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -136,10 +136,10 @@ async def test_a_missing_bucket_is_reported_and_not_treated_as_a_missing_blob(s3
     missing = await operator_note(s3_endpoint, "nowhere")
     address = f"s3://nowhere?endpoint={s3_endpoint}&region=us-east-1&allow_http=true"
 
-    with pytest.raises(Unavailable) as sealing:
+    with pytest.raises(Unavailable) as sealing_error:
         await open_blobs(address, Path()).seal("up", [], 0, None)
 
-    assert missing == note_of(sealing.value)
+    assert missing == note_of(sealing_error.value)
     assert missing.startswith("It does not exist.")
     assert "COUNTERSIGN_BLOBS_URL" in missing
 

@@ -156,10 +156,10 @@ CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;
 async def test_a_description_shows_a_schema_that_differs(
     database_url: str, write: Write, changed_sql: str, into: str
 ) -> None:
-    migrated = await open_database(database_url, schema="shop")
-    await upgrade(migrated, write(FIRST, SECOND, THIRD))
-    schema_found = await describe_schema(migrated)
-    await migrated.close()
+    migrated_database = await open_database(database_url, schema="shop")
+    await upgrade(migrated_database, write(FIRST, SECOND, THIRD))
+    schema_found = await describe_schema(migrated_database)
+    await migrated_database.close()
     changed_database = await open_database(database_url.replace(".db", "2.db"), schema="shop2")
     async with changed_database.transaction() as transaction:
         await transaction.run(in_dialect(WHOLE.replace(changed_sql, into), changed_database.dialect))

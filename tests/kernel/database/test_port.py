@@ -253,10 +253,10 @@ async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(
 
 
 async def test_a_scan_ends_at_the_deadline(database: Database, database_url: str) -> None:
-    hurried = await open_database(database_url, schema="shop", pool=1, read_deadline_s=1, reserve_bytes=0)
+    hurried_database = await open_database(database_url, schema="shop", pool=1, read_deadline_s=1, reserve_bytes=0)
     with pytest.raises(Unavailable):
-        await hurried.scan(ENDLESS)
-    await hurried.close()
+        await hurried_database.scan(ENDLESS)
+    await hurried_database.close()
 
     await put(database, 1)
     assert [tuple(row) for row in await database.scan("SELECT id FROM thing WHERE id < $1", 2)] == [(1,)]
@@ -265,8 +265,8 @@ async def test_a_scan_ends_at_the_deadline(database: Database, database_url: str
 async def test_a_scan_that_no_caller_waits_for_any_more_ends_at_once(database_url: str) -> None:
     database = await open_database(database_url, schema="shop", pool=1, read_deadline_s=600)
     scan = asyncio.create_task(database.scan(ENDLESS))
-    finished, _ = await asyncio.wait([scan], timeout=0.2)
-    assert not finished
+    finished_tasks, _ = await asyncio.wait([scan], timeout=0.2)
+    assert not finished_tasks
 
     scan.cancel()
 
@@ -331,10 +331,10 @@ async def test_many_rows_are_written_while_the_loop_continues(database: Database
             ticks += 1
             await asyncio.sleep(0)
 
-    ticking = asyncio.create_task(tick())
+    ticking_task = asyncio.create_task(tick())
     await _filled(database, 200_000)
     is_over = True
-    await ticking
+    await ticking_task
 
     assert ticks > 100
     assert await database.fetch_one("SELECT count(id), max(id) FROM thing") == (200_000, 199_999)
@@ -344,25 +344,25 @@ async def test_closing_waits_for_transactions_under_way(database_url: str) -> No
     database = await open_database(database_url, schema="shop")
     async with database.transaction() as transaction:
         await transaction.run("CREATE TABLE thing (id INTEGER, word TEXT)")
-    entered, may_go = asyncio.Event(), asyncio.Event()
+    entered_event, may_go = asyncio.Event(), asyncio.Event()
 
     async def write() -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, 1, "a")
-            entered.set()
+            entered_event.set()
             await may_go.wait()
 
-    writing = asyncio.create_task(write())
-    await entered.wait()
-    closing = asyncio.create_task(database.close())
-    finished, _ = await asyncio.wait([closing], timeout=0.1)
-    assert not finished
+    writing_task = asyncio.create_task(write())
+    await entered_event.wait()
+    closing_task = asyncio.create_task(database.close())
+    finished_tasks, _ = await asyncio.wait([closing_task], timeout=0.1)
+    assert not finished_tasks
     may_go.set()
-    await asyncio.gather(writing, closing)
+    await asyncio.gather(writing_task, closing_task)
 
-    reopened = await open_database(database_url, schema="shop")
-    assert await things(reopened) == [1]
-    await reopened.close()
+    reopened_database = await open_database(database_url, schema="shop")
+    assert await things(reopened_database) == [1]
+    await reopened_database.close()
 
 
 async def test_a_closed_database_is_unavailable(database_url: str) -> None:

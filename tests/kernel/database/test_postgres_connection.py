@@ -83,12 +83,12 @@ async def test_a_port_where_no_server_listens_is_reported() -> None:
 
 async def test_a_port_where_another_program_listens_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        answering = threading.Thread(target=answer_as_a_page, args=(listener,))
-        answering.start()
+        answering_thread = threading.Thread(target=answer_as_a_page, args=(listener,))
+        answering_thread.start()
 
         error_text = await connection_error(f"postgresql://me:wr0ng@127.0.0.1:{listener.getsockname()[1]}/app")
 
-        answering.join()
+        answering_thread.join()
     assert "does not answer like PostgreSQL" in error_text.detail
 
 

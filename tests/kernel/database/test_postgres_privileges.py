@@ -122,13 +122,13 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileg
     await unprivileged_role.give(unwritable.value.remedy.partition("run: ")[2])
     rights = await unprivileged_role.rights()
     rights.require_write()
-    with pytest.raises(PrivilegeMissing) as unaltered:
+    with pytest.raises(PrivilegeMissing) as unaltered_error:
         rights.require_upgrade()
 
     assert "countersign doctor" in denial.value.detail
     assert f"to the role {unprivileged_role.other}" in refusal.value.detail
-    assert unprivileged_role.other in unaltered.value.detail
-    assert f'OWNER TO "{unprivileged_role.role}"' in unaltered.value.remedy
+    assert unprivileged_role.other in unaltered_error.value.detail
+    assert f'OWNER TO "{unprivileged_role.role}"' in unaltered_error.value.remedy
 
 
 async def test_a_schema_of_another_role_is_no_place_to_move_to(unprivileged_role: UnprivilegedRole) -> None:

@@ -144,8 +144,8 @@ async def test_another_process_that_holds_the_lock_too_long_makes_writes_unavail
     assert await things(database) == []
 
     waiting_write = asyncio.create_task(put(database, 2))
-    finished, _ = await asyncio.wait([waiting_write], timeout=0.1)
-    assert not finished
+    finished_tasks, _ = await asyncio.wait([waiting_write], timeout=0.1)
+    assert not finished_tasks
     other_connection.execute("COMMIT")
     await waiting_write
     assert await things(database) == [2]
@@ -167,21 +167,21 @@ async def test_all_who_wait_for_another_process_give_up_together(database: Sqlit
 
 
 async def test_a_transaction_that_delays_other_transactions_makes_them_unavailable(database: SqliteDatabase) -> None:
-    entered, may_go = asyncio.Event(), asyncio.Event()
+    entered_event, may_go = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
         async with database.transaction() as transaction:
             await transaction.run(PUT, 1, "a")
-            entered.set()
+            entered_event.set()
             await may_go.wait()
 
-    holding = asyncio.create_task(hold())
-    await entered.wait()
+    holding_task = asyncio.create_task(hold())
+    await entered_event.wait()
 
     with pytest.raises(Unavailable, match="busy with other writes"):
         await asyncio.wait_for(put(database, 2), 60)
     may_go.set()
-    await holding
+    await holding_task
     assert await things(database) == [1]
 
 
@@ -198,16 +198,16 @@ async def test_cancelled_while_many_rows_are_written_waits_for_the_thread(databa
         async with database.transaction() as transaction:
             await transaction.run_many(PUT, rows())
 
-    writing = asyncio.create_task(write())
+    writing_task = asyncio.create_task(write())
     await asyncio.to_thread(is_reading.wait, 10)
-    writing.cancel()
+    writing_task.cancel()
     neighbour = asyncio.create_task(put(database, 3))
-    finished, _ = await asyncio.wait([writing, neighbour], timeout=0.1)
-    assert not finished
+    finished_tasks, _ = await asyncio.wait([writing_task, neighbour], timeout=0.1)
+    assert not finished_tasks
     may_go.set()
 
     with pytest.raises(asyncio.CancelledError):
-        await writing
+        await writing_task
     await neighbour
     assert await things(database) == [3]
 
@@ -262,13 +262,13 @@ async def test_opening_a_new_file_waits_for_another_process_that_just_made_it(pa
     other_connection = apsw.Connection(str(path))
     other_connection.execute("BEGIN IMMEDIATE")
 
-    opening = asyncio.create_task(open_sqlite(path))
-    finished, _ = await asyncio.wait([opening], timeout=0.2)
-    assert not finished
+    opening_task = asyncio.create_task(open_sqlite(path))
+    finished_tasks, _ = await asyncio.wait([opening_task], timeout=0.2)
+    assert not finished_tasks
     other_connection.execute("COMMIT")
     other_connection.close()
 
-    await (await opening).close()
+    await (await opening_task).close()
 
 
 async def test_a_slow_statement_runs_in_a_thread_until_the_next_attempt_on_the_event_loop(

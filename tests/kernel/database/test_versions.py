@@ -172,9 +172,9 @@ async def test_on_postgres_many_callers_share_a_read(postgres_url: str) -> None:
     await database.close()
 
     # Statistics are complete when the connections that created them have ended.
-    watching = await open_database(postgres_url, schema="shop", pool=1)
-    row = await watching.fetch_one(counting)
-    await watching.close()
+    watching_database = await open_database(postgres_url, schema="shop", pool=1)
+    row = await watching_database.fetch_one(counting)
+    await watching_database.close()
     assert row is not None
     assert 0 < row[0] < 1000
 

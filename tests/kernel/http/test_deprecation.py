@@ -186,13 +186,13 @@ async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: h
 async def test_a_deprecated_member_of_a_body_is_announced_until_its_removal(http: httpx.AsyncClient) -> None:
     old, new = {"name": "a", "label": "b"}, {"name": "a"}
     with clock.fixed(clock.Instant(midnight(2026, 5, 1) - 1)):
-        old_answer, unused = await http.post("/things", json=old), await http.post("/things", json=new)
+        old_answer, unused_response = await http.post("/things", json=old), await http.post("/things", json=new)
     with clock.fixed(midnight(2026, 5, 1)):
         gone_response, later_answer = await http.post("/things", json=old), await http.post("/things", json=new)
 
     assert old_answer.json() == {"label": "b"}
     assert old_answer.headers["sunset"] == "Fri, 01 May 2026 00:00:00 GMT"
-    assert "sunset" not in unused.headers
+    assert "sunset" not in unused_response.headers
     assert (gone_response.status_code, gone_response.json()["code"]) == (410, "parameter_gone")
     assert gone_response.json()["errors"][0]["pointer"] == "/label"
     assert later_answer.status_code == 200

@@ -63,9 +63,9 @@ async def test_the_dummy_password_opens_no_missing_account() -> None:
 
 
 async def test_the_event_loop_turns_while_a_password_is_hashed() -> None:
-    hashing = asyncio.create_task(passwords.hash_password(_WORD))
+    hashing_task = asyncio.create_task(passwords.hash_password(_WORD))
     turn_count = 0
-    while not hashing.done():
+    while not hashing_task.done():
         await asyncio.sleep(0)
         turn_count += 1
 

@@ -94,10 +94,10 @@ async def test_other_requests_are_served_between_the_checks_of_long_rows(office:
             turn_times.append(loop.time())
             await asyncio.sleep(0)
 
-    watching = asyncio.create_task(watch())
+    watching_task = asyncio.create_task(watch())
     report = await office.value(agent, "lead.import", csv=csv, dry_run=True)
     turn_times.append(loop.time())
-    watching.cancel()
+    watching_task.cancel()
     assert len(report["errors"]) == 8
     # Without pauses between rows, the longest turn takes nearly the whole time. One row takes about an eighth of it.
     assert max(later - earlier for earlier, later in pairwise(turn_times)) < (turn_times[-1] - turn_times[0]) / 2

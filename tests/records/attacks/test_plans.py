@@ -245,8 +245,8 @@ async def test_a_caller_that_waits_gets_no_plan_after_its_token_was_revoked(offi
     doomed_lead = await lead(office)
     cursor = (await office.value(first_token, "plan.watch"))["cursor"]
     watch_task = asyncio.create_task(office.call(first_token, "plan.watch", {"since": cursor, "wait_s": 20}))
-    finished, _ = await asyncio.wait([watch_task], timeout=0.1)
-    assert not finished
+    finished_tasks, _ = await asyncio.wait([watch_task], timeout=0.1)
+    assert not finished_tasks
     tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
     watching = next(token["id"] for token in tokens if token["label"] == "watching" and "plan" in token["scopes"])
 

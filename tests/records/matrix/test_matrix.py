@@ -319,12 +319,12 @@ async def test_plans_are_seen_and_decided_by_people_who_may_run_their_commands(
             listed_plans = await scene.run(caller, "plan.list", harmless_input("plan", "list", plan_id))
             if "plan.list" in table.holds(caller):
                 assert len(listed_plans.json()["value"]) == sees, cell
-            approved = await scene.send(caller, "POST", f"/api/approve/{plan_id}", {"digest": "another"})
+            approved_response = await scene.send(caller, "POST", f"/api/approve/{plan_id}", {"digest": "another"})
             if sees and caller in table.PEOPLE:
-                assert approved.status_code == 400, cell
-                assert "digest does not match" in approved.text, cell
+                assert approved_response.status_code == 400, cell
+                assert "digest does not match" in approved_response.text, cell
             else:
-                assert (approved.status_code, approved.content) == (404, NOT_FOUND), cell
+                assert (approved_response.status_code, approved_response.content) == (404, NOT_FOUND), cell
             withdrawal = await scene.run(caller, "plan.withdraw", {"id": plan_id})
             assert (withdrawal.status_code == 200) == (is_own and sees), cell
             assert is_own or withdrawal.content == NO_SUCH_RECORD, cell

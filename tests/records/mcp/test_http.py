@@ -138,10 +138,10 @@ async def test_h11_a_client_that_accepts_only_a_stream_gets_one_event(desk: McpD
 
 @every_revision
 async def test_h12_no_session_is_opened_and_a_sent_session_id_is_ignored(desk: McpDesk, revision: str) -> None:
-    initialized = await desk.send(initialize(revision), revision=None)
+    initialized_response = await desk.send(initialize(revision), revision=None)
     answer = await desk.send(PING, revision=revision, mcp_session_id="made-up")
 
-    assert "mcp-session-id" not in {*initialized.headers, *answer.headers}
+    assert "mcp-session-id" not in {*initialized_response.headers, *answer.headers}
     assert answer.status_code == 200
 
 
@@ -207,5 +207,5 @@ async def test_h16_discovery_of_oauth_finds_nothing_as_json(desk: McpDesk, path:
 
 async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: McpDesk) -> None:
     assert (await desk.send(PING)).history == []
-    slashed = await desk.office.http.post("/mcp/", json=PING, headers=desk.office.headers("alice"))
-    assert slashed.status_code == 404
+    slashed_response = await desk.office.http.post("/mcp/", json=PING, headers=desk.office.headers("alice"))
+    assert slashed_response.status_code == 404

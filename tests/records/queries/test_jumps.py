@@ -224,11 +224,11 @@ async def test_a_jump_during_other_writes_reads_one_snapshot(trade: InProcessSer
         for number in range(40):
             await trade.value(root, "deal", "create", title=f"a {number}", stage="won")
 
-    writing = asyncio.create_task(write())
+    writing_task = asyncio.create_task(write())
     pages: list[list[dict[str, Any]]] = []
-    while not writing.done():
+    while not writing_task.done():
         pages.append(await page(trade, clerk, order=[{"field": "title"}], limit=50, offset=1_500))
-    await writing
+    await writing_task
 
     # In each case, all new rows come first, so the page begins at the row 1,501 of the current list.
     whole_list = await page(trade, clerk, order=[{"field": "title"}])

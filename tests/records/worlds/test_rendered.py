@@ -136,7 +136,7 @@ async def visited(browser: Browser, world: OpenWorld, who: str) -> AsyncGenerato
             Site(work_site.site_config(home, "COUNTERSIGN_RECORDS_URL"), api, home, Assets.of_package())
         )
         server = uvicorn.Server(uvicorn.Config(site, lifespan="off", log_config=None))
-        serving = asyncio.create_task(server.serve([listening]))
+        serving_task = asyncio.create_task(server.serve([listening]))
         context = await browser.new_context(base_url=address, locale="en-GB", timezone_id="UTC")
         context.set_default_timeout(120_000)
         await context.add_init_script(_COUNT_REQUESTS)
@@ -153,7 +153,7 @@ async def visited(browser: Browser, world: OpenWorld, who: str) -> AsyncGenerato
         await context.close()
         # The server would wait for the response to the long poll, for which no client waits any more.
         server.should_exit = server.force_exit = True
-        await serving
+        await serving_task
 
 
 @pytest.mark.parametrize("audience", SAMPLE)

@@ -91,9 +91,9 @@ async def test_every_problem_a_route_declares_has_a_page(world: World) -> None:
         assert answer.json()["meaning"]
         assert page.headers["content-type"].startswith("text/html")
         assert code in page.text
-    unknown = await world.call("GET", "/problems/no-such-thing")
-    assert unknown.status_code == 404
-    assert (await world.http.get(unknown.json()["type"])).status_code == 200
+    unknown_response = await world.call("GET", "/problems/no-such-thing")
+    assert unknown_response.status_code == 404
+    assert (await world.http.get(unknown_response.json()["type"])).status_code == 200
 
 
 async def test_the_type_of_every_problem_leads_to_its_page(world: World) -> None:

@@ -47,8 +47,10 @@ async def test_later_operations_see_the_effects_of_earlier_operations(batches: B
     assert [product["slug"] for product in results[7]["body"]["products"]] == ["saga"]
     assert results[9]["body"]["items"][0]["batch_id"] == results[8]["body"]["batch_id"]
     assert (await batches.world.call("GET", "/products/saga")).json()["status"] == "public"
-    redeemed = await batches.world.call("POST", "/redeem", batches.owner, json={"code": results[8]["body"]["codes"][0]})
-    assert redeemed.status_code == 200
+    redeemed_response = await batches.world.call(
+        "POST", "/redeem", batches.owner, json={"code": results[8]["body"]["codes"][0]}
+    )
+    assert redeemed_response.status_code == 200
 
 
 async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batches: Batches) -> None:
@@ -134,14 +136,14 @@ async def test_a_batch_of_reads_opens_no_write_transaction(
     batches: Batches, paused_batch: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
     batch_begun, may_commit = paused_batch
-    reading = asyncio.create_task(batches.results([get("/products"), get("/library")], mode="atomic"))
+    reading_task = asyncio.create_task(batches.results([get("/products"), get("/library")], mode="atomic"))
     await batch_begun.wait()
 
-    created = await batches.world.call("POST", "/products", batches.owner, json=product("meanwhile"))
+    created_response = await batches.world.call("POST", "/products", batches.owner, json=product("meanwhile"))
     may_commit.set()
 
-    assert created.status_code == 201
-    assert statuses(await reading) == [200, 200]
+    assert created_response.status_code == 201
+    assert statuses(await reading_task) == [200, 200]
 
 
 async def test_jobs_are_created_only_if_the_batch_is_committed(batches: Batches) -> None:

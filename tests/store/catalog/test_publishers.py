@@ -122,7 +122,7 @@ async def test_a_publisher_has_the_text_that_its_organisation_wrote(world: World
     profile_answer = await world.call("PUT", "/org", token, json=profile)
     shown_body = (await world.call("GET", "/publishers/north")).json()
     renamed_response = await world.call("PUT", "/org", token, json={"name": "North"})
-    cleared = await world.call("PUT", "/org", token, json={"name": "North", "text": None, "website": None})
+    cleared_response = await world.call("PUT", "/org", token, json={"name": "North", "text": None, "website": None})
 
     assert profile_answer.is_success, profile_answer.text
     assert (
@@ -137,8 +137,8 @@ async def test_a_publisher_has_the_text_that_its_organisation_wrote(world: World
         profile["text"],
         profile["website"],
     )
-    assert (cleared.json()["text"], cleared.json()["website"]) == (None, None)
-    assert (await world.call("GET", "/org", token)).json() == cleared.json()
+    assert (cleared_response.json()["text"], cleared_response.json()["website"]) == (None, None)
+    assert (await world.call("GET", "/org", token)).json() == cleared_response.json()
 
 
 @pytest.mark.parametrize(

@@ -73,12 +73,12 @@ def working(store: Store) -> Working:
 @asynccontextmanager
 async def working_on(store: Store) -> AsyncIterator[None]:
     """Run a worker of the store in this process until the block ends."""
-    stopping = asyncio.Event()
-    task = asyncio.create_task(worker_process.work(store, TYPES, stopping))
+    stop_event = asyncio.Event()
+    task = asyncio.create_task(worker_process.work(store, TYPES, stop_event))
     try:
         yield
     finally:
-        stopping.set()
+        stop_event.set()
         await task
 
 

@@ -15,9 +15,9 @@ async def test_work_that_no_worker_takes_is_reported(world: World, owner: str, w
     late_response = await world.call("GET", "/health")
     async with working():
         await wait_for_job(world, owner, job_id)
-        attended = await world.call("GET", "/health")
+        attended_response = await world.call("GET", "/health")
 
-    assert (fresh_answer.status_code, late_response.status_code, attended.status_code) == (200, 503, 200)
+    assert (fresh_answer.status_code, late_response.status_code, attended_response.status_code) == (200, 503, 200)
     assert "no worker has been seen" in late_response.json()["detail"]
     assert "countersign worker" in late_response.json()["resolution"]
 

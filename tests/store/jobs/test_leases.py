@@ -179,9 +179,9 @@ async def test_jobs_are_claimed_one_at_a_time(world: World, owner: str) -> None:
         if database.dialect == "postgres":
             await transaction.fetch(leases.LOCK_CLAIMS)
         second_claim = asyncio.create_task(claim(world.store))
-        finished, _ = await asyncio.wait({second_claim}, timeout=0.3)
+        finished_tasks, _ = await asyncio.wait({second_claim}, timeout=0.3)
 
-    assert not finished
+    assert not finished_tasks
     assert (await second_claim).id == job_id
 
 

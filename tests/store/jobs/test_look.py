@@ -166,14 +166,14 @@ async def test_events_and_waits_end_when_the_server_stops(world: World, owner: s
     job_id = await ask(world, owner)
     found_job = await queries.job(world.store.database, job_id)
     assert found_job is not None
-    stopping = asyncio.Event()
+    stop_event = asyncio.Event()
     received_chunks: list[bytes] = []
 
     async with asyncio.timeout(25):
-        async for event in status_events(world.store.database, found_job, stopping):
+        async for event in status_events(world.store.database, found_job, stop_event):
             received_chunks.append(event)
-            stopping.set()
-        waited = await routes.wait_until_ended(world.store.database, job_id, 30, stopping)
+            stop_event.set()
+        waited = await routes.wait_until_ended(world.store.database, job_id, 30, stop_event)
 
     assert [event.split(b"\n")[0] for event in received_chunks] == [b"event: status"]
     assert waited == found_job

@@ -88,7 +88,7 @@ async def test_waiting_deltas_do_not_use_the_queue_space_of_pushes(world: World)
 async def test_a_worker_runs_a_build_and_a_delta_at_the_same_time(world: World) -> None:
     """One worker makes a delta that does not end while another delta waits. Builds must end nevertheless."""
     begun_types: list[str] = []
-    may_end, stopping = asyncio.Event(), asyncio.Event()
+    may_end, stop_event = asyncio.Event(), asyncio.Event()
 
     async def delta(_: object, work: JobContext[ErrandInput]) -> Outcome:
         begun_types.append("delta")
@@ -104,7 +104,7 @@ async def test_a_worker_runs_a_build_and_a_delta_at_the_same_time(world: World) 
         JobType("build", ErrandInput, build, priority=BUILD),
     )
     await put(world, BACKGROUND, 2)
-    worker_task = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    worker_task = asyncio.create_task(worker_process.work(world.store, types, stop_event))
     async with asyncio.timeout(60):
         while begun_types != ["delta"]:
             await asyncio.sleep(0.01)
@@ -116,13 +116,13 @@ async def test_a_worker_runs_a_build_and_a_delta_at_the_same_time(world: World) 
         may_end.set()
         while await count_succeeded(world) < 5:
             await asyncio.sleep(0.01)
-        stopping.set()
+        stop_event.set()
         assert await worker_task, "the worker abandoned a job"
 
 
 async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:
     """Each build requests the next one. A worker that always has a build must also make the delta."""
-    is_made, stopping = asyncio.Event(), asyncio.Event()
+    is_made, stop_event = asyncio.Event(), asyncio.Event()
 
     async def delta(_: object, work: JobContext[ErrandInput]) -> Outcome:
         is_made.set()
@@ -139,10 +139,10 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
     )
     await put(world, BUILD)
     await put(world, BACKGROUND)
-    worker_task = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    worker_task = asyncio.create_task(worker_process.work(world.store, types, stop_event))
     async with asyncio.timeout(60):
         await is_made.wait()
-        stopping.set()
+        stop_event.set()
         assert await worker_task
 
 

@@ -153,8 +153,8 @@ async def test_an_update_is_a_newer_release_in_the_same_channel(world: World, an
     assert (item["update"]["channel"], item["update"]["size"], item["update"]["delta_size"]) == ("stable", None, None)
     by_slug = {product["slug"]: product for product in await library(world, ann)}
     assert (by_slug["p-1"]["installed_version"], by_slug["p-1"]["update"]) == ("1.0", None)
-    forgotten = await world.call("PATCH", "/library/p-0", ann, json={"downloaded": None})
-    assert forgotten.json()["downloaded"] is None
+    forgotten_response = await world.call("PATCH", "/library/p-0", ann, json={"downloaded": None})
+    assert forgotten_response.json()["downloaded"] is None
     assert await library(world, ann, "update=1") == []
 
 
@@ -215,5 +215,5 @@ async def test_a_cursor_belongs_to_its_filter_and_owner(world: World, ann: str) 
 
     assert (await world.call("GET", url.replace("kind=game", "kind=app"), ann)).status_code == 400
     assert (await world.call("GET", url, bob)).status_code == 400
-    bare = await world.call("GET", url.replace("&kind=game", ""), ann)
-    assert slugs(bare.json()) == ["p-0"]
+    bare_response = await world.call("GET", url.replace("&kind=game", ""), ann)
+    assert slugs(bare_response.json()) == ["p-0"]

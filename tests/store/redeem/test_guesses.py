@@ -51,14 +51,14 @@ async def test_the_refusal_has_a_retry_time_after_which_a_redemption_works(world
         await redeem(world, token, f"WRONG-{number}")
     rows_before = await all_rows(world.store)
 
-    limited = await redeem(world, token, "ONE-MORE-GUESS")
+    limited_response = await redeem(world, token, "ONE-MORE-GUESS")
 
-    assert (limited.status_code, limited.json()["code"]) == (429, "rate_limit_exceeded")
-    assert 1 <= int(limited.headers["retry-after"]) <= 600
-    assert (limited.headers["ratelimit-limit"], limited.headers["ratelimit-remaining"]) == ("10", "0")
-    assert limited.headers["ratelimit-reset"] == limited.headers["retry-after"]
+    assert (limited_response.status_code, limited_response.json()["code"]) == (429, "rate_limit_exceeded")
+    assert 1 <= int(limited_response.headers["retry-after"]) <= 600
+    assert (limited_response.headers["ratelimit-limit"], limited_response.headers["ratelimit-remaining"]) == ("10", "0")
+    assert limited_response.headers["ratelimit-reset"] == limited_response.headers["retry-after"]
     assert await all_rows(world.store) == rows_before
-    with clock.fixed(clock.later(clock.now(), seconds=int(limited.headers["retry-after"]) + 1)):
+    with clock.fixed(clock.later(clock.now(), seconds=int(limited_response.headers["retry-after"]) + 1)):
         later_token = await world.person_token("a@example.com", "read:library")
         assert (await redeem(world, later_token, "ONE-MORE-GUESS")).status_code == 404
         assert (await redeem(world, later_token, code)).is_success

@@ -156,11 +156,11 @@ async def test_guesses_are_limited_for_each_person_and_only_wrong_codes_count(wo
     guesser, honest = await world.person("a@example.com"), await world.person("b@example.com")
 
     wrong_answers = [await redeem(world, guesser, f"WRONG-{number}") for number in range(10)]
-    limited = await redeem(world, guesser, "WRONG-AGAIN")
+    limited_response = await redeem(world, guesser, "WRONG-AGAIN")
 
     assert {(answer.status_code, answer.json()["code"]) for answer in wrong_answers} == {(404, "code_not_found")}
-    assert (limited.status_code, limited.json()["code"]) == (429, "rate_limit_exceeded")
-    assert int(limited.headers["retry-after"]) > 0
+    assert (limited_response.status_code, limited_response.json()["code"]) == (429, "rate_limit_exceeded")
+    assert int(limited_response.headers["retry-after"]) > 0
     assert (await redeem(world, honest, code)).is_success
 
 
@@ -172,8 +172,8 @@ async def test_guessing_is_limited_for_each_address(world: World, owner: str) ->
             assert (await redeem(world, token, f"WRONG-{guess}")).status_code == 404
 
     late_token = await world.person("late@example.com")
-    limited = await redeem(world, late_token, "WRONG")
-    assert (limited.status_code, limited.headers["ratelimit-limit"]) == (429, "50")
+    limited_response = await redeem(world, late_token, "WRONG")
+    assert (limited_response.status_code, limited_response.headers["ratelimit-limit"]) == (429, "50")
     assert (await redeem(world, late_token, code)).is_success
 
 

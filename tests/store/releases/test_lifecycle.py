@@ -118,10 +118,10 @@ async def test_an_owned_product_is_not_archived(world: World, owner: str) -> Non
     await world.grant("a@example.com", product)
 
     deletion = await world.call("DELETE", "/products/made", owner)
-    put = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "status": "archived"})
+    put_response = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "status": "archived"})
 
-    assert {deletion.json()["code"], put.json()["code"]} == {"product_entitled"}
-    assert deletion.status_code == put.status_code == 409
+    assert {deletion.json()["code"], put_response.json()["code"]} == {"product_entitled"}
+    assert deletion.status_code == put_response.status_code == 409
 
 
 async def test_yanked_releases_stay_for_the_entitled_with_their_reason(world: World, owner: str) -> None:
@@ -130,9 +130,11 @@ async def test_yanked_releases_stay_for_the_entitled_with_their_reason(world: Wo
     entitled = await world.person("a@example.com")
     await world.grant("a@example.com", (await world.call("GET", "/products/made")).json()["id"])
 
-    yanked = await world.call("POST", "/products/made/releases/2.0.0/yank", owner, json={"reason": "eats files"})
+    yanked_response = await world.call(
+        "POST", "/products/made/releases/2.0.0/yank", owner, json={"reason": "eats files"}
+    )
 
-    assert (yanked.json()["status"], yanked.json()["yank_reason"]) == ("yanked", "eats files")
+    assert (yanked_response.json()["status"], yanked_response.json()["yank_reason"]) == ("yanked", "eats files")
     assert await versions(world) == ["1.0.0"]
     assert await versions(world, entitled) == ["2.0.0", "1.0.0"]
     assert (await world.call("GET", "/products/made")).json()["channels"][0]["version"] == "1.0.0"
@@ -144,10 +146,12 @@ async def test_a_release_is_promoted_without_another_upload(world: World, owner:
     await release(world, owner, "1.0.0", "beta")
     await release(world, owner, "2.0.0", "beta", published=False)
 
-    promoted = await world.call("POST", "/products/made/releases/1.0.0/promote", owner, json={"channel": "stable"})
+    promoted_response = await world.call(
+        "POST", "/products/made/releases/1.0.0/promote", owner, json={"channel": "stable"}
+    )
     draft = await world.call("POST", "/products/made/releases/2.0.0/promote", owner, json={"channel": "stable"})
 
-    assert promoted.json()["channel"] == "stable"
+    assert promoted_response.json()["channel"] == "stable"
     assert await versions(world, channel="stable") == ["1.0.0"]
     assert await versions(world, channel="beta") == []
     assert (draft.status_code, draft.json()["code"]) == (409, "release_not_published")
@@ -172,7 +176,7 @@ async def test_a_published_release_does_not_change(world: World, owner: str) -> 
     other_response = await world.call("PUT", path, owner, json={"notes": "c", "notes_only": False})
     await world.call("POST", f"{path}/yank", owner, json={"reason": "r"})
     moved_response = await world.call("PUT", path, owner, json={"channel": "stable"})
-    noted = await world.call("PUT", path, owner, json={"notes": "d", "channel": "beta"})
+    noted_response = await world.call("PUT", path, owner, json={"notes": "d", "channel": "beta"})
 
     assert (same_response.status_code, same_response.json()["channel"], same_response.json()["notes"]) == (
         200,
@@ -181,7 +185,11 @@ async def test_a_published_release_does_not_change(world: World, owner: str) -> 
     )
     assert (other_response.status_code, other_response.json()["code"]) == (409, "release_published")
     assert (moved_response.status_code, moved_response.json()["code"]) == (409, "release_yanked")
-    assert (noted.status_code, noted.json()["notes"], noted.json()["channel"]) == (200, "d", "beta")
+    assert (noted_response.status_code, noted_response.json()["notes"], noted_response.json()["channel"]) == (
+        200,
+        "d",
+        "beta",
+    )
 
 
 async def test_no_change_of_a_draft_is_applied_between_its_check_and_its_publication(
@@ -286,12 +294,12 @@ async def test_a_release_with_only_notes_needs_no_build_and_has_no_file(world: W
 
     with_file = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
     await release(world, owner, "2.0.0", published=False)
-    undeclared = await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": False})
+    undeclared_response = await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": False})
     refused_response = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
     await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": True})
     published_response = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
 
-    assert (created_response.json()["notes_only"], "notes_only" in undeclared.json()) == (True, False)
+    assert (created_response.json()["notes_only"], "notes_only" in undeclared_response.json()) == (True, False)
     assert [(response.status_code, response.json()["code"]) for response in (with_file, refused_response)] == [
         (409, "release_incomplete")
     ] * 2

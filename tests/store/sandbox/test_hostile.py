@@ -106,10 +106,10 @@ async def test_no_cache_returns_the_answer_of_one_data_set_for_another(sandbox: 
     sandbox_answers = [
         await http.get(f"/sandbox{path}") for path in ("/api/v1/products", "/openapi.json", "/api/v1/catalog")
     ]
-    keyed = await sandbox.call("GET", "/products")
+    keyed_response = await sandbox.call("GET", "/products")
     service_answer = await http.get("/api/v1/products")
 
-    for answer in (*sandbox_answers, keyed):
+    for answer in (*sandbox_answers, keyed_response):
         assert "public" not in answer.headers["cache-control"]
     assert "public" in service_answer.headers["cache-control"]
 
@@ -152,11 +152,11 @@ async def test_calls_and_guesses_inside_do_not_count_outside(sandbox: SandboxCal
     for _ in range(12):
         await world.http.get("/sandbox/api/v1/products")
         await sandbox.call("POST", "/redeem", json={"code": "AAAA-BBBB-CCCC-DDDD"})
-    limited = await sandbox.call("POST", "/redeem", json={"code": "AAAA-BBBB-CCCC-DDDD"})
+    limited_response = await sandbox.call("POST", "/redeem", json={"code": "AAAA-BBBB-CCCC-DDDD"})
     remaining_after = int((await world.http.get("/api/v1/info")).headers["ratelimit-remaining"])
     customer = await world.person("customer@example.com")
 
-    assert limited.status_code == 429
+    assert limited_response.status_code == 429
     assert remaining_before - remaining_after == 1
     assert (await world.call("POST", "/redeem", customer, json={"code": "AAAA-BBBB-CCCC-DDDD"})).status_code == 404
 

@@ -39,10 +39,10 @@ async def upload_artifact(sandbox: SandboxCaller) -> str:
         "/products/made/releases/1.0.0/artifacts",
         json={"filename": "made.tar.gz", "size": len(BUILD), "platform": "linux"},
     )
-    put = await sandbox.world.http.put(announced_file.json()["upload_url"], content=BUILD)
-    assert put.status_code == 201, put.text
+    put_response = await sandbox.world.http.put(announced_file.json()["upload_url"], content=BUILD)
+    assert put_response.status_code == 201, put_response.text
     artifact_id: str = announced_file.json()["artifact_id"]
-    assert put.headers["location"] == f"/sandbox/api/v1/artifacts/{artifact_id}"
+    assert put_response.headers["location"] == f"/sandbox/api/v1/artifacts/{artifact_id}"
     return artifact_id
 
 
@@ -67,15 +67,15 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
     verify_job = await wait_for_job(sandbox, "artifact.verify", artifact_id)
     publish_answer = await sandbox.call("POST", "/products/made/releases/1.0.0/publish")
     manifest = await sandbox.call("GET", "/products/made/releases/1.0.0/manifest", params={"platform": "linux"})
-    downloaded = await sandbox.call("GET", f"/artifacts/{artifact_id}")
-    seeded = await sandbox.call("GET", "/products/aurora-freight")
+    downloaded_response = await sandbox.call("GET", f"/artifacts/{artifact_id}")
+    seeded_response = await sandbox.call("GET", "/products/aurora-freight")
 
     assert processed["status"] == "completed", processed
     assert verify_job["result"]["ok"] is True
     assert publish_answer.status_code == 200
     assert manifest.status_code == 200
-    assert hashlib.sha256(downloaded.content).digest() == hashlib.sha256(BUILD).digest()
-    assert seeded.status_code == 200
+    assert hashlib.sha256(downloaded_response.content).digest() == hashlib.sha256(BUILD).digest()
+    assert seeded_response.status_code == 200
     assert await all_of(sandbox.world) == rows_before
 
 

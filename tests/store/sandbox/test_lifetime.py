@@ -73,9 +73,9 @@ async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: SandboxCaller, wo
         await sandbox.front.data_sets.close_unused(0)
         with clock.fixed(clock.later(clock.now(), seconds=HOUR_S + 1)):
             answer_after = await sandbox.call("GET", "/products/made")
-            seeded = await sandbox.call("GET", "/products/aurora-freight")
+            seeded_response = await sandbox.call("GET", "/products/aurora-freight")
 
-    assert [answer_after.status_code, seeded.status_code] == [404, 200]
+    assert [answer_after.status_code, seeded_response.status_code] == [404, 200]
 
 
 async def test_maintenance_removes_idle_sandboxes(sandbox: SandboxCaller, world: World) -> None:
@@ -118,15 +118,15 @@ async def test_a_request_that_waited_for_a_removed_folder_starts_again(sandbox: 
 async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_worst(
     sandbox: SandboxCaller, other_worker: SandboxRouter, world: World
 ) -> None:
-    stopping = threading.Event()
+    stop_event = threading.Event()
 
     def sweep() -> int:
         removed_count = 0
-        while not stopping.is_set():
+        while not stop_event.is_set():
             removed_count += folders.sweep(data_of(world), 0)
         return removed_count
 
-    sweeping = asyncio.create_task(asyncio.to_thread(sweep))
+    sweeping_task = asyncio.create_task(asyncio.to_thread(sweep))
     try:
         for number in range(30):
             for front in (sandbox.front, other_worker):
@@ -139,9 +139,9 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
             await sandbox.front.data_sets.close_unused(0)
             await other_worker.data_sets.close_unused(0)
     finally:
-        stopping.set()
+        stop_event.set()
 
-    assert await sweeping > 0
+    assert await sweeping_task > 0
 
 
 async def test_at_the_limit_a_new_key_waits_until_a_sandbox_is_idle(
@@ -157,13 +157,13 @@ async def test_at_the_limit_a_new_key_waits_until_a_sandbox_is_idle(
     await few.data_sets.close_unused(0)
     with clock.fixed(clock.later(clock.now(), seconds=folders.SPARED_S + 1)):
         await send_through(few, second_caller, "GET", "/products")
-        admitted = await send_through(few, third_caller, "GET", "/products")
+        admitted_response = await send_through(few, third_caller, "GET", "/products")
         await few.close()
 
     assert (refused_answer.status_code, refused_answer.json()["code"]) == (503, "sandboxes_full")
     assert int(refused_answer.headers["retry-after"]) > 0
     assert known_answer.status_code == 200
-    assert admitted.status_code == 200
+    assert admitted_response.status_code == 200
     assert not first_caller.folder.exists()
     assert second_caller.folder.exists()
 

@@ -89,7 +89,7 @@ async def test_a_write_without_a_key_is_refused_with_the_address_for_keys(world:
 
 async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: SandboxCaller) -> None:
     created_response = await sandbox.call("POST", "/products", json=PRODUCT)
-    missing = await sandbox.call("GET", "/products/none?x=1")
+    missing_response = await sandbox.call("GET", "/products/none?x=1")
     listed_answer = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
     for number in range(2):
         body = {"version": f"1.0.{number}", "channel": "beta", "notes_only": True}
@@ -99,17 +99,17 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
     image = await sandbox.call(
         "POST", "/products/made/media", json={"kind": "icon", "filename": "i.png", "size": 3, "alt": "x"}
     )
-    unknown = await sandbox.world.http.get("/sandbox/api/v1/nowhere")
+    unknown_response = await sandbox.world.http.get("/sandbox/api/v1/nowhere")
     bodies = ({**PRODUCT, "slug": "another"}, {})
     operations = [{"method": "POST", "path": "/api/v1/products", "body": body} for body in bodies]
     batch = await sandbox.call("POST", "/batch", json={"operations": operations, "mode": "atomic"})
 
     assert created_response.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
-    assert missing.json()["type"].startswith("http://127.0.0.1:8480/problems/")
-    assert missing.json()["instance"] == "http://127.0.0.1:8480/sandbox/api/v1/products/none?x=1"
+    assert missing_response.json()["type"].startswith("http://127.0.0.1:8480/problems/")
+    assert missing_response.json()["instance"] == "http://127.0.0.1:8480/sandbox/api/v1/products/none?x=1"
     assert listed_answer.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
     assert "/api/v1/media/uploads/" in image.json()["upload_url"].removeprefix("http://127.0.0.1:8480/sandbox/")
-    assert unknown.json()["code"] == "route_not_found"
+    assert unknown_response.json()["code"] == "route_not_found"
     types = [result["body"]["type"] for result in batch.json()["results"]]
     assert types == [f"http://127.0.0.1:8480/problems/{name}" for name in ("batch-rolled-back", "invalid-request")]
 

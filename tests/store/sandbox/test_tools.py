@@ -42,8 +42,10 @@ async def test_the_owner_sees_every_tool_except_those_about_the_sandbox(sandbox:
 
     assert {"create_job", "redeem_code", "get_library"} <= inside_names
     assert {name for name in service_tools | inside_names if "sandbox" in name} == service_tools - inside_names
-    unknown = await sandbox.world.http.post(PLACE, json=tool("get_sandbox"), headers={"X-API-Key": sandbox.key})
-    assert unknown.json()["error"]["message"] == "Unknown tool: get_sandbox"
+    unknown_response = await sandbox.world.http.post(
+        PLACE, json=tool("get_sandbox"), headers={"X-API-Key": sandbox.key}
+    )
+    assert unknown_response.json()["error"]["message"] == "Unknown tool: get_sandbox"
 
 
 async def spoken_outside(sandbox: SandboxCaller, message: dict[str, Any]) -> dict[str, Any]:

@@ -197,13 +197,13 @@ async def test_the_export_has_the_same_numbers(world: World, owner: str) -> None
         await transaction.run("UPDATE product SET title = '=1+1' WHERE slug = 'one'")
 
     plain_response = await world.call("GET", f"/org/stats.csv?from={ago(2)}", owner)
-    split = await world.call("GET", f"/org/stats.csv?from={ago(2)}&by=product", owner)
+    split_response = await world.call("GET", f"/org/stats.csv?from={ago(2)}&by=product", owner)
 
     assert plain_response.headers["content-type"] == "text/csv; charset=utf-8"
     assert list(csv.reader(io.StringIO(plain_response.text))) == [
         ["at", "key", "label", "downloads"], [ago(2), "", "", "0"], [ago(1), "", "", "10"]
     ]  # fmt: skip
-    assert list(csv.reader(io.StringIO(split.text)))[1:] == [
+    assert list(csv.reader(io.StringIO(split_response.text)))[1:] == [
         [ago(2), "one", "'=1+1", "0"], [ago(1), "one", "'=1+1", "10"]
     ]  # fmt: skip
 

@@ -229,17 +229,17 @@ async def test_8_an_agent_explains_a_403(agent: OverviewAgent, demo_world: World
     page = (await agent.send("GET", problem["type"])).json()
 
     assert refused_answer.status_code == 403
-    missing = re.search(r'scope="([^"]+)"', refused_answer.headers["www-authenticate"])
-    assert missing is not None
+    missing_match = re.search(r'scope="([^"]+)"', refused_answer.headers["www-authenticate"])
+    assert missing_match is not None
     # The response names the missing scope, what to do, and the purpose of the scope.
-    assert missing[1] in problem["detail"]
-    assert missing[1] in problem["resolution"]
+    assert missing_match[1] in problem["detail"]
+    assert missing_match[1] in problem["resolution"]
     link = re.search(r"http\S+md", problem["resolution"])
     assert link is not None
     assert (await agent.http.get(link[0])).text == known_texts["skill"]
     assert (page["code"], bool(page["meaning"]), bool(page["resolution"])) == (problem["code"], True, True)
-    assert f"- `{missing[1]}`: " in known_texts["skill"]
-    assert create.described["security"][1] == {"OAuth2": [missing[1]]}
+    assert f"- `{missing_match[1]}`: " in known_texts["skill"]
+    assert create.described["security"][1] == {"OAuth2": [missing_match[1]]}
     assert len(agent.requests) <= 2
 
 

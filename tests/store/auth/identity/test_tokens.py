@@ -80,13 +80,13 @@ async def test_a_client_gets_a_token_by_basic_by_form_and_by_json(world: World, 
 async def test_a_scope_narrows_and_never_widens(world: World, client: tuple[str, str]) -> None:
     narrow = await exchange(world, auth=client, scope="read:products")
     wide = await exchange(world, auth=client, scope="read:products admin:org")
-    unknown = await exchange(world, auth=client, scope="everything")
+    unknown_response = await exchange(world, auth=client, scope="everything")
     token = narrow.json()["access_token"]
     body = {"slug": "a", "title": "A", "kind": "game", "platforms": ["web"]}
 
     assert narrow.json()["scope"] == "read:products"
     assert (wide.status_code, wide.json()["error"]) == (400, "invalid_scope")
-    assert (unknown.status_code, unknown.json()["error"]) == (400, "invalid_scope")
+    assert (unknown_response.status_code, unknown_response.json()["error"]) == (400, "invalid_scope")
     assert (await world.call("POST", "/products", token, json=body)).json()["code"] == "insufficient_scope"
 
 
@@ -95,23 +95,23 @@ async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_w
 ) -> None:
     name, secret = client
     wrong_secret = await exchange(world, auth=(name, "wrong"))
-    unknown = await exchange(world, auth=("cc_unknown", secret))
+    unknown_response = await exchange(world, auth=("cc_unknown", secret))
     empty_answer = await exchange(world)
-    garbled = await world.http.post(
+    garbled_response = await world.http.post(
         "/api/v1/auth/token", data={"grant_type": "client_credentials"}, headers={"Authorization": "Basic !!!"}
     )
     double_answer = await exchange(world, auth=client, client_id=name, client_secret=secret)
     other_grant = await exchange(world, auth=client, grant_type="password")
-    missing = await exchange(world, auth=client, grant_type="-")
+    missing_response = await exchange(world, auth=client, grant_type="-")
 
-    assert wrong_secret.json() == unknown.json()
-    for answer in (wrong_secret, unknown, empty_answer, garbled):
+    assert wrong_secret.json() == unknown_response.json()
+    for answer in (wrong_secret, unknown_response, empty_answer, garbled_response):
         assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
         assert answer.headers["www-authenticate"].startswith("Basic ")
     assert (double_answer.status_code, double_answer.json()["error"]) == (400, "invalid_request")
     assert (other_grant.status_code, other_grant.json()["error"]) == (400, "unsupported_grant_type")
-    assert (missing.status_code, missing.json()["error"]) == (400, "invalid_request")
-    for answer in (wrong_secret, double_answer, other_grant, missing):
+    assert (missing_response.status_code, missing_response.json()["error"]) == (400, "invalid_request")
+    for answer in (wrong_secret, double_answer, other_grant, missing_response):
         body = answer.json()
         assert {"error", "error_description", "code", "message"} <= set(body)
         assert body["error_description"] == body["message"]
@@ -202,14 +202,16 @@ async def test_sign_in_reveals_nothing_about_who_exists_and_slows_guessing_down(
     wrong_password = await world.http.post(
         "/auth/signin", data={"email": "ann@example.com", "password": "x"}, headers=ORIGIN
     )
-    unknown = await world.http.post("/auth/signin", data={"email": "bob@example.com", "password": "x"}, headers=ORIGIN)
+    unknown_response = await world.http.post(
+        "/auth/signin", data={"email": "bob@example.com", "password": "x"}, headers=ORIGIN
+    )
     for _ in range(4):
         await world.http.post("/auth/signin", data={"email": "ANN@example.com ", "password": "x"}, headers=ORIGIN)
     right = {"email": "ann@example.com", "password": PASSWORD}
     limited_response = await world.http.post("/auth/signin", data=right, headers=ORIGIN)
 
-    assert wrong_password.status_code == unknown.status_code == 401
-    assert wrong_password.text == unknown.text.replace("bob@example.com", "ann@example.com")
+    assert wrong_password.status_code == unknown_response.status_code == 401
+    assert wrong_password.text == unknown_response.text.replace("bob@example.com", "ann@example.com")
     assert limited_response.status_code == 429
 
 
@@ -291,12 +293,12 @@ async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
     assert (await world.call("POST", "/products", publisher, json=body)).status_code == 201
 
     await world.call("POST", "/org/members", owner, json={"email": "pub@north.example", "role": "viewer"})
-    lowered = await world.call("POST", "/products", publisher, json={**body, "slug": "b"})
+    lowered_response = await world.call("POST", "/products", publisher, json={**body, "slug": "b"})
     still_answer = await world.call("GET", "/products/a", publisher)
     await world.call("DELETE", "/org/members", owner, params={"email": "pub@north.example"})
     removed_response = await world.call("GET", "/products/a", publisher)
 
-    assert (lowered.status_code, still_answer.status_code, removed_response.status_code) == (403, 200, 404)
+    assert (lowered_response.status_code, still_answer.status_code, removed_response.status_code) == (403, 200, 404)
 
 
 async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world: World) -> None:

@@ -75,9 +75,9 @@ async def test_an_agent_that_reads_the_page_of_a_refusal_gets_a_token(world: Wor
     agent = DiscoveringAgent(world.http, call)
 
     refusal = await agent.request_without_token()
-    linked = re.search(r'<([^>]+)>; rel="service-doc"', refusal.headers["link"])
-    assert linked is not None
-    page = (await agent.request("GET", linked[1])).text
+    linked_match = re.search(r'<([^>]+)>; rel="service-doc"', refusal.headers["link"])
+    assert linked_match is not None
+    page = (await agent.request("GET", linked_match[1])).text
     address, media_type, body = request_on_page(page, "service_auth", "scope")
     registration = await agent.post_as_written(address, media_type, body.replace("person@example.com", PAT))
     await person.decide(registration["claim"]["verification_uri"], user_code=registration["claim"]["user_code"])

@@ -589,12 +589,12 @@ async def test_disabled_registration_is_not_offered_and_ends_existing_clients(
         server = (await http.get(SERVER_METADATA)).json()
         registration = await http.post(REGISTER, json={"redirect_uris": [BACK]})
         response = await http.get(AUTHORIZE, params=authorization_parameters(client), headers=browser.cookie)
-        exchanged = await exchange(World(closed_store, http), client, code)
+        exchanged_response = await exchange(World(closed_store, http), client, code)
 
     assert "registration_endpoint" not in server
     assert oauth_refusal(registration) == (403, "dynamic_clients_not_enabled")
     assert response.status_code == 400
-    assert oauth_refusal(exchanged) == (401, "invalid_client")
+    assert oauth_refusal(exchanged_response) == (401, "invalid_client")
 
 
 @pytest.fixture

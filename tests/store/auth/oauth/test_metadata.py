@@ -117,9 +117,9 @@ async def test_t48_no_request_changes_an_address(world: World) -> None:
     }
 
     for path in DOCUMENTS:
-        plain_response, spoofed = await world.http.get(path), await world.http.get(path, headers=headers)
-        assert spoofed.content == plain_response.content, path
-        assert b"evil.example" not in spoofed.content
+        plain_response, spoofed_response = await world.http.get(path), await world.http.get(path, headers=headers)
+        assert spoofed_response.content == plain_response.content, path
+        assert b"evil.example" not in spoofed_response.content
     refused_response = await world.http.get("/api/v1/library", headers=headers)
     assert f'resource_metadata="{ROOT_URL}{RESOURCE}"' in refused_response.headers["www-authenticate"]
     assert "evil" not in str(refused_response.headers)

@@ -120,11 +120,11 @@ async def test_an_assertion_of_an_older_generation_is_dead(world: World) -> None
 
 
 async def test_the_claim_grant_is_known_by_its_configured_name(world: World) -> None:
-    unknown = await world.http.post(TOKEN, data={"grant_type": CLAIM, "claim_token": "clm_unknown"})
+    unknown_response = await world.http.post(TOKEN, data={"grant_type": CLAIM, "claim_token": "clm_unknown"})
     tokenless = await world.http.post(TOKEN, data={"grant_type": CLAIM})
     short = await world.http.post(TOKEN, data={"grant_type": "claim", "claim_token": "clm_unknown"})
 
-    assert oauth_refusal(unknown) == (400, "expired_token")
+    assert oauth_refusal(unknown_response) == (400, "expired_token")
     assert oauth_refusal(tokenless) == (400, "invalid_request")
     assert oauth_refusal(short) == (400, "unsupported_grant_type")
 

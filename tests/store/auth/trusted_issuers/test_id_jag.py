@@ -16,9 +16,9 @@ async def test_an_assertion_says_who_for_whom_and_until_when(
     await provider.trust(store)
     claims = provider.claims(ROOT_URL, scope="read:library read:products", resource=f"{ROOT_URL}/api/v1")
 
-    asserted = await id_jag.verify(store, provider.signed(claims, algorithm=algorithm))
+    verified_assertion = await id_jag.verify(store, provider.signed(claims, algorithm=algorithm))
 
-    assert asserted == id_jag.IdentityAssertion(
+    assert verified_assertion == id_jag.IdentityAssertion(
         issuer=provider.issuer,
         issuer_name=NAME,
         subject="user-1",
@@ -35,11 +35,11 @@ async def test_an_assertion_says_who_for_whom_and_until_when(
 
 async def test_an_assertion_is_used_once(store: Store, provider: IdentityProvider) -> None:
     await provider.trust(store)
-    asserted = await id_jag.verify(store, provider.mint(ROOT_URL))
+    verified_assertion = await id_jag.verify(store, provider.mint(ROOT_URL))
 
     async with store.database.transaction() as transaction:
-        await id_jag.use_once(transaction, asserted)
+        await id_jag.use_once(transaction, verified_assertion)
 
     with pytest.raises(id_jag.ReplayDetected):
         async with store.database.transaction() as transaction:
-            await id_jag.use_once(transaction, asserted)
+            await id_jag.use_once(transaction, verified_assertion)

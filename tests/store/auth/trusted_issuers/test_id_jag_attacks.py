@@ -245,17 +245,17 @@ async def test_t16_a_token_that_is_refused_uses_no_jti_up(store: Store, provider
         == "invalid_audience"
     )
 
-    asserted = await id_jag.verify(store, provider.signed(valid_claims))
+    verified_assertion = await id_jag.verify(store, provider.signed(valid_claims))
     async with store.database.transaction() as transaction:
-        await id_jag.use_once(transaction, asserted)
+        await id_jag.use_once(transaction, verified_assertion)
 
 
 async def test_t17_an_assertion_for_another_client_is_refused(store: Store, provider: IdentityProvider) -> None:
-    asserted = await id_jag.verify(store, provider.mint(ROOT_URL, client_id="agent-1"))
-    id_jag.require_client(asserted, "agent-1")
+    verified_assertion = await id_jag.verify(store, provider.mint(ROOT_URL, client_id="agent-1"))
+    id_jag.require_client(verified_assertion, "agent-1")
     for other_client_id in ("agent-2", "AGENT-1", "agent-1 ", ""):
         with pytest.raises(id_jag.InvalidClientId):
-            id_jag.require_client(asserted, other_client_id)
+            id_jag.require_client(verified_assertion, other_client_id)
 
 
 async def test_t17_an_issuer_is_accepted_only_for_its_clients(store: Store, provider: IdentityProvider) -> None:
@@ -271,12 +271,12 @@ async def test_t17_an_issuer_is_accepted_only_for_its_clients(store: Store, prov
 async def test_t18_a_sign_in_longer_than_an_hour_ago_or_to_come_is_not_enough(
     store: Store, provider: IdentityProvider, ago_s: int, is_fresh: bool
 ) -> None:
-    asserted = await id_jag.verify(store, provider.mint(ROOT_URL, auth_time=now_s() - ago_s))
+    verified_assertion = await id_jag.verify(store, provider.mint(ROOT_URL, auth_time=now_s() - ago_s))
     if is_fresh:
-        id_jag.require_fresh(asserted)
+        id_jag.require_fresh(verified_assertion)
         return
     with pytest.raises(id_jag.LoginRequired) as refusal:
-        id_jag.require_fresh(asserted)
+        id_jag.require_fresh(verified_assertion)
     assert (refusal.value.status, refusal.value.code, refusal.value.members) == (
         401,
         "login_required",
@@ -286,10 +286,10 @@ async def test_t18_a_sign_in_longer_than_an_hour_ago_or_to_come_is_not_enough(
 
 
 async def test_t18_a_sign_in_without_its_time_is_not_enough(store: Store, provider: IdentityProvider) -> None:
-    asserted = await id_jag.verify(store, provider.mint(ROOT_URL, auth_time=None))
+    verified_assertion = await id_jag.verify(store, provider.mint(ROOT_URL, auth_time=None))
 
     with pytest.raises(id_jag.LoginRequired):
-        id_jag.require_fresh(asserted)
+        id_jag.require_fresh(verified_assertion)
 
 
 @pytest.mark.parametrize("is_verified", [False, "true", "True", 1, 0, None, [], {}, [True], "false"], ids=repr)
@@ -396,6 +396,6 @@ async def test_t13_any_claims_are_accepted_or_refused(
     store: Store, provider: IdentityProvider, claims: dict[str, object]
 ) -> None:
     with suppress(TokenRejected):
-        asserted = await id_jag.verify(store, provider.signed(provider.claims(ROOT_URL) | claims))
-        assert asserted.issuer == provider.issuer
-        assert asserted.email in (None, "ann@example.com")
+        verified_assertion = await id_jag.verify(store, provider.signed(provider.claims(ROOT_URL) | claims))
+        assert verified_assertion.issuer == provider.issuer
+        assert verified_assertion.email in (None, "ann@example.com")

@@ -383,7 +383,7 @@ async def test_a_ready_artifact_keeps_its_bytes_in_every_order_of_uploads_and_co
         while not is_over:
             await blob_gc.collect(shop.store)
 
-    collecting = asyncio.create_task(collect())
+    collecting_task = asyncio.create_task(collect())
     for number in range(15):
         address = await shop.address(1000, f"file {number}")
         while (answer := await shop.put(address, DATA)).status_code == 503:
@@ -392,7 +392,7 @@ async def test_a_ready_artifact_keeps_its_bytes_in_every_order_of_uploads_and_co
         assert await shop.store.blobs.size(DIGEST) == 1000
         await orphan(shop)
     is_over = True
-    await collecting
+    await collecting_task
 
 
 async def test_a_store_that_is_away_leaves_the_row_for_the_next_collection(shop: Shop) -> None:

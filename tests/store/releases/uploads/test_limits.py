@@ -22,11 +22,11 @@ def small_volume(tmp_path: Path) -> Iterator[Path]:
     """A volume of 4 MiB."""
     volume = tmp_path / "volume"
     volume.mkdir()
-    mounted = subprocess.run(
+    mounted_result = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", volume], capture_output=True, text=True, check=False
     )
-    if mounted.returncode:
-        pytest.skip(f"no small volume could be mounted: {mounted.stderr.strip()}")
+    if mounted_result.returncode:
+        pytest.skip(f"no small volume could be mounted: {mounted_result.stderr.strip()}")
     yield volume
     subprocess.run(["umount", "--lazy", volume], check=True)
 
