@@ -109,7 +109,7 @@ def test_an_unknown_name_in_the_file_is_refused(tmp_path: Path) -> None:
         load({}, data=str(tmp_path))
 
 
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "countersign.toml").write_text("rate_person: 1\n")
 
     with pytest.raises(BadSetting, match="TOML"):
@@ -182,7 +182,7 @@ def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(
     assert named_variable in str(refusal.value)
 
 
-def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:
+def test_an_empty_secret_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_text("\n")
 

@@ -91,7 +91,7 @@ def test_a_refusal_at_the_last_entry_leaves_nothing(tmp_path: Path, extract: Ext
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
 
 
-def test_a_file_that_is_no_archive_differs_from_a_bad_archive(tmp_path: Path, extract: Extract) -> None:
+def test_a_file_that_is_not_an_archive_is_distinguished_from_a_bad_archive(tmp_path: Path, extract: Extract) -> None:
     with archive_file(tmp_path, io.BytesIO(b"plain text")).open("rb") as source, pytest.raises(ArchiveUnknown):
         extract(source, tmp_path / "out", LIMITS)
 

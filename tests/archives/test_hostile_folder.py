@@ -120,7 +120,7 @@ def test_a_folder_is_read_within_its_time(tmp_path: Path) -> None:
     assert refusal.value.rule == "too-slow"
 
 
-def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     (Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff"))).write_bytes(b"x")
 
     with pytest.raises(ArchiveRefused) as refusal:

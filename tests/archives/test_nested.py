@@ -53,7 +53,7 @@ def test_a_zip_that_contains_itself_is_also_read_within_a_tar() -> None:
     assert drain(gzip.compress(tars.archive(tars.file(b"again.zip", quine))))["again.zip"][2] == quine
 
 
-def test_a_gzip_file_that_unpacks_to_itself_is_no_archive() -> None:
+def test_a_gzip_file_that_unpacks_to_itself_is_not_an_archive() -> None:
     quine = quines.gzip_quine()
     assert gzip.decompress(quine) == quine
 

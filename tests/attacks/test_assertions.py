@@ -73,7 +73,7 @@ async def test_t20_no_provider_confirms_an_address_that_an_agent_could_write(
     assert claim["status"] == "initiated"
 
 
-async def test_t20_a_person_who_disconnects_an_agent_unties_its_provider(
+async def test_t20_revoking_an_agents_assertion_removes_its_binding_to_the_provider(
     world: World, provider: IdentityProvider
 ) -> None:
     await provider.trust(world.store)

@@ -111,14 +111,16 @@ async def test_a_build_that_is_processed_twice_at_once_shows_the_stored_manifest
     ],
     ids=["list", "object", "unread", "header", "encoded"],
 )
-async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: JobRunner, name: str, text: str) -> None:
+async def test_a_file_with_an_invalid_component_list_lists_no_components(
+    works: JobRunner, name: str, text: str
+) -> None:
     """The file is part of the build, and does not stop its processing."""
     result = await works.upload_and_process(tar({name: text.encode()}))
 
     assert result["files"] == 1
 
 
-async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: JobRunner) -> None:
+async def test_files_with_long_component_lists_are_read_up_to_a_limit(works: JobRunner) -> None:
     """The process that does the jobs of all organisations reads them. 200 files of 1 MiB would use up its memory."""
     files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
 
@@ -150,7 +152,7 @@ def test_no_more_parts_are_gathered_than_are_reported() -> None:
     assert len(looked_at) < 5
 
 
-async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) -> None:
+async def test_a_listing_is_limited_to_the_maximum_answer_size(works: JobRunner) -> None:
     """A result has a maximum size for any names in an archive, because many results are listed together."""
     path = "/".join(["n" * 250] * 4)[:1000]
     files = {f"{path}/{number:05}": b"" for number in range(2500)}
@@ -166,7 +168,7 @@ async def test_a_listing_is_no_larger_than_an_answer_may_be(works: JobRunner) ->
     assert [entry["path"] for entry in later_entries] == list(files)
 
 
-async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobRunner) -> None:
+async def test_a_version_number_read_after_a_change_includes_the_change(works: JobRunner) -> None:
     """The statement with the highest number shows the channel's current state, even if its request was slow."""
     for version in ("1.1.0", "1.2.0"):
         await works.upload_and_process(tar({"version": version.encode()}), version)
@@ -187,7 +189,7 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: JobR
 
 
 @pytest.mark.parametrize("path", [".countersign/state.json", ".Countersign/manifest.json"])
-async def test_a_build_that_no_client_would_install_is_none(works: JobRunner, path: str) -> None:
+async def test_a_build_that_no_client_would_install_is_refused(works: JobRunner, path: str) -> None:
     """The store signs only builds that clients accept. Therefore a channel never leads to a build that clients
     refuse."""
     with pytest.raises(ManifestRefused):
@@ -240,7 +242,7 @@ async def test_a_chunk_reused_during_garbage_collection_is_kept(works: JobRunner
         assert await transaction.run(chunk_gc.DELETE_CHUNK, org_id, name) == 0
 
 
-async def test_a_signed_manifest_of_another_build_is_not_believed(works: JobRunner) -> None:
+async def test_a_signed_manifest_of_another_build_is_not_trusted(works: JobRunner) -> None:
     """The organisation's signature alone does not make it this build's manifest."""
     artifact_id, own_build = await upload_build(works, tar({"a": b"mine"}))
     other_id = (await works.upload_and_process(tar({"a": b"another"}), "1.2.0"))["artifact_id"]

@@ -131,7 +131,7 @@ def test_no_more_bytes_are_read_than_were_requested(app: Path) -> None:
         pull(app, EndlessServer(NEW))
 
 
-def test_chunks_that_are_said_to_overlap_are_refused() -> None:
+def test_chunks_declared_as_overlapping_are_refused() -> None:
     """The memory for a download is limited by the requested bytes, for any number of chunks that the store claims."""
     names = [f"{number:064x}" for number in range(1000)]
     pack = Pack("pack:0", 1 << 20, [(name, 0, chunks.MAX_BYTES) for name in names])
@@ -308,7 +308,9 @@ def test_a_key_inserted_before_the_pinned_key_is_not_trusted(dry_pull: Callable[
     assert "signature_refused" in refusal or "no valid signature" in refusal
 
 
-def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Callable[..., str]) -> None:
+def test_a_build_signed_with_a_former_key_is_trusted_by_clients_that_pinned_that_key(
+    dry_pull: Callable[..., str],
+) -> None:
     """Builds are signed once, so the builds of a replaced key remain valid."""
     first_key, second_key, third_key = (dsse.new_signing_key() for _ in range(3))
     assert dry_pull(state_of([first_key, second_key], second_key), first_key) == ""

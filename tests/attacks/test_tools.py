@@ -10,7 +10,7 @@ __all__ = ["desk"]
 
 
 @pytest.mark.parametrize("tier", ["community", "agent"])
-async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: McpDesk, tier: str) -> None:
+async def test_a_key_is_offered_only_tools_that_keys_may_use(desk: McpDesk, tier: str) -> None:
     world = world_of(desk)
     provisioned_response = await world.http.get("/api/keys", params={"tier": tier})
     headers = {"X-API-Key": provisioned_response.json()["api_key"]}

@@ -51,7 +51,7 @@ def test_the_backup_just_made_is_kept_for_any_names_of_other_backups(folder: Pat
 
 
 @pytest.mark.parametrize("stamp", ["20990101T000000.000000Z", "99999999T999999.000000Z", "20260231T000000.000000Z"])
-def test_a_name_of_no_moment_that_has_been_is_neither_believed_nor_removed(folder: Path, stamp: str) -> None:
+def test_a_backup_name_with_an_impossible_time_is_neither_used_nor_removed(folder: Path, stamp: str) -> None:
     odd_backup = folder / f"countersign-{stamp}.backup"
     odd_backup.touch()
 

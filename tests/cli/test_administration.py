@@ -238,7 +238,7 @@ def test_doctor_names_the_problem_and_the_remedy(run: Run, tenant: Path, damage:
     assert failed_checks[0]["remedy"]
 
 
-def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) -> None:
+def test_doctor_names_a_variable_that_is_not_a_setting(run: Run, tmp_path: Path) -> None:
     client = {"COUNTERSIGN_CLIENT_ID": "a", "COUNTERSIGN_CLIENT_SECRET": "b", "COUNTERSIGN_TOKEN": "c"}
 
     result = run(

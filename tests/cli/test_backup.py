@@ -336,7 +336,7 @@ def test_an_unsuitable_restore_target_is_refused_before_the_backup_is_read(run: 
     assert [result.returncode for result in results] == [Exit.CONFLICT, Exit.UNREACHABLE]
 
 
-def test_postgresql_has_nothing_that_no_key_opens(
+def test_postgresql_contains_no_value_that_no_key_decrypts(
     run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path
 ) -> None:
     source_settings = {

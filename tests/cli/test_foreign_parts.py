@@ -111,7 +111,7 @@ def test_postgresql_with_an_index_that_was_added_is_restored(
     assert restored_result.returncode == Exit.OK, restored_result.stderr
 
 
-def test_a_role_that_may_not_create_a_schema_backs_up_and_sees_what_could_not_be_checked(
+def test_a_role_without_the_right_to_create_a_schema_backs_up_and_is_shown_the_unchecked_parts(
     run: Run, postgres_url: str, postgres_cluster: Cluster, tmp_path: Path
 ) -> None:
     poor = UnprivilegedRole(postgres_cluster, postgres_url)

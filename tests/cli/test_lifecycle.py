@@ -120,7 +120,7 @@ def test_no_password_of_the_database_is_logged() -> None:
     assert malformed == {"kind": "postgresql", "name": ""}
 
 
-def test_a_command_that_is_no_server_logs_nothing_on_its_standard_output(run: Run, tmp_path: Path) -> None:
+def test_a_command_other_than_a_server_logs_nothing_on_standard_output(run: Run, tmp_path: Path) -> None:
     result = run("org", "create", "acme", "--name", "Acme", "--json", "--data", tmp_path / "data")
 
     assert json.loads(result.stdout)

@@ -244,7 +244,7 @@ def test_an_obstacle_is_named_and_nothing_is_moved(
     assert not (installation_copy.data / migration_marker.FILE_NAME).exists()
 
 
-def test_a_row_that_arrives_otherwise_undoes_the_move(
+def test_a_row_that_arrives_changed_undoes_the_move(
     run: Run, installation_copy: FilledInstallation, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
 ) -> None:
     target_url = new_postgres_url()

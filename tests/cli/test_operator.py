@@ -304,7 +304,7 @@ def test_a_service_that_hangs_is_named_and_stops_no_other(tmp_path: Path) -> Non
         assert server.workers() == workers_before
 
 
-def test_a_worker_whose_loop_hangs_is_named(tmp_path: Path) -> None:
+def test_a_worker_with_a_blocked_event_loop_is_named(tmp_path: Path) -> None:
     with serve_with_operator_port(tmp_path / "data", "--workers", "2", service="distribution") as server:
         wait_until(lambda: server.silent() == [])
         stopped = server.workers()[1]

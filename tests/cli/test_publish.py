@@ -72,7 +72,7 @@ def test_a_lower_version_of_another_channel_is_published(store: ScriptedServer) 
     assert store.seen[-1].path.endswith("/releases/1.9.0/publish")
 
 
-def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: ScriptedServer) -> None:
+def test_a_push_that_would_move_the_channel_back_creates_no_draft(store: ScriptedServer) -> None:
     store.say(200, PRODUCT)
     store.say(200, [])
     store.say(200, [])

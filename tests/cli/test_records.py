@@ -140,7 +140,7 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
     assert token not in entries
 
 
-def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path, settings: Settings) -> None:
+def test_a_person_who_cannot_be_created_leaves_no_rows(run: Run, data: Path, settings: Settings) -> None:
     no_role = run("user", "create", "zoe", "--role", "no_such", "--data", data, **settings)
     too_long = run("user", "create", "z" * 101, "--data", data, **settings)
     spaced_result = run("user", "create", "zoe z", "--data", data, **settings)

@@ -74,7 +74,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, push_target: PushTarget, build: Path) -> None:
+def test_a_push_with_a_lost_connection_continues_automatically(run: Run, push_target: PushTarget, build: Path) -> None:
     version = push_target.version()
     with cutting(push_target.server.port, up_after=25 * MIB) as proxy:
         pushed_result = run(

@@ -57,7 +57,7 @@ def test_a_folder_that_is_not_empty_stays_unchanged(run: Run, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
 
 
-def test_a_file_that_is_no_archive_is_reported(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no archive")
 
     result = run("unpack", "text", "out", "--json")

@@ -157,7 +157,7 @@ async def test_a_body_with_one_invalid_member_is_refused_with_a_pointer_to_the_m
 
 
 @pytest.mark.parametrize("name", JSON_BODIES)
-async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tuple[str, str]) -> None:
+async def test_a_body_that_is_not_a_json_object_is_refused(scene: Scene, name: tuple[str, str]) -> None:
     route = BY_KEY[name]
     rows_before = await all_rows(scene.world.store)
     json = {"Content-Type": "application/json"}
@@ -207,7 +207,7 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
 NO_KEYS = ("", "text", "123", "{}", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11" * 2, '"6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11')
 
 
-async def test_an_idempotency_key_that_is_no_uuid_is_refused(scene: Scene) -> None:
+async def test_an_idempotency_key_that_is_not_a_uuid_is_refused(scene: Scene) -> None:
     rows_before = await all_rows(scene.world.store)
     for name in WRITES:
         for value in NO_KEYS:

@@ -224,7 +224,7 @@ async def test_a_stranger_cannot_name_another_address(world: World) -> None:
 
 
 @pytest.mark.parametrize("proxy", ["10.42.3.9", "fd00:7::9"])
-async def test_a_proxy_of_a_network_that_is_believed_is_believed(world: World, proxy: str) -> None:
+async def test_a_proxy_in_a_trusted_network_is_trusted(world: World, proxy: str) -> None:
     async with client_from(world.store, proxy) as ingress:
         forwarded = [
             await ingress.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 10.42.200.1"})
@@ -278,7 +278,7 @@ async def _letters(world: World) -> httpx.Response:
 OWN_LIMITS = {"keys": (_keys, 5), "sign-in": (_sign_in, 5), "register": (_register, 2), "letters": (_letters, 5)}
 
 
-async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_limit(settings: Settings) -> None:
+async def test_a_429_for_an_address_or_a_lower_key_suggests_a_key_with_a_higher_limit(settings: Settings) -> None:
     low = replace(settings, rate_anonymous=2, rate_community=2, rate_agent=9, rate_person=2, trusted_proxies="")
     async with distribution.open_store(low, ROOT_URL, is_loopback=True) as store:
         world = World(store, client_from(store, "198.51.100.7"))
@@ -301,7 +301,7 @@ async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_lim
     assert [answer.status_code for answer in keyed_answers] == [200] * 9
 
 
-async def test_a_429_does_not_name_a_key_that_raises_nothing(settings: Settings) -> None:
+async def test_a_429_does_not_suggest_a_key_that_does_not_raise_the_limit(settings: Settings) -> None:
     equal = replace(settings, rate_anonymous=2, rate_agent=2, trusted_proxies="")
     async with distribution.open_store(equal, ROOT_URL, is_loopback=True) as store:
         world = World(store, client_from(store, "198.51.100.7"))

@@ -201,7 +201,7 @@ async def test_a_name_that_nothing_has_is_not_found(world: World, owner: str, na
 @pytest.mark.parametrize(
     "query", ["limit=5;limit=6", "a" * 20_000, "&".join(f"p{n}=1" for n in range(80)), "%", "=", "q=%ff", "q=%00"]
 )
-async def test_a_query_that_is_no_query_is_refused(world: World, query: str) -> None:
+async def test_an_invalid_query_is_refused(world: World, query: str) -> None:
     answer = await world.http.get(f"/api/v1/products?{query}")
 
     assert_problem(answer, 400, "invalid_request")

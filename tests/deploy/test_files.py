@@ -56,7 +56,7 @@ def test_the_documented_proxies_accept_only_https() -> None:
     assert 'add_header Strict-Transport-Security "max-age=31536000" always;' in guide
 
 
-def test_compose_has_two_nodes_of_each_service_workers_and_what_they_need() -> None:
+def test_compose_has_two_nodes_of_each_service_with_workers_and_their_dependencies() -> None:
     services = compose()["services"]
 
     assert set(services) == {
@@ -96,7 +96,7 @@ def test_only_the_proxy_is_reachable_from_outside_and_trusted() -> None:
         ("docs/how-to/deploy-with-containers.md", "--stop-timeout "),
     ],
 )
-def test_every_way_to_deploy_waits_until_a_stop_has_ended(path: str, name: str) -> None:
+def test_every_deployment_waits_for_the_end_of_a_stop(path: str, name: str) -> None:
     waits_s = re.findall(rf"{re.escape(name)}(\d+)s?\b", (DEPLOY.parent / path).read_text())
 
     assert len(waits_s) == 1

@@ -73,7 +73,7 @@ def test_the_guide_gives_every_unit_the_secrets() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_unit_names_no_file_that_nothing_installs(name: str) -> None:
+def test_a_unit_names_only_installed_files(name: str) -> None:
     named_paths = re.findall(r"(?:file:|=)(/opt/countersign/[^\s]*)", (UNITS / name).read_text())
 
     assert set(named_paths) == {PROGRAM}
@@ -89,7 +89,7 @@ def test_a_service_is_hardly_exposed(name: str, tmp_path: Path) -> None:
     assert float(match[1]) <= MOST_EXPOSURE
 
 
-def test_all_are_held_as_tightly() -> None:
+def test_all_units_have_the_same_restrictions() -> None:
     server, *other_rights = (rights(UNITS / name) for name in NAMES)
 
     assert other_rights == [server] * len(other_rights)

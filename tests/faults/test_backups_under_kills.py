@@ -24,7 +24,7 @@ def run_and_kill(data_directory: DataDirectory, command: list[str | Path], after
     return process.wait() != Exit.OK
 
 
-def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full: bool, figures: Figures) -> None:
+def test_a_killed_backup_or_restore_leaves_no_partial_result(tmp_path: Path, is_full: bool, figures: Figures) -> None:
     rng = random.Random(11)
     data_directory = DataDirectory.create(tmp_path / "data")
     data_directory.run("org", "create", "acme", "--name", "Acme", "--data", data_directory.data)

@@ -105,7 +105,7 @@ def test_no_acknowledged_write_is_lost_in_a_power_cut(site: PowerCutService, is_
     }
 
 
-def test_a_service_whose_syncs_do_nothing_is_found_out(site: PowerCutService, tmp_path: Path, figures: Figures) -> None:
+def test_a_service_with_ineffective_syncs_is_detected(site: PowerCutService, tmp_path: Path, figures: Figures) -> None:
     site.lives.settings |= {
         "LD_PRELOAD": str(compile_library("frail", tmp_path)),
         "FRAIL_UNDER": str(site.volume.folder),

@@ -210,7 +210,9 @@ def test_worst_case_requests_leave_both_services_well(site: AttackedServices, is
         assert max(*store.waits_ms, *records.waits_ms) < STALLED_MS, figures
 
 
-def test_a_stop_at_any_moment_of_it_ends_both_in_time(data: Path, is_full: bool, figures: Figures) -> None:
+def test_a_stop_at_any_moment_of_the_attack_ends_both_services_in_time(
+    data: Path, is_full: bool, figures: Figures
+) -> None:
     rng, took_s = random.Random(SEED), []
     for _ in range(STOPS_FULL if is_full else STOPS):
         with served(data, service="both", settings=SETTINGS) as server:

@@ -92,7 +92,7 @@ def test_a_failing_disk_with_space_is_not_called_full(tmp_path: Path) -> None:
     assert not is_volume_full(tmp_path)
 
 
-def test_a_log_on_a_full_disk_ends_nothing() -> None:
+def test_a_log_on_a_full_disk_raises_no_error() -> None:
     file = Path("/dev/full").open("w", encoding="utf-8", buffering=1)  # noqa: SIM115
     with pytest.raises(OSError, match="No space left"):
         file.write("a line\n")

@@ -280,7 +280,7 @@ async def test_t9_an_answer_over_64_kib_is_refused(answer: bytes) -> None:
      OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"\x16\x03\x01\x02\0"],
     ids=range(14),
 )  # fmt: skip
-async def test_an_answer_that_is_cut_off_or_no_http_is_none(answer: bytes) -> None:
+async def test_an_invalid_or_interrupted_http_answer_counts_as_unreachable(answer: bytes) -> None:
     async with serve_response(answer) as server:
         assert await unreachable(server.url(), private=True)
 

@@ -148,7 +148,7 @@ def test_values_that_are_not_secret_are_logged_unchanged(text: str, number: int,
     assert line["time"].endswith("Z")
 
 
-def test_an_access_line_names_the_template_and_nothing_of_the_address() -> None:
+def test_an_access_log_line_contains_the_route_template_and_not_the_address() -> None:
     with capture_log() as log_text:
         telemetry.access("PUT", "/artifacts/uploads/{token}", 201, 1.23456)
 
@@ -176,7 +176,7 @@ def test_a_log_line_written_during_a_request_has_the_request_id(principal: str) 
     assert (line["request_id"], line.get("principal", "")) == ("00ff", principal)
 
 
-def test_a_line_outside_of_requests_names_none() -> None:
+def test_a_log_line_outside_of_requests_has_no_request_id() -> None:
     with capture_log() as log_text:
         telemetry.logger("test").warning("event")
 

@@ -71,7 +71,7 @@ async def test_a_repeated_create_makes_one_record_and_gets_the_first_answer(offi
     assert await leads(office) == 1
 
 
-async def test_every_kind_of_writing_command_is_done_once_for_a_person(office: Office) -> None:
+async def test_every_kind_of_writing_command_with_a_key_is_done_once_for_a_person(office: Office) -> None:
     lead = await office.value("alice", "lead.create", **LEAD)
     contact = await office.value("root", "party.create", name="Solo")
     calls: list[tuple[str, str, dict[str, Any]]] = [
@@ -236,7 +236,7 @@ async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: 
     assert (repeated_answer.status_code, "idempotency-replayed" in repeated_answer.headers) == (202, False)
 
 
-async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
+async def test_a_command_whose_result_cannot_be_computed_has_no_effect(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

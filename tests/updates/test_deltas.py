@@ -134,7 +134,7 @@ def test_the_delta_of_a_typical_archive_costs_little_more_than_its_changed_conte
     assert len(delta.blob) < 400
 
 
-def test_archives_in_archives_that_hold_next_to_nothing_are_made_exactly() -> None:
+def test_nested_archives_with_almost_no_content_are_restored_exactly() -> None:
     """A client refuses data that unpacks to more than files of this size can contain."""
     old, new = ({"a.gz": gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0)} for size in (4 << 20, 5 << 20))
 

@@ -66,7 +66,7 @@ def is_build(root: Path, sample_build: SampleBuild) -> bool:
     )
 
 
-def test_a_first_pull_gives_the_build_and_leaves_nothing_beside_it(app: Path) -> None:
+def test_a_first_pull_installs_the_build_and_leaves_no_temporary_files(app: Path) -> None:
     assert is_build(app, OLD)
     assert (app / "logs").is_dir()
     assert sorted(path.name for path in app.parent.iterdir()) == ["app"]

@@ -113,7 +113,7 @@ def downloads(publisher: ProductPublisher) -> int:
     return int(publisher.client.get("/org/usage", params=query).raise_for_status().json()["downloads"])
 
 
-def test_a_product_is_installed_updated_by_delta_and_then_left_alone(
+def test_a_product_is_installed_updated_by_delta_and_not_changed_by_a_third_pull(
     publisher: ProductPublisher, pull: Pulled, tmp_path: Path
 ) -> None:
     app = tmp_path / "app"

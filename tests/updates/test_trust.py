@@ -56,7 +56,7 @@ def test_the_first_key_is_trusted_and_returned_for_pinning() -> None:
 
 
 @pytest.mark.parametrize("at", range(4))
-def test_anyone_who_pinned_any_key_of_the_chain_walks_to_the_newest(at: int) -> None:
+def test_a_client_that_pinned_any_key_of_the_chain_reaches_the_newest_key(at: int) -> None:
     chain = keys(4)
 
     assert verify_state(channel_state(chain), chain[at].public).counter == 5

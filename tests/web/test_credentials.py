@@ -69,7 +69,7 @@ async def test_localhost_is_another_origin_for_a_service_that_other_machines_rea
     assert "authorization" not in answer.json()["headers"]
 
 
-async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: EchoService) -> None:
+async def test_names_of_this_machine_are_not_origins_of_a_public_service(echo: EchoService) -> None:
     headers = {"Cookie": f"__Host-countersign={SESSION}", "Origin": "https://localhost"}
     async with browsing(echo, store_entry(PUBLIC), PUBLIC) as http:
         answer = await http.get("/api/v1/library", headers=headers)
@@ -153,7 +153,7 @@ async def test_an_exchange_that_failed_for_a_while_is_tried_again(echo: EchoServ
 
 
 @pytest.mark.parametrize("value", ["short", "a" * 20 + '"', "a" * 20 + ",x", "ä" * 20])
-async def test_a_cookie_that_is_no_session_is_not_passed_on(echo: EchoService, value: str) -> None:
+async def test_a_cookie_that_is_not_a_session_is_not_forwarded(echo: EchoService, value: str) -> None:
     cookie = {"Cookie": f"countersign={value}".encode(), "Sec-Fetch-Site": b"same-origin"}
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.get("/api/v1/library", headers=[(name.encode(), each) for name, each in cookie.items()])

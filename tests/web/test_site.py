@@ -9,7 +9,7 @@ from tests.web.conftest import FILES, HERE, EchoService, browsing, store_entry, 
 PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
-async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: EchoService) -> None:
+async def test_a_page_runs_only_scripts_of_this_service(echo: EchoService) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.get("/", headers=PERSON)
 

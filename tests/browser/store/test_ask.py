@@ -216,7 +216,7 @@ async def test_every_condition_has_a_chip_and_stays_when_another_is_removed(
         await asks(page, q=EVERYTHING.removesuffix("; limit=5"))
 
 
-async def test_a_breakdown_keeps_what_it_counts_by(browser: Browser, demo_store: Running) -> None:
+async def test_a_breakdown_keeps_its_field_to_count_by(browser: Browser, demo_store: Running) -> None:
     async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(address("kind=tool; answer=breakdown; by=platform"))
         await expect(page.locator(".answer")).to_contain_text("Linux: ")
@@ -268,7 +268,9 @@ async def test_a_suggestion_asks(browser: Browser, demo_store: Running) -> None:
         await expect(page.locator("[aria-label=Answer]")).to_be_focused()
 
 
-async def test_a_refusal_says_why_and_what_to_ask(browser: Browser, demo_store: Running, axe: str) -> None:
+async def test_a_refusal_states_the_reason_and_suggests_questions(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
     async with open_watched_page(browser, demo_store.url, width=360, scheme="dark") as page:
         await page.goto(address(REFUSED))
         await expect(page.locator(".answer.refused .chip")).to_have_text("No answer found")

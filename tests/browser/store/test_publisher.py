@@ -47,7 +47,7 @@ async def choose(page: Page, name: str, content: bytes) -> None:
     await page.set_input_files("input[type=file]", {"name": name, "mimeType": "application/zip", "buffer": content})
 
 
-async def test_a_product_goes_from_its_title_to_a_published_release(
+async def test_a_product_is_created_and_its_release_published(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     title = f"Night Ferry {secrets.token_hex(3)}"

@@ -113,7 +113,7 @@ async def test_unsaved_notes_survive_another_step_a_reload_and_a_lost_network(
     assert [draft["notes"] for draft in drafts] == ["**New** ships"]
 
 
-async def test_a_refused_file_says_why_and_leads_to_where_another_is_uploaded(
+async def test_a_refused_file_shows_the_reason_and_links_to_the_upload(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     slug = await asyncio.to_thread(create_product_with_draft, demo_store, "Refused")

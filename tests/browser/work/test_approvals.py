@@ -37,7 +37,7 @@ def count_waiting_plans(alice: Caller) -> int:
     return sum(plan["expires_at"] > clock.rfc3339(clock.now()) for plan in pending_plans)
 
 
-async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
+async def test_a_proposal_appears_without_a_reload_and_is_approved_by_keyboard(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
     scout = alice.agent(f"scout-{mark}", "lead.*")

@@ -104,7 +104,7 @@ async def test_a_bookkeeper_enters_an_invoice_of_yesterday_from_a_product(
     )
 
 
-async def test_a_german_page_says_that_a_refusal_in_english_is_the_servers(browser: Browser, desk: Desk) -> None:
+async def test_a_german_page_marks_an_english_refusal_as_text_of_the_server(browser: Browser, desk: Desk) -> None:
     party = desk.caller("alice").run("party.create", name="Invoiced Ltd")["id"]
     invoice = desk.caller("carol").run("invoice.create", party=party)["id"]
     desk.caller("carol").run("invoice_line.create", invoice=invoice, description="Gift", unit_price_minor=0)

@@ -218,7 +218,7 @@ async def test_a_page_does_nothing_for_another_person_who_signed_in_in_a_second_
 
 
 @pytest.mark.full
-async def test_of_two_changes_to_a_record_none_is_lost(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_two_concurrent_changes_of_a_record_are_both_kept(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="As it was", source="web")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")

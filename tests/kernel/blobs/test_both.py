@@ -98,7 +98,7 @@ def test_the_digest_and_the_bytes_do_not_depend_on_the_pieces(
     asyncio.run(send())
 
 
-async def test_a_connection_cut_in_the_middle_leaves_nothing_that_counts(blobs: BlobStore) -> None:
+async def test_an_interrupted_connection_leaves_no_counted_bytes(blobs: BlobStore) -> None:
     with pytest.raises(ConnectionCut):
         await blobs.stage("up", 0, arriving(_DATA, cut=True))
 
@@ -121,7 +121,7 @@ async def test_an_error_of_the_connection_is_raised_unchanged(blobs: BlobStore) 
     assert raised.value is error
 
 
-async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> None:
+async def test_a_cancelled_call_leaves_no_counted_bytes(blobs: BlobStore) -> None:
     reached_event = asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
@@ -314,7 +314,7 @@ async def test_a_signed_address_gives_the_blob_and_ranges_of_it(s3_blobs: BlobSt
     assert (some.status_code, some.content) == (206, _DATA[10:20])
 
 
-async def test_a_blob_can_be_had_as_a_file(blobs: BlobStore, tmp_path: Path) -> None:
+async def test_a_blob_can_be_read_as_a_file(blobs: BlobStore, tmp_path: Path) -> None:
     digest = await _store(blobs, _DATA)
 
     path = await blobs.file(digest, tmp_path)

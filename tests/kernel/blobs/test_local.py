@@ -137,7 +137,7 @@ async def test_no_caller_may_write_to_a_sealed_file(tmp_path: Path, pieces: int)
     assert path.stat().st_nlink == 1
 
 
-async def test_a_blob_that_lost_bytes_is_healed_by_sealing_it_again(tmp_path: Path) -> None:
+async def test_a_damaged_blob_is_repaired_by_sealing_its_content_again(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
     staged_part = await blobs.stage("one", 0, arriving(b"bytes"))
     sealed_digest = await blobs.seal("one", [staged_part], 5, None)

@@ -179,7 +179,7 @@ async def test_an_endpoint_that_cannot_be_reached_is_reported_with_its_reason(
     assert "does not speak TLS" in tls_note
 
 
-async def test_an_answer_that_breaks_off_is_no_endpoint_of_another_kind() -> None:
+async def test_an_interrupted_answer_is_not_reported_as_another_kind_of_endpoint() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 206 Partial Content\r\nContent-Length: 9000\r\nContent-Range: bytes 0-8999/9000\r\n")

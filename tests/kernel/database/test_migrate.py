@@ -99,7 +99,7 @@ async def test_a_newer_database_is_refused(database: Database, write: Write) -> 
         await upgrade(database, write(FIRST))
 
 
-async def test_line_endings_are_no_change(database: Database, write: Write) -> None:
+async def test_different_line_endings_do_not_count_as_a_change(database: Database, write: Write) -> None:
     await upgrade(database, write(FIRST))
 
     assert await pending(database, write(FIRST.replace("\n", "\r\n"))) == []

@@ -20,7 +20,7 @@ async def test_another_address_is_a_mistake() -> None:
         await open_database("mysql://localhost/x", schema="shop")
 
 
-async def test_a_file_that_is_no_database_is_refused_without_its_path(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_refused_without_its_path(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(b"this is no database, whatever it is called" * 100)
 
     for name in ("a.db", "missing/a.db"):

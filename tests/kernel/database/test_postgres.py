@@ -95,7 +95,7 @@ async def test_transactions_that_block_each_other_are_unavailable_and_can_be_tri
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType", "Unavailable"]
 
 
-async def test_a_failed_statement_that_was_overlooked_is_no_commit(shop: Database) -> None:
+async def test_a_transaction_with_an_ignored_failed_statement_is_not_committed(shop: Database) -> None:
     async def overlook() -> None:
         async with shop.transaction() as transaction:
             await transaction.run(PUT, 1, "a")

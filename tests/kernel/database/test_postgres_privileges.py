@@ -131,7 +131,7 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileg
     assert f'OWNER TO "{unprivileged_role.role}"' in unaltered_error.value.remedy
 
 
-async def test_a_schema_of_another_role_is_no_place_to_move_to(unprivileged_role: UnprivilegedRole) -> None:
+async def test_a_move_into_a_schema_of_another_role_is_refused(unprivileged_role: UnprivilegedRole) -> None:
     await unprivileged_role.give(
         f"CREATE SCHEMA shop AUTHORIZATION {unprivileged_role.other}",
         f'GRANT USAGE, CREATE ON SCHEMA shop TO "{unprivileged_role.role}"',

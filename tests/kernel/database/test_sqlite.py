@@ -97,7 +97,7 @@ async def test_when_the_file_may_not_grow_the_whole_group_is_refused_and_later_w
     assert (await things(database))[-1] == 100
 
 
-async def test_a_transaction_the_engine_ended_fails_every_member_and_runs_nothing_afterwards(
+async def test_a_transaction_ended_by_the_engine_fails_for_all_members_and_runs_no_further_statement(
     database: SqliteDatabase,
 ) -> None:
     actions_run: list[str] = []

@@ -56,7 +56,7 @@ def drip(connection: socket.socket, piece: bytes, every_s: float, stop: threadin
     return thread
 
 
-def test_a_connection_that_never_speaks_is_closed(server: ServedProcess) -> None:
+def test_a_connection_that_never_sends_is_closed(server: ServedProcess) -> None:
     with server.connect() as connection:
         elapsed_s, received = wait_for_close(connection)
 
@@ -144,7 +144,7 @@ def test_a_slow_body_above_the_least_rate_arrives(server: ServedProcess) -> None
     assert (status, body) == (200, b"80000")
 
 
-def test_a_reader_who_takes_nothing_is_cut_off(server: ServedProcess) -> None:
+def test_a_reader_that_receives_nothing_is_disconnected(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/large"))
         # Nothing tells the client of the cut before it reads.
@@ -154,7 +154,7 @@ def test_a_reader_who_takes_nothing_is_cut_off(server: ServedProcess) -> None:
     assert len(received) < 64 << 20
 
 
-def test_a_reader_who_takes_a_little_now_and_then_gets_everything(server: ServedProcess) -> None:
+def test_a_slow_reader_gets_the_whole_response(server: ServedProcess) -> None:
     with server.connect() as connection:
         connection.sendall(request("GET", "/large", "Connection: close"))
         received = 0
@@ -313,7 +313,7 @@ def test_garbage_is_answered_400_and_closed(server: ServedProcess, garbage: byte
     ],
     ids=["two lengths", "length and chunks"],
 )
-def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: ServedProcess, ambiguous_request: bytes) -> None:
+def test_a_body_with_an_ambiguous_end_is_refused(server: ServedProcess, ambiguous_request: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(ambiguous_request)
         received = receive_all(connection)

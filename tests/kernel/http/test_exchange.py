@@ -114,7 +114,7 @@ async def test_a_whole_stream_ends_with_its_last_message() -> None:
         (("192.0.2.7",), "", "192.0.2.7"),
     ],
 )
-async def test_a_forwarded_address_is_believed_from_configured_proxies_only(
+async def test_a_forwarded_address_is_trusted_only_from_configured_proxies(
     proxies: tuple[str, ...], forwarded: str, address: str
 ) -> None:
     assert MessageQueue().exchange(*proxies, x_forwarded_for=forwarded).address == address

@@ -28,7 +28,7 @@ def test_a_cached_page_is_a_repeat_after_many_other_requests() -> None:
     assert not pages.is_repeat((b"/b", b""))
 
 
-def test_a_page_is_given_out_for_its_own_versions_only() -> None:
+def test_a_cached_page_is_returned_only_for_its_own_versions() -> None:
     pages = ResponseCache(1 << 20)
     pages.put((b"/a", b""), page((1, 1)))
 

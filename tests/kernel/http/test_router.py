@@ -102,7 +102,7 @@ def test_other_paths_match_no_route(path: str) -> None:
 
 
 @pytest.mark.parametrize("segment", ["%ff", "%00", "a%00b"])
-def test_a_parameter_that_is_no_text_names_nothing(segment: str) -> None:
+def test_a_path_parameter_that_is_not_text_matches_no_route(segment: str) -> None:
     with pytest.raises(NotFound):
         ROUTER.match("GET", f"/api/things/{segment}")
 
@@ -128,7 +128,7 @@ def test_a_route_needs_a_summary_for_people() -> None:
         route("GET", "/a", silent, answers={204: None})
 
 
-def test_a_form_may_be_smaller_than_another_body_unless_the_route_says_otherwise() -> None:
+def test_a_form_has_a_lower_limit_than_other_bodies_unless_the_route_sets_a_limit() -> None:
     form = route("POST", "/a", handle, answers={204: None}, form=True)
     other_route = route("POST", "/a", handle, answers={204: None}, form=True, body_limit=MEBIBYTE)
 

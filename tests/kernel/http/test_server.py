@@ -226,7 +226,7 @@ def test_a_port_can_be_used_again_at_once(tmp_path: Path) -> None:
         assert restarted.get()[0] == 200
 
 
-def test_a_server_whose_application_fails_to_start_listens_on_no_port(tmp_path: Path) -> None:
+def test_a_server_with_an_application_that_fails_to_start_listens_on_no_port(tmp_path: Path) -> None:
     with start(tmp_path / "log", failing=0) as process:
         output, _ = process.communicate(timeout=PATIENCE_S)
 

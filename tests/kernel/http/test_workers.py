@@ -152,7 +152,7 @@ STALLED = "a worker stalled and is killed"
 
 
 @pytest.mark.parametrize(("path", "function"), [("/stuck", "app"), ("/spin", "spin")])
-def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log(
+def test_a_worker_with_a_blocked_event_loop_is_replaced_and_its_stack_logged(
     folder: Path, path: str, function: str
 ) -> None:
     with run_server(folder, watchdog_s=1) as server, server.connect() as connection:

@@ -37,7 +37,7 @@ def test_the_header_names_type_algorithm_and_key_and_absent_claims_are_not_writt
     }  # fmt: skip
 
 
-def test_a_token_made_by_hand_as_the_rfcs_say_is_accepted() -> None:
+def test_a_token_built_manually_by_the_rfcs_is_accepted() -> None:
     assert access_tokens().verify(forged(our_header())) == CLAIMS
 
 

@@ -84,7 +84,7 @@ def test_the_data_directory_gets_a_key_of_its_own_once(tmp_path: Path) -> None:
     assert load_master_key(None, None, tmp_path / "elsewhere") != first_key
 
 
-def test_a_key_file_wins_over_the_data_directory(tmp_path: Path) -> None:
+def test_a_key_file_has_precedence_over_the_data_directory(tmp_path: Path) -> None:
     path = _key_file(tmp_path, 0o600)
 
     assert load_master_key(None, path, tmp_path / "data").current.material == _BYTES

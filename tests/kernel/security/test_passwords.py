@@ -122,14 +122,14 @@ async def test_a_long_password_may_be_typed_on_another_system() -> None:
 
 
 @pytest.mark.parametrize("password", ["4@8({[<3691!|70$5+%2" * 4, "%+$|!<[{(@" + "4836917052" * 7, "@1" * 200])
-def test_no_password_has_many_ways_to_be_read(password: str) -> None:
+def test_any_password_is_shortened_to_bound_its_strength_estimate(password: str) -> None:
     bounded = passwords.bounded_for_estimate(password)
 
     assert len(bounded) <= 72
     assert len(matching.enumerate_l33t_subs(matching.relevant_l33t_subtable(bounded, matching.L33T_TABLE))) < 100
 
 
-async def test_nothing_behind_a_password_is_left_unread() -> None:
+async def test_a_long_password_is_read_to_its_end() -> None:
     # Letters with three combining marks each, which count as one character: the maximum length of a typed password.
     long_password = "".join(
         f"{letter}\u0313\u0300\u0345" for letter in random.Random(1).choices("\u03b1\u03b7\u03c9", k=200)

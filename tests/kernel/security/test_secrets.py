@@ -37,13 +37,13 @@ def test_any_changed_character_breaks_the_checksum(place: int, character: str) -
 
 
 @given(st.text())
-def test_any_other_text_is_no_secret_and_no_crash(text: str) -> None:
+def test_any_other_text_does_not_look_like_a_secret(text: str) -> None:
     assert not secrets.looks_like_secret(text)
     assert len(secrets.digest(text)) == 32
 
 
 @pytest.mark.parametrize("change", [str.upper, str.lower, "{}\n".format, " {}".format])
-def test_a_secret_written_otherwise_is_no_secret(change: Callable[[str], str]) -> None:
+def test_a_changed_secret_does_not_look_like_a_secret(change: Callable[[str], str]) -> None:
     assert not secrets.looks_like_secret(change(secrets.new_secret("csk_agent")))
 
 

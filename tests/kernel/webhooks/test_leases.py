@@ -46,7 +46,9 @@ async def test_only_one_of_several_nodes_sends_to_a_receiver(
     assert receiver.most_open == 1
 
 
-async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: ObservedOutbox, receiver: Receiver) -> None:
+async def test_a_node_that_sent_no_heartbeat_for_too_long_changes_nothing(
+    post: ObservedOutbox, receiver: Receiver
+) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = "hang"
     await post.emit("a")

@@ -217,7 +217,7 @@ async def test_addresses_of_our_own_network_are_not_sent_to(post: ObservedOutbox
         *("https://hooks.example/a b", "https://hooks.example/\r\nx: y", "https:///", "hooks.example", ""),
     ],
 )
-async def test_an_address_nothing_could_be_sent_to_is_refused(post: ObservedOutbox, url: str) -> None:
+async def test_an_address_that_cannot_receive_mail_is_refused(post: ObservedOutbox, url: str) -> None:
     with pytest.raises(InvalidRequest):
         await post.public().add(url)
 
@@ -301,7 +301,7 @@ async def test_a_new_receiver_can_get_earlier_events(post: ObservedOutbox, recei
     assert [message.event["subject"] for message in other.messages] == ["b"]
 
 
-async def test_a_replay_of_very_many_says_where_to_continue(
+async def test_a_replay_of_too_many_events_names_the_time_to_continue_from(
     post: ObservedOutbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_REPLAYED", 10)
@@ -363,7 +363,7 @@ async def test_deleting_a_receiver_deletes_its_waiting_deliveries(post: Observed
     assert await post.deliveries(webhook_id) == []
 
 
-async def test_of_many_who_add_at_once_ten_do(post: ObservedOutbox) -> None:
+async def test_exactly_ten_of_many_concurrent_adds_succeed(post: ObservedOutbox) -> None:
     answers = await asyncio.gather(*(post.add("https://a.example/") for _ in range(14)), return_exceptions=True)
 
     assert sum(isinstance(answer, receivers.TooManyWebhooks) for answer in answers) == 4

@@ -39,7 +39,7 @@ async def test_a_scope_covers_only_the_commands_that_it_names(office: Office, sc
 @pytest.mark.parametrize(
     "scopes", [[], ["lead.fly"], ["invoice.get"], ["lead.delete"], ["*.delete"], ["lead"], ["LEAD.get"], [""], [1], "*"]
 )
-async def test_a_scope_that_matches_nothing_of_the_persons_is_400(office: Office, scopes: object) -> None:
+async def test_a_scope_without_a_matching_right_of_the_person_gets_400(office: Office, scopes: object) -> None:
     answer = await office.post("bob", "/api/auth/agent-token", {"scopes": scopes, "label": "x"})
 
     assert (answer.status_code, list(answer.json())) == (400, ["error"])
@@ -84,7 +84,7 @@ async def test_unmask_without_the_right_is_400(office: Office) -> None:
     assert (await office.post("alice", "/api/auth/agent-token", body)).status_code == 400
 
 
-async def test_a_token_lives_90_days_or_as_long_as_asked(office: Office) -> None:
+async def test_a_token_is_valid_for_90_days_or_the_requested_time(office: Office) -> None:
     await office.agent("bob", name="default")
     body = {"scopes": ["*"], "label": "short", "expires_in": 60}
     office.tokens["short"] = (await office.post("bob", "/api/auth/agent-token", body)).json()["token"]

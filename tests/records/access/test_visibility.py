@@ -22,7 +22,7 @@ async def test_a_field_that_no_role_grants_is_hidden(office: Office) -> None:
     assert {"lead.contact_email", "lead.party", "lead.notes"} <= set(denied_names)
 
 
-async def test_grants_add_up_and_the_most_visible_wins(office: Office) -> None:
+async def test_grants_are_combined_and_the_most_visible_grant_has_precedence(office: Office) -> None:
     await office.person(
         "dan",
         {**LIST, "masked": "contact_email,contact_name"},
@@ -122,7 +122,7 @@ async def test_restricted_fields_stay_with_their_roles_under_any_grant(office: O
         assert ("tax_id" in (await office.value(who, "party.list", limit=1))[0]) is sees
 
 
-async def test_a_grant_that_cannot_be_understood_is_refused_or_grants_nothing(office: Office) -> None:
+async def test_an_invalid_grant_is_refused_or_grants_nothing(office: Office) -> None:
     role = (await office.first_record("role", title="clerk"))["id"]
     for broken in (
         {"model": "nothing", "commands": "get"},

@@ -92,7 +92,7 @@ async def test_exports_history_and_plans_leave_the_ref_out(office: Office) -> No
     assert not {"party", "owner"} & set(entry["changes"])
 
 
-async def test_an_agent_learns_whose_its_own_plans_and_tokens_are(office: Office) -> None:
+async def test_an_agent_sees_the_person_of_its_own_plans_and_tokens(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "agent_token.list")
     alice = (await office.first_record("user", username="alice"))["id"]
     plan = await office.proposed(agent, "lead.delete", id=(await office.value("alice", "lead.create", title="x"))["id"])

@@ -160,7 +160,7 @@ async def _retry(http: httpx.AsyncClient, body: dict[str, object], headers: dict
     return answer
 
 
-async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
+async def test_a_killed_call_with_a_key_is_done_once_by_its_retry(
     office_settings: OfficeSettings, is_full: bool, figures: Figures
 ) -> None:
     body: dict[str, object] = {"title": "Killed", "contact_email": "ada@x.example"}

@@ -62,7 +62,7 @@ async def test_approving_rejecting_and_withdrawing_at_once_end_in_one_state(offi
     assert len(state_counts) > 1
 
 
-async def test_of_two_people_who_must_approve_both_are_needed_in_any_order(office: Office) -> None:
+async def test_a_plan_for_two_approvers_needs_both_in_any_order(office: Office) -> None:
     await office.value("root", "setting.create", title="approval:lead.delete", value='{"n": 2}')
     agent = await office.agent("alice")
     lead = (await office.value("alice", "lead.create", title="Two"))["id"]

@@ -63,7 +63,7 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_read_is_reported(of
     await watch_plans(office, "alice", since, {slow_plan, await quick})
 
 
-async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: str) -> None:
+async def test_no_proposal_of_many_concurrent_proposals_is_missed(office: Office, agent: str) -> None:
     leads = [await lead(office, f"{number}") for number in range(MANY)]
     since = await watch_plans(office, "alice", 0, {await office.proposed(agent, "lead.delete", id=leads.pop())})
     proposing = [asyncio.create_task(office.proposed(agent, "lead.delete", id=lead_id)) for lead_id in leads]

@@ -46,7 +46,7 @@ async def test_history_shows_a_hidden_ref_like_an_empty_ref(office: Office) -> N
     assert histories[0] == histories[1]
 
 
-async def test_a_guard_over_a_hidden_ref_is_judged_as_it_is_seen(office: Office) -> None:
+async def test_a_guard_over_a_hidden_ref_does_not_reveal_the_ref(office: Office) -> None:
     leads = await two_leads(office)
     for who in ("agent", "dan"):
         response_texts: list[str] = []

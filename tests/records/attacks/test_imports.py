@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 @pytest.mark.parametrize("cell", ["--5", "-", "5-", "- 5", "+5", "1_0", "٣", "9" * 19, "9" * 5000, "5.0", "0x5", "²"])
-async def test_a_cell_that_is_no_whole_number_is_an_error_of_its_row(office: Office, cell: str) -> None:
+async def test_a_cell_that_is_not_an_integer_is_an_error_of_its_row(office: Office, cell: str) -> None:
     report = await office.value("alice", "lead.import", csv=f"title,expected_revenue_minor\nx,{cell}\n")
     assert [(error["row"], "expected_revenue_minor" in error["error"]) for error in report["errors"]] == [(1, True)]
     assert report["created"] == 0
 
 
 @pytest.mark.parametrize("csv", ['title\n"x', "title,\nx,y", "title\nx,y", "title\n\0", "\0", ",\n", '"'])
-async def test_a_text_that_is_no_table_is_refused(office: Office, csv: str) -> None:
+async def test_a_text_that_is_not_a_table_is_refused(office: Office, csv: str) -> None:
     answer = await office.call("alice", "lead.import", {"csv": csv})
     assert answer.status_code in (200, 400)
     if answer.status_code == 200:

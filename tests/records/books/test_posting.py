@@ -98,7 +98,7 @@ async def test_the_approver_reads_the_day_that_an_agent_proposes(office: Office)
 
 
 @pytest.mark.parametrize("who", ["carol", "agent"])
-async def test_an_invoice_over_nothing_is_not_posted(office: Office, who: str) -> None:
+async def test_an_invoice_with_a_total_of_zero_is_not_posted(office: Office, who: str) -> None:
     who = await office.agent("root", "*") if who == "agent" else who
     invoice = await create_draft(office, price=0)
     reason = await office.refusal_of(who, "invoice.post", id=invoice)
@@ -126,7 +126,7 @@ async def test_an_inactive_party_gets_no_invoice(office: Office) -> None:
     await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
 
 
-async def test_a_caller_who_does_not_see_the_party_is_shown_no_reason(office: Office) -> None:
+async def test_a_caller_who_does_not_see_the_party_gets_no_reason(office: Office) -> None:
     grants = [
         {"model": "invoice", "commands": "*", "clear": "*", "write": "*"},
         {"model": "invoice_line", "commands": "*", "clear": "*", "write": "*"},
@@ -144,7 +144,7 @@ async def test_a_caller_who_does_not_see_the_party_is_shown_no_reason(office: Of
     assert "is_active" not in str(commands)
 
 
-async def test_a_refusal_speaks_of_no_day_that_is_hidden(office: Office) -> None:
+async def test_a_refusal_names_no_hidden_day(office: Office) -> None:
     grants = [
         {"model": "invoice", "commands": "get,list,post", "clear": "due,state", "write": "*"},
         {"model": "party", "commands": "get,list", "clear": "*"},

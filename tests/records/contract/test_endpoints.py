@@ -123,7 +123,7 @@ async def test_get_meta_describes_the_fields_that_the_caller_sees(office: Office
 _WON = {"field": "stage", "op": "eq", "value": "won"}
 
 
-async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
+async def test_get_meta_describes_the_presentation_of_models(office: Office) -> None:
     meta = {who: await _models(office, who) for who in ("alice", "bob")}
 
     lead = meta["bob"]["lead"]
@@ -186,7 +186,7 @@ async def test_get_meta_names_only_referring_models_that_the_caller_sees(office:
     assert "tax_id" not in str(bob["party"])
 
 
-async def test_get_meta_names_the_currency_that_a_setting_says(office: Office) -> None:
+async def test_get_meta_contains_the_currency_of_the_setting(office: Office) -> None:
     def currencies(models: dict[str, Any]) -> set[str | None]:
         return {field["currency"] for model in models.values() for field in model["fields"] if field["kind"] == "money"}
 

@@ -45,7 +45,7 @@ async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office
     assert len(refused_texts) > 200
 
 
-async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requires(office: Office) -> None:
+async def test_the_refusal_of_an_action_names_the_current_and_the_required_state(office: Office) -> None:
     lead = await office.value("alice", "lead.create", title="Sails", contact_name="Ada")
     await office.value("alice", "lead.qualify", id=lead["id"])
 

@@ -120,7 +120,7 @@ async def test_null_in_a_required_field_is_400(office: Office) -> None:
     assert "lead.title" in await office.refusal_of("root", "lead.update", id=lead, title=None)
 
 
-async def test_every_record_has_an_id_that_shows_nothing(office: Office) -> None:
+async def test_every_record_has_an_id_that_reveals_nothing(office: Office) -> None:
     ids = [(await office.value("alice", "lead.create", title=f"{number}"))["id"] for number in range(20)]
 
     assert len(set(ids)) == 20

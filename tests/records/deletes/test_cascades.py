@@ -114,7 +114,7 @@ async def test_a_locked_record_is_not_deleted_with_its_parent(graph: InProcessSe
     assert await titles(graph) == ["first"]
 
 
-async def test_a_deletion_of_too_much_is_refused_and_says_how_much(
+async def test_a_deletion_of_too_many_records_is_refused_with_their_number(
     graph: InProcessService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first_node = await node(graph, "first")

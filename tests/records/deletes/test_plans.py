@@ -108,7 +108,7 @@ async def test_a_person_without_rights_to_the_cascade_cannot_decide_the_plan(off
     assert (await office.approve("alice", plan)).json()["value"]["state"] == "executed"
 
 
-async def test_a_person_takes_back_what_it_could_only_propose(office: Office) -> None:
+async def test_a_person_withdraws_a_proposal_of_their_own(office: Office) -> None:
     await office.person("eve", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
     doomed_lead = await lead(office)
     await activity(office, doomed_lead)

@@ -50,7 +50,7 @@ def test_a_token_ends_where_no_letter_digit_or_underscore_continues(text: str) -
     "text",
     ["XEMAIL_1", "0EMAIL_1", "_EMAIL_1", "EMAIL_1a", "EMAIL_1_", "EMAIL_1_2", "EMAIL_", "EMAIL", "EMAIL_x", "OTHER_1"],
 )
-def test_a_part_of_a_longer_word_is_no_token(text: str) -> None:
+def test_a_part_of_a_longer_word_is_not_a_token(text: str) -> None:
     assert tokens_in(text) == []
 
 
@@ -71,7 +71,7 @@ def test_a_part_of_a_longer_word_is_no_token(text: str) -> None:
         "<email>",
     ],
 )
-def test_near_misses_are_no_tokens_and_are_noticed(text: str) -> None:
+def test_texts_that_resemble_tokens_are_detected_and_not_treated_as_tokens(text: str) -> None:
     for around in (text, f"Write to {text}, please", f"EMAIL_5 {text} EMAIL_6"):
         assert text not in tokens_in(around)
         assert GRAMMAR.near_miss(around) == text
@@ -98,7 +98,7 @@ def test_numbers_have_fifteen_digits_at_most_and_no_leading_zero() -> None:
     ]
 
 
-def test_digits_of_other_scripts_are_no_digits() -> None:
+def test_digits_of_other_scripts_are_not_accepted_as_digits() -> None:
     assert tokens_in("EMAIL_١٢ EMAIL_１２") == []
 
 

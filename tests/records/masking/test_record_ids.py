@@ -81,7 +81,7 @@ def test_a_key_that_no_record_can_have_has_no_id() -> None:
 
 
 @pytest.mark.parametrize(("kind", "key"), [("other", ("rose",)), ("int8", (7,)), ("uuid", ("0" * 31 + "7",))])
-def test_several_ids_are_decoded_together_with_texts_that_are_no_ids(kind: KeyKind, key: Key) -> None:
+def test_several_ids_are_decoded_together_with_texts_that_are_not_ids(kind: KeyKind, key: Key) -> None:
     ids = RecordIds(SECRET, "public.plant", (kind,))
     (record_id,) = ids.encode([key])
     assert record_id is not None

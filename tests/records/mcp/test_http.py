@@ -159,7 +159,7 @@ MESSAGES = [initialize(NEW), PING, request("tools/list"), tool("lead__list"), {"
 
 @pytest.mark.parametrize("authorization", ["", "Bearer nobody's", "Basic YTpi", "Bearer"])
 @pytest.mark.parametrize("message", MESSAGES, ids=["initialize", "ping", "list", "call", "notification", "batch"])
-async def test_h14_without_a_token_nothing_is_answered(desk: McpDesk, authorization: str, message: object) -> None:
+async def test_h14_requests_without_a_token_get_no_data(desk: McpDesk, authorization: str, message: object) -> None:
     answer = await desk.send(message, "", REVISIONS[0], authorization=authorization)
 
     assert answer.status_code == 401

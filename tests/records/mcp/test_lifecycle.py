@@ -97,7 +97,7 @@ async def test_j5_an_unknown_method_is_not_found(desk: McpDesk, revision: str, m
 
 @every_revision
 @pytest.mark.parametrize("params", [[], [1], "x", 7, False])
-async def test_j6_params_that_are_no_object_are_invalid(desk: McpDesk, revision: str, params: object) -> None:
+async def test_j6_params_that_are_not_an_object_are_invalid(desk: McpDesk, revision: str, params: object) -> None:
     for method in ("ping", "tools/list", "tools/call", "initialize"):
         assert (await desk.error(request(method, params), revision=revision))[0] == -32602
 

@@ -43,7 +43,7 @@ def types_in(schema: Any) -> list[Any]:
     return [schema["type"], *types_in(list(schema.values()))] if "type" in schema else types_in(list(schema.values()))
 
 
-async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is_named(desk: McpDesk) -> None:
+async def test_o3_schemas_are_flat_and_use_the_default_dialect(desk: McpDesk) -> None:
     agent = await desk.office.agent("alice", "*")
     for who in ("root", "alice", agent):
         for tool in await desk.tools(who):

@@ -253,7 +253,7 @@ async def test_the_number_of_remembered_jumps_is_bounded(trade: InProcessService
     assert known_positions.before(MAX_POSITIONS * 2) == SeekPosition(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
 
 
-async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: InProcessService, clerk: Caller) -> None:
+async def test_a_jump_also_works_in_a_filter_with_scattered_rows(trade: InProcessService, clerk: Caller) -> None:
     """On SQLite, such a list uses the index of the order and not the index of the filter."""
     conditions = [{"field": "stage", "op": "in", "value": ["new", "won"]}]
     query: dict[str, Any] = {"order": [{"field": "size"}], "filter": conditions}

@@ -195,7 +195,7 @@ async def test_the_in_operator_finds_the_same_records_with_few_and_many_values(
         assert [row["id"] for row in rows] == [created_sample["id"]], name
 
 
-async def test_names_that_are_no_fields_are_unknown(samples: InProcessService, caller: Caller) -> None:
+async def test_names_that_are_not_fields_are_unknown(samples: InProcessService, caller: Caller) -> None:
     for name in ("changed", "revision", "title__folded", "x", "Title", "", "size ", "id.id", "t.id"):
         condition = {"field": name, "op": "is_null", "value": True}
         assert await refusal_of(samples, caller, filter=[condition]) == f"unknown field sample.{name}"

@@ -110,7 +110,7 @@ async def open_named(url: str, folder: Path, name: str) -> Database:
     return await open_database(database_url, schema=name, pool=2, reserve_bytes=0)
 
 
-def test_any_way_of_changes_leads_to_the_schema_that_is_made_from_empty(
+def test_any_sequence_of_changes_leads_to_the_schema_of_a_new_installation(
     database_url: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     @settings(

@@ -164,7 +164,7 @@ def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> No
 
 
 @pytest.mark.parametrize("name", [tag["name"] for tag in DESCRIPTION["tags"]])
-def test_each_section_is_a_small_description_by_itself(name: str) -> None:
+def test_each_section_is_a_small_complete_description(name: str) -> None:
     section = openapi.section_document(DESCRIPTION, name)
 
     OpenAPIV31SpecValidator(section).validate()

@@ -90,7 +90,7 @@ async def test_every_other_route_may_be_called_in_a_batch(batches: Batches, mode
 
 
 @modes
-async def test_an_answer_that_is_no_json_is_refused(batches: Batches, mode: str) -> None:
+async def test_an_answer_that_is_not_json_is_refused(batches: Batches, mode: str) -> None:
     results = await batches.results([get("/health?format=html")], mode=mode)
 
     assert codes(results) == ["not_batchable"]
@@ -122,7 +122,7 @@ async def test_answers_may_not_be_longer_than_their_share(
     assert (await world.call("GET", "/codes", batches.owner)).json() == []
 
 
-async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches) -> None:
+async def test_a_header_of_the_batch_does_not_apply_to_its_operations(batches: Batches) -> None:
     await batches.world.product("north", "one")
     etag = (await batches.world.call("GET", "/products/one")).headers["etag"]
     request_options: dict[str, Any] = {

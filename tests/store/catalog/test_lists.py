@@ -198,7 +198,7 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         ("updated", "2026-02-03"),
     ],
 )
-async def test_a_filter_that_means_nothing_is_refused_by_its_name(world: World, name: str, value: str) -> None:
+async def test_an_invalid_filter_is_refused_by_its_name(world: World, name: str, value: str) -> None:
     answer = await world.call("GET", "/products", params={name: value})
 
     assert answer.status_code == 400

@@ -71,7 +71,7 @@ def test_the_wait_is_the_preferred_time_within_its_limits(
     assert routes.wait_preference(prefer, size) == expected_wait
 
 
-async def test_a_repeated_call_gets_the_answer_of_the_first_in_the_end(
+async def test_a_repeated_call_waits_for_the_answer_of_the_first_call(
     world: World, owner: str, working: Working
 ) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4()), "Prefer": "wait=10"}

@@ -105,7 +105,7 @@ async def test_a_job_that_repeatedly_kills_its_workers_fails(world: World, owner
     assert "3 workers" in body["error"]["detail"]
 
 
-async def test_lost_workers_are_no_attempts(world: World, owner: str, working: Working) -> None:
+async def test_lost_workers_do_not_count_as_attempts(world: World, owner: str, working: Working) -> None:
     choose(world.store, job_attempts=1)
     job_id = await ask(world, owner)
     for _ in range(2):

@@ -40,7 +40,7 @@ async def test_a_job_is_leased_by_only_one_worker(world: World, owner: str) -> N
     assert await leases.claim_next(world.store.database, max_running=10, lease_s=60, lane="requested") is None
 
 
-async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
+async def test_a_worker_that_lost_its_job_makes_no_further_changes(world: World, owner: str) -> None:
     job_id = await ask(world, owner)
     stale_job = await claim(world.store, lease_s=-1)
     fresh_job = await claim(world.store)

@@ -64,7 +64,7 @@ async def test_the_refusal_has_a_retry_time_after_which_a_redemption_works(world
         assert (await redeem(world, later_token, code)).is_success
 
 
-async def test_a_new_token_is_no_new_chance(world: World, code: str) -> None:
+async def test_a_new_token_does_not_reset_the_guess_limit(world: World, code: str) -> None:
     await world.person("a@example.com")
     for number in range(10):
         token = await world.person_token("a@example.com", "read:library")
@@ -118,7 +118,7 @@ async def test_a_short_code_waits_like_a_guess(world: World) -> None:
     assert (await redeem(world, await world.person("b@example.com"), "SHORT-1234")).is_success
 
 
-async def test_a_repeated_call_is_no_further_guess(world: World, code: str) -> None:
+async def test_a_repeated_call_does_not_count_as_another_guess(world: World, code: str) -> None:
     token = await world.person("a@example.com")
     key = {"Idempotency-Key": str(uuid.uuid4())}
 
@@ -131,7 +131,7 @@ async def test_a_repeated_call_is_no_further_guess(world: World, code: str) -> N
 @pytest.mark.parametrize(
     "typed_text", ["x", "-", " ", "DEMO0-LICEN-SE000-00001", "é" * 128, "0" * 128, "\u212a", "\u0130"]
 )
-async def test_any_text_of_up_to_128_characters_that_is_no_code_is_unknown(
+async def test_any_text_of_up_to_128_characters_that_is_not_a_code_is_unknown(
     world: World, code: str, typed_text: str
 ) -> None:
     answer = await redeem(world, await world.person("a@example.com"), typed_text)
@@ -140,7 +140,7 @@ async def test_any_text_of_up_to_128_characters_that_is_no_code_is_unknown(
     assert typed_text not in answer.json()["detail"] or len(typed_text) == 1
 
 
-async def test_a_used_up_code_is_no_guess(world: World) -> None:
+async def test_a_used_up_code_does_not_count_as_a_guess(world: World) -> None:
     await world.product("north", "one")
     owner = await world.person("owner@north.example", north="owner")
     body = {"kind": "license", "products": ["one"], "count": 1}

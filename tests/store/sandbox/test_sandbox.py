@@ -210,7 +210,7 @@ async def test_credentials_of_the_service_are_not_valid_in_the_sandbox(world: Wo
     assert not community.folder.exists()
 
 
-async def test_a_key_issued_inside_opens_nothing_outside(sandbox: SandboxCaller) -> None:
+async def test_a_key_issued_in_the_sandbox_is_invalid_outside(sandbox: SandboxCaller) -> None:
     inside_api_key = (await sandbox.call("GET", "/api/keys", params={"tier": "agent"})).json()["api_key"]
     headers = {"X-API-Key": inside_api_key}
 
@@ -306,7 +306,7 @@ async def test_another_workers_upload_address_reaches_the_data_set(sandbox: Sand
 
 
 @pytest.mark.parametrize("path", ["/products", "/auth/me", "/artifacts/uploads", "/media/none", "/jobs"])
-async def test_an_upload_address_opens_nothing_but_uploads(sandbox: SandboxCaller, path: str) -> None:
+async def test_an_upload_address_is_valid_only_for_uploads(sandbox: SandboxCaller, path: str) -> None:
     address = await announce_artifact(sandbox, 3)
     root = address.partition("/api/v1/")[0]
 

@@ -56,7 +56,7 @@ async def test_two_concurrent_rotations_are_both_kept_in_an_unbroken_chain(world
     assert trust.follow_rotations("north", chain[0], chain[0], rotations) == chain[-1]
 
 
-async def test_only_who_administers_the_organisation_sees_and_rotates_keys(world: World) -> None:
+async def test_only_administrators_of_the_organisation_see_and_rotate_keys(world: World) -> None:
     token = await world.person("pat@north.example", north="publisher")
 
     assert (await world.call("GET", "/org/signing-keys", token)).status_code == 403

@@ -30,7 +30,7 @@ from tests.records.mcp.test_lifecycle import (
     test_j3_a_body_that_is_not_json_gets_a_parse_error,
     test_j4_json_that_is_not_a_message_gets_an_invalid_request_error,
     test_j5_an_unknown_method_is_not_found,
-    test_j6_params_that_are_no_object_are_invalid,
+    test_j6_params_that_are_not_an_object_are_invalid,
     test_j7_a_batch_has_a_limit,
     test_j7_a_batch_without_requests_is_only_accepted,
     test_j9_an_empty_batch_is_refused,
@@ -59,7 +59,7 @@ __all__ = [
     "test_j3_a_body_that_is_not_json_gets_a_parse_error",
     "test_j4_json_that_is_not_a_message_gets_an_invalid_request_error",
     "test_j5_an_unknown_method_is_not_found",
-    "test_j6_params_that_are_no_object_are_invalid",
+    "test_j6_params_that_are_not_an_object_are_invalid",
     "test_j7_a_batch_has_a_limit",
     "test_j7_a_batch_without_requests_is_only_accepted",
     "test_j9_an_empty_batch_is_refused",
@@ -95,7 +95,7 @@ async def test_h6_a_page_of_another_site_is_refused(desk: McpDesk, origin: str, 
 
 
 @pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/*;q=0.5", BOTH])
-async def test_h11_anyone_who_takes_json_gets_json(desk: McpDesk, accept: str | None) -> None:
+async def test_h11_a_client_that_accepts_json_gets_json(desk: McpDesk, accept: str | None) -> None:
     answer = await desk.send(PING, accept=accept)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
@@ -112,7 +112,7 @@ async def test_h11_a_client_that_accepts_only_a_stream_gets_one_event(desk: McpD
 
 @pytest.mark.parametrize("authorization", ["Bearer nobody's", "Basic YTpi", "Bearer"])
 @pytest.mark.parametrize("message", MESSAGES, ids=["initialize", "ping", "list", "call", "notification", "batch"])
-async def test_h14_with_a_token_that_does_not_hold_nothing_is_answered(
+async def test_h14_requests_with_an_invalid_token_get_no_data(
     desk: McpDesk, authorization: str, message: object
 ) -> None:
     answer = await desk.send(message, "", REVISIONS[0], authorization=authorization)

@@ -89,7 +89,7 @@ async def test_an_agent_names_its_person_in_either_dialect(world: World, body: d
         ({"type": "identity_assertion", "assertion_type": ID_JAG}, "invalid_request"),
     ],
 )
-async def test_a_wrong_registration_is_shown_what_is_wrong(world: World, body: dict[str, Any], code: str) -> None:
+async def test_a_wrong_registration_is_refused_with_the_error(world: World, body: dict[str, Any], code: str) -> None:
     answer = await RegisteredAgent(world.http).register(body)
 
     error_body = answer.json()

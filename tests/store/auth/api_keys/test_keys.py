@@ -60,7 +60,7 @@ async def test_a_key_shows_its_tier_and_is_stored_only_as_a_hash(world: World, t
     assert [(bytes(row[0]), row[1]) for row in rows] == [(secrets.digest(key), tier)]
 
 
-async def test_an_unknown_key_is_shown_where_another_is_had(world: World) -> None:
+async def test_an_unknown_key_gets_the_address_for_a_new_key(world: World) -> None:
     answer = await world.http.get("/api/v1/products", headers={"X-API-Key": secrets.new_secret("csk_agent")})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
@@ -95,7 +95,7 @@ async def test_an_address_gets_five_keys_in_an_hour_over_all_endpoints(world: Wo
 
 
 @pytest.mark.parametrize(("tier", "quota"), [("community", 600), ("agent", 1200)])
-async def test_a_key_reads_what_is_public_with_the_quota_of_its_tier(world: World, tier: str, quota: int) -> None:
+async def test_a_key_reads_public_data_with_the_quota_of_its_tier(world: World, tier: str, quota: int) -> None:
     await world.product("north", "river")
     await world.product("north", "secret", status="draft")
     key = await key_of(world, tier)
@@ -156,7 +156,7 @@ async def test_a_sandbox_key_is_led_from_the_service_to_the_sandbox(world: World
 
 
 @pytest.mark.parametrize("tier", ["community", "agent", "sandbox"])
-async def test_documents_problem_pages_and_other_keys_are_to_be_had_with_any_key(world: World, tier: str) -> None:
+async def test_documents_problem_pages_and_new_keys_are_available_with_any_key(world: World, tier: str) -> None:
     """An agent that sends its key with every request can read the documents, even with a refused sandbox key."""
     key = await key_of(world, tier)
 

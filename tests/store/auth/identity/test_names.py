@@ -19,7 +19,7 @@ MARKS_AND_SPACES = "".join(
 
 
 @pytest.mark.parametrize("name", UNSEEN)
-def test_a_name_that_prints_nothing_is_refused(name: str) -> None:
+def test_a_name_without_visible_characters_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest):
         require_name(name)
 

@@ -258,7 +258,7 @@ async def test_the_cookie_is_bound_to_the_host_over_https(world: World) -> None:
 
 
 @pytest.mark.parametrize("space", [b"\xa0", b"\x85"])
-async def test_a_name_that_begins_with_white_space_is_no_name_of_the_cookie(world: World, space: bytes) -> None:
+async def test_a_cookie_name_with_leading_white_space_does_not_match(world: World, space: bytes) -> None:
     # Any subdomain may set such a cookie. Browsers bind only cookies whose names begin with __Host- to the host.
     await person(world)
     form = {"email": "ann@example.com", "password": PASSWORD}
@@ -345,7 +345,7 @@ async def test_every_scope_can_be_granted(world: World) -> None:
     assert set((await world.call("GET", "/auth/me", token)).json()["scope"].split()) == set(ALL_SCOPES.split())
 
 
-async def test_a_person_who_is_made_a_member_twice_at_once_is_one_member(world: World) -> None:
+async def test_a_person_added_twice_at_once_is_one_member(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for number in range(3):
         body = {"email": f"new{number}@north.example", "role": "viewer"}

@@ -10,7 +10,7 @@ from tests.store.conftest import ROOT_URL
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES384", "RS256", "PS256", "EdDSA"])
-async def test_an_assertion_says_who_for_whom_and_until_when(
+async def test_an_assertion_contains_issuer_subject_client_and_expiry(
     store: Store, provider: IdentityProvider, algorithm: str
 ) -> None:
     await provider.trust(store)

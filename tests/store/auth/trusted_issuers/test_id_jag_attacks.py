@@ -167,7 +167,7 @@ async def test_t12_an_issuer_that_differs_from_the_trusted_issuer_is_refused(
     assert provider.requests == 0
 
 
-async def test_t12_an_issuer_that_was_removed_is_believed_no_more(store: Store, provider: IdentityProvider) -> None:
+async def test_t12_a_removed_issuer_is_no_longer_trusted(store: Store, provider: IdentityProvider) -> None:
     token = provider.mint(ROOT_URL)
     await id_jag.verify(store, token)
     async with store.database.transaction() as transaction:

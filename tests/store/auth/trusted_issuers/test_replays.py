@@ -52,7 +52,7 @@ async def test_t14_exactly_one_of_many_concurrent_uses_succeeds(store: Store) ->
         assert sum(await asyncio.gather(*(use(store, token) for _ in range(20)))) == 1
 
 
-async def test_t14_a_use_that_was_rolled_back_is_none(store: Store) -> None:
+async def test_t14_a_rolled_back_use_does_not_count(store: Store) -> None:
     token = new_assertion("jti")
 
     async def fail_afterwards() -> None:

@@ -143,7 +143,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_file_that_is_no_picture_is_refused(data: bytes) -> None:
+async def test_a_file_that_is_not_a_picture_is_refused(data: bytes) -> None:
     with pytest.raises(UnsupportedImage):
         await reencode(data)
 

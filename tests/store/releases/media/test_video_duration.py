@@ -182,7 +182,9 @@ async def test_an_uploaded_video_has_its_duration(shop: Shop, film: bytes, expec
     assert [media_file["duration"] for media_file in detail["media"]] == [expected]
 
 
-async def test_a_video_is_accepted_where_the_process_dies(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_video_is_accepted_if_the_process_that_reads_it_fails(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(media, "PROGRAM", "__hello__")
 
     answer = await upload_film(shop, TRAILER)

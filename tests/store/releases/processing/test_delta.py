@@ -52,7 +52,7 @@ async def test_a_new_build_has_updates_from_the_newest_builds_of_its_channel(wor
     assert sorted(waiting_deltas) == sorted(expected)
 
 
-async def test_builds_of_another_platform_are_no_base_of_an_update(works: JobRunner) -> None:
+async def test_builds_of_another_platform_are_not_used_as_base_of_an_update(works: JobRunner) -> None:
     await publish_build(works, OLD, "1.1.0", platform="linux")
     await publish_build(works, NEW, "1.2.0", platform="windows")
 
@@ -142,7 +142,7 @@ async def test_a_pair_is_prepared_once(works: JobRunner) -> None:
     assert len(await works.store.database.fetch("SELECT id FROM delta")) == 1
 
 
-async def test_a_delta_that_is_no_smaller_than_the_chunks_is_not_kept(works: JobRunner) -> None:
+async def test_a_delta_that_is_not_smaller_than_the_chunks_is_not_kept(works: JobRunner) -> None:
     old = await publish_build(works, {"a": noise(300_000, 5)}, "1.1.0")
     new = await publish_build(works, {"a": random.Random(9).randbytes(300_000)}, "1.2.0")
 

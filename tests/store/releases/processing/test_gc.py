@@ -102,7 +102,7 @@ async def test_a_build_keeps_a_needed_chunk_that_was_just_released(works: JobRun
     await assert_whole(works, other_artifact)
 
 
-async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(works: JobRunner) -> None:
+async def test_a_build_whose_chunks_were_collected_meanwhile_is_complete_or_not_kept(works: JobRunner) -> None:
     await works.upload_and_process(tar(FIRST), "2.0.0")
     other_artifact = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
     outcome = await works.outcome("build.process", other_artifact)

@@ -79,7 +79,7 @@ async def test_modes_links_and_empty_folders_are_in_the_manifest(works: JobRunne
     assert [(start.path, start.format) for start in build_manifest.launch] == [("bin/run.sh", "script")]
 
 
-async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: JobRunner) -> None:
+async def test_a_file_that_is_not_an_archive_is_a_build_of_one_file(works: JobRunner) -> None:
     result = await works.upload_and_process(EXECUTABLE, filename="tool")
 
     build_manifest = await manifest_of(works, result["artifact_id"])
@@ -87,7 +87,7 @@ async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: JobRunner
     assert await contents_of(works, build_manifest) == {"tool": EXECUTABLE}
 
 
-async def test_a_damaged_archive_is_no_build_of_one_file(works: JobRunner) -> None:
+async def test_a_damaged_archive_is_not_treated_as_a_build_of_one_file(works: JobRunner) -> None:
     artifact_id = await works.upload(noise(5000), filename="game.zip")
 
     with pytest.raises(ArchiveRefused):

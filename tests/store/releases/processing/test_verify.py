@@ -135,7 +135,7 @@ async def test_a_chunk_without_a_row_is_found(works: JobRunner) -> None:
     assert name in faults[0]["detail"]
 
 
-async def test_a_manifest_of_another_hand_is_not_believed(works: JobRunner) -> None:
+async def test_a_manifest_signed_by_another_key_is_not_trusted(works: JobRunner) -> None:
     artifact_id, build = await upload_build(works)
     path = await writable_file(works.store, build.envelope_sha256)
     path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA'))

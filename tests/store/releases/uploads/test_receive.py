@@ -90,7 +90,7 @@ async def test_a_cut_connection_loses_nothing_that_arrived(shop: Shop) -> None:
     assert answer.json()["sha256"] == sha256_of(DATA)
 
 
-async def test_a_body_cut_before_its_first_byte_leaves_nothing(shop: Shop) -> None:
+async def test_a_body_interrupted_before_its_first_byte_leaves_no_part(shop: Shop) -> None:
     address = await shop.address(1000)
 
     await put_and_cut(shop.store, address, [], None, 1000)
@@ -106,7 +106,7 @@ async def send_in_chunks(data: bytes) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize(("content_range", "sent_bytes"), [(None, 999), (None, 1001), ("bytes 500-599/1000", 99)])
-async def test_a_body_that_ends_early_or_runs_on_counts_for_nothing(
+async def test_a_body_shorter_or_longer_than_announced_is_not_stored(
     shop: Shop, content_range: str | None, sent_bytes: int
 ) -> None:
     address = await shop.address(1000)
@@ -145,7 +145,7 @@ async def test_a_content_length_other_than_the_range_is_refused_unread(shop: Sho
     assert await list_staged_uploads(shop) == []
 
 
-async def test_an_address_that_was_never_given_or_has_expired_is_unknown(shop: Shop) -> None:
+async def test_an_upload_address_that_was_never_issued_or_has_expired_is_unknown(shop: Shop) -> None:
     address = await shop.address(1000)
     async with shop.store.database.transaction() as transaction:
         await transaction.run("UPDATE upload SET expires_at = $1", clock.now())

@@ -45,7 +45,7 @@ def test_the_missing_ranges_are_the_span_without_the_received_ranges(parts: list
 
 
 @given(parts)
-def test_a_file_is_whole_when_nothing_is_missing(parts: list[Part]) -> None:
+def test_a_file_is_complete_when_no_range_is_missing(parts: list[Part]) -> None:
     assert uploads.is_whole(parts, SIZE) == (uploads.missing(parts, ByteRange(0, SIZE)) == [])
 
 
