@@ -184,6 +184,21 @@ def test_a_view_that_fails_is_named_with_its_code(changing_database: ChangingDat
     assert asyncio.run(key_check.has_repeated_key(changing_database.url, relation, key)) == "XX001"
 
 
+def test_the_driver_looks_up_no_types(
+    changing_database: ChangingDatabase,
+) -> None:
+    if changing_database.is_sqlite:
+        pytest.skip("SQLite has no operators of its own")
+    changing_database.change(TABLES)
+    changing_database.change("CREATE EXTENSION IF NOT EXISTS citext; ALTER TABLE visit ALTER COLUMN note TYPE citext")
+    changing_database.change(
+        "CREATE FUNCTION differs(oid, int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$"
+    )
+    changing_database.change("CREATE OPERATOR public.<> (LEFTARG = oid, RIGHTARG = int, FUNCTION = differs)")
+
+    assert failures(changing_database) == {}
+
+
 def test_texts_show_every_type_but_binary_data(shop: ChangingDatabase) -> None:
     assert found(shop, due='Text(column="due")', title='Text(column="amount")') == []
 

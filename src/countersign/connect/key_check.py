@@ -18,6 +18,8 @@ without equality."""
 
 # Rows with an empty value in the key are not records.
 _REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING {count} 1 LIMIT 1"
+# Values are not fetched, because the driver looks up types that it does not know with statements of its own, whose
+# operators the database may replace.
 _FIRST_ROW = "SELECT {columns} FROM {table} LIMIT 1"
 
 
@@ -53,7 +55,8 @@ async def failures(url: str, tables: Mapping[str, tuple[Relation, Sequence[str]]
     found: dict[str, str] = {}
     async with postgres_admin.admin_session(url, application=postgres.APPLICATION) as connection:
         for name, (relation, columns) in tables.items():
-            statement = _FIRST_ROW.format(columns=", ".join(map(quoted, columns)), table=_table(relation))
+            tested = ", ".join(f"{quoted(each)} IS NULL" for each in columns)
+            statement = _FIRST_ROW.format(columns=tested, table=_table(relation))
             rows = await postgres_admin.fetch_or_code(connection, statement, [], timeout_ms=int(TIMEOUT_S * 1000))
             if isinstance(rows, str) and rows != TIMED_OUT:
                 found[name] = rows

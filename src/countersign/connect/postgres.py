@@ -34,6 +34,13 @@ SELECT convert_to(jsonb_build_object(
     'name', current_database(),
     'role', current_user,
     'superuser', (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user),
+    'may_be_superuser', EXISTS (SELECT FROM pg_roles AS r WHERE r.rolsuper AND pg_has_role(r.oid, 'MEMBER')),
+    'bypasses', EXISTS (SELECT FROM pg_roles AS r WHERE r.rolbypassrls AND pg_has_role(r.oid, 'MEMBER')),
+    'has_server_files', EXISTS (
+        SELECT FROM pg_roles AS r
+        WHERE r.rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')
+            AND pg_has_role(r.oid, 'MEMBER')
+    ),
     'create', has_database_privilege(current_database(), 'CREATE'),
     'replica', pg_is_in_recovery(),
     'relations', coalesce((
@@ -49,6 +56,7 @@ SELECT convert_to(jsonb_build_object(
             ),
             'rows', c.reltuples::bigint,
             'row_rules', c.relrowsecurity,
+            'is_owned', pg_has_role(c.relowner, 'MEMBER'),
             'columns', coalesce((
                 SELECT jsonb_agg(jsonb_build_object(
                     'name', a.attname,
@@ -300,9 +308,22 @@ def _database(found: Mapping[str, Any], path: Sequence[str]) -> Database:
         relations=tuple(_relation(each, path) for each in found["relations"]),
         search_path=tuple(path),
         is_superuser=bool(found["superuser"]),
+        wide_rights=_wide_rights(found),
         is_replica=found["replica"],
         may_create_schema=found["create"],
     )
+
+
+def _wide_rights(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the role may do in the whole server. A superuser may do everything."""
+    if found["superuser"]:
+        return ("is a superuser",)
+    named = {
+        "may_be_superuser": "may become a superuser",
+        "bypasses": "bypasses row-level security",
+        "has_server_files": "may run programs or use files of the server",
+    }
+    return tuple(text for right, text in named.items() if found[right])
 
 
 def _search_path(setting: str) -> tuple[str, ...]:
@@ -323,6 +344,7 @@ def _relation(found: Mapping[str, Any], path: Sequence[str]) -> Relation:
         foreign_keys=tuple(map(_foreign_key, found["references"])),
         triggers=tuple(_trigger(each["name"], each["type"]) for each in found["triggers"]),
         has_row_rules=found["row_rules"],
+        is_owned=found["is_owned"],
         unreadable=tuple(each["name"] for each in found["columns"] if not each["readable"]),
     )
 

@@ -1,6 +1,6 @@
 """The schema of an existing database, in the form that both engines are read into."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -87,7 +87,7 @@ class ForeignKey:
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A table, view or similar. `rows` is the estimated number of rows, or -1 if it is unknown. The fingerprint is
-    computed from `definition`."""
+    computed from `definition`. `is_owned` says that the role owns it, or may act as its owner."""
 
     schema: str
     name: str
@@ -99,6 +99,7 @@ class Relation:
     triggers: tuple[str, ...] = ()
     has_row_rules: bool = False
     unreadable: tuple[str, ...] = ()
+    is_owned: bool = False
     definition: TableDefinition | None = None
 
     @property
@@ -123,7 +124,8 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The schema of a database. `search_path` is the path of its own applications, without `$user`."""
+    """The schema of a database. `search_path` is the path of its own applications, without `$user`. `wide_rights` says
+    what the role may do in the whole server that a role for reading needs not."""
 
     product: str
     name: str
@@ -131,6 +133,7 @@ class Database:
     relations: tuple[Relation, ...]
     search_path: tuple[str, ...] = ()
     is_superuser: bool = False
+    wide_rights: tuple[str, ...] = ()
     is_replica: bool = False
     may_create_schema: bool = False
 
@@ -138,6 +141,11 @@ class Database:
     def is_sqlite(self) -> bool:
         """Return whether the database is a SQLite file, which has neither schemas nor roles."""
         return self.product.startswith("SQLite")
+
+    def wide_rights_on(self, relations: Iterable[Relation]) -> tuple[str, ...]:
+        """Return the rights with which functions of the database would run if the role read rows of these tables."""
+        owns = ("owns tables",) if not self.is_superuser and any(each.is_owned for each in relations) else ()
+        return (*self.wide_rights, *owns)
 
     def relation(self, table: Table) -> Relation | None:
         """Return the relation that a model adopts, or None if the role sees no such relation. SQLite ignores the case

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from countersign.cli import configuration, output
+from countersign.cli.admin.connect_wide_rights import accept_wide_rights_option, may_read_rows
 from countersign.cli.output import Exit, Failure, refusal_failure
 from countersign.connect import demo_database, draft, names, postgres, sqlite
 from countersign.connect.draft import Draft, Report
@@ -55,6 +56,7 @@ url_file_option = click.option(
     help="First create a small invented shop at URL: in a new SQLite file, or in an empty PostgreSQL database.",
 )  # fmt: skip
 @click.option("--try", "is_try", is_flag=True, help="Connect for trying: nothing but reading, so SELECT is enough.")
+@accept_wide_rights_option
 @output.json_option
 def connect(
     *,
@@ -67,6 +69,7 @@ def connect(
     sample: int,
     is_demo: bool,
     is_try: bool,
+    accepts_wide: bool,
 ) -> None:
     """Write a module text for the tables of the database at URL: postgresql://… or sqlite:///FILE.
 
@@ -86,7 +89,7 @@ def connect(
         _create_demo_database(address)
     require_database(address)
     started_s = clock.monotonic_s()
-    database, samples = _run(address, schemas, tables, sample)
+    database, samples = _run(address, schemas, tables, sample, accepts_wide=accepts_wide)
     took_s = clock.monotonic_s() - started_s
     origin = f"{_origin(address)}{_in_schemas(database)}, {clock.rfc3339(clock.now())[:10]}"
     reserved = [model.declared.name for model in base_models.MODULE.models]
@@ -203,9 +206,9 @@ def _in_schemas(database: Database) -> str:
 
 
 def _run(
-    address: str, schemas: Sequence[str], tables: Sequence[str], sample: int
+    address: str, schemas: Sequence[str], tables: Sequence[str], sample: int, *, accepts_wide: bool
 ) -> tuple[Database, Samples]:
-    """Read the schema and the samples.
+    """Read the schema and the samples. With a role that has wide rights there are none, unless it is accepted.
 
     Raises:
         Failure: the database cannot be reached, or does not have one of the tables.
@@ -218,7 +221,7 @@ def _run(
             database = await postgres.read(address, schemas)
         _require_tables(database, tables)
         adopted = draft.adopted(database, tables)
-        if not sample:
+        if not sample or not may_read_rows(database, adopted, accepts_wide=accepts_wide):
             return database, {}
         engine = sqlite if address.startswith(sqlite.SQLITE) else postgres
         return database, await engine.samples(address, adopted, sample)

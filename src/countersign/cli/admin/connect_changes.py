@@ -12,6 +12,12 @@ import click
 from countersign.cli import output
 from countersign.cli.admin import module_text_file
 from countersign.cli.admin.connect import SAMPLE_SIZE, address_of, url_file_option
+from countersign.cli.admin.connect_wide_rights import (
+    accept_wide_rights_option,
+    may_read_rows,
+    relations_of,
+    require_narrow,
+)
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
 from countersign.cli.output import Exit, Failure, refusal_failure
 from countersign.connect import fit, key_check, postgres, schema_changes, sqlite
@@ -29,8 +35,11 @@ CANNOT_ACCEPT = "cannot accept the changes"
 @click.argument("url", required=False)
 @click.option("--exit-code", "is_exit_code", is_flag=True, help="End with exit code 1 if something has changed.")
 @url_file_option
+@accept_wide_rights_option
 @output.json_option
-def diff(*, module: str, url: str | None, url_file: str | None, is_exit_code: bool) -> int:
+def diff(
+    *, module: str, url: str | None, url_file: str | None, is_exit_code: bool, accepts_wide: bool
+) -> int:
     """Show what has changed in the database at URL since the module text MODULE was written.
 
     A line begins with + for what is new, - for what is gone, ~ for what has another name, and ! for what hides the
@@ -39,7 +48,8 @@ def diff(*, module: str, url: str | None, url_file: str | None, is_exit_code: bo
     """
     file = module_text_file.load(module)
     address = address_of(url, url_file)
-    changes, tables = _changes(file, address, module_text_file.read_database(address, file.models))
+    database = module_text_file.read_database(address, file.models)
+    changes, tables = _changes(file, address, database, accepts_wide=accepts_wide)
     output.answer({"file": module, "changes": [_as_json(each) for each in changes], "tables": tables})
     _show(changes, tables)
     if not changes and not tables:
@@ -72,8 +82,11 @@ def _next_steps(changes: Sequence[ModelChange], module: str, url: str | None, ur
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model whose fields you have looked at.")
 @click.option("--yes", is_flag=True, help="Take over, without a question, what needs no look at the fields.")
 @url_file_option
+@accept_wide_rights_option
 @output.json_option
-def accept(*, module: str, url: str | None, models: tuple[str, ...], yes: bool, url_file: str | None) -> int:
+def accept(
+    *, module: str, url: str | None, models: tuple[str, ...], yes: bool, url_file: str | None, accepts_wide: bool
+) -> int:
     """Take what has changed in the database at URL over into the module text MODULE.
 
     New columns are masked or left out as `connect` does it. A field whose column is gone becomes a comment. Names,
@@ -85,7 +98,8 @@ def accept(*, module: str, url: str | None, models: tuple[str, ...], yes: bool, 
     _require_known(file, models)
     address = address_of(url, url_file)
     database = module_text_file.read_database(address, file.models)
-    changes, tables = _changes(file, address, database)
+    require_narrow(database, relations_of(file.models, database), accepts_wide=accepts_wide)
+    changes, tables = _changes(file, address, database, accepts_wide=accepts_wide)
     _show(changes, tables)
     chosen = _chosen(changes, models, is_confirmed=yes)
     chosen = _without_repeated_keys(file, chosen, address, database)
@@ -190,14 +204,19 @@ def _without_repeated_keys(
     return found
 
 
-def _changes(file: ModuleFile, address: str, database: Database) -> tuple[list[ModelChange], list[str]]:
-    """Return the changes of the models, and the tables that the file does not name.
+def _changes(
+    file: ModuleFile, address: str, database: Database, *, accepts_wide: bool
+) -> tuple[list[ModelChange], list[str]]:
+    """Return the changes of the models, and the tables that the file does not name. A role with wide rights that is
+    not accepted reads no values of new columns.
 
     Raises:
         Failure: the database cannot be reached.
     """
     histories = schema_changes.histories_of(file.text, file.models, database)
     relations = schema_changes.relations_with_new_columns(file.text, file.models, database, histories)
+    if relations and not may_read_rows(database, relations, accepts_wide=accepts_wide):
+        relations = ()
     try:
         samples = asyncio.run(_samples(relations, database, address))
     except Refused as refused:

@@ -8,6 +8,7 @@ import click
 from countersign.cli import output
 from countersign.cli.admin import module_text_file
 from countersign.cli.admin.connect import SHOWN, address_of, url_file_option
+from countersign.cli.admin.connect_wide_rights import accept_wide_rights_option, relations_of, require_narrow
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
 from countersign.cli.output import Exit, refusal_failure
 from countersign.connect import fit, key_check
@@ -30,8 +31,9 @@ KEYS_TIMEOUT_S = 30.0
 @click.argument("module")
 @click.argument("url", required=False)
 @url_file_option
+@accept_wide_rights_option
 @output.json_option
-def check(*, module: str, url: str | None, url_file: str | None) -> int:
+def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: bool) -> int:
     """Check whether the module text MODULE fits the database at URL.
 
     Each line names what does not fit, and the remedy; exit code 1 if there is one. Without URL and --url-file, the URL
@@ -40,6 +42,7 @@ def check(*, module: str, url: str | None, url_file: str | None) -> int:
     file = module_text_file.load(module)
     address = address_of(url, url_file)
     database = module_text_file.read_database(address, file.models)
+    require_narrow(database, relations_of(file.models, database), accepts_wide=accepts_wide)
     try:
         found, excess = asyncio.run(_compare(address, file, database))
     except Refused as refused:
