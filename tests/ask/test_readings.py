@@ -187,6 +187,13 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("product=Keyturn version=2.9.0 please", {"where": {
             "product": {"any": ["keyturn"]}, "version": {"any": ["2.9.0"]}
         }}),
+        ("kind=tool platform=[linux, web]", {"where": {
+            "kind": {"any": ["tool"]}, "platform": {"any": ["linux", "web"]}
+        }}),
+        ("product=Keyturn version>=2.8.0 fields=notes", {"where": {
+            "product": {"any": ["keyturn"]}, "version": {"all": [">=2.8.0"]}
+        }}),
+        ("find=releases channel=beta limit=2 order=newest", {"find": "releases", "order": "newest", "limit": 2}),
         ("latest stable version for each: Keyturn; Inkwell", {"answer": "fields", "fields": ["versions"]}),
         ("Which games came out for the very first time in 2026?", {"when": "first", "order": None}),
         ("Which free apps are there, need them for a workshop", FREE_APPS),

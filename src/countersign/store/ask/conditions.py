@@ -32,7 +32,7 @@ _SINGLE_SLOTS = [{slot} for slot in KNOWN]
 _OR_SLOTS = _OF_SETS | {"time"}
 _COUNTED = _OF_SETS | {"find", "order", "sort"}
 """The slots of items that a number of results is beside."""
-_SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<")
+_SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<") | {">=": ">=", "<=": "<="}
 
 
 class Bound:
@@ -46,14 +46,12 @@ class Bound:
         self.found: defaultdict[str, list[Item]] = defaultdict(list)
         self.values: list[Item] = []
         self.nouns: list[Item] = []
-        self.pairs: dict[str, Any] = {}
         self.limit: int | None = None
         self.by = self.when = ""
         self.used: set[str] = set()
-        self.is_terse = bool(items) and all(item.is_pair or item.slot in ("and", "or") for item in items)
         self.has_unbound_not = False
         self._items, self._at = _without_irrelevant(self._scope.items()), 0
-        self._names_things = any(item.is_pair or item.slot == "product" for item in self._items)
+        self._names_things = any(item.slot == "product" for item in self._items)
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
         self._read()
@@ -78,9 +76,7 @@ class Bound:
                 self._but(item)
             self._report_or(item)
             end = item.end
-            if item.is_pair and item.slot not in (*SLOTS, "time"):
-                self.pairs.setdefault(item.slot, []).append(int(item.value) if item.slot == "limit" else item.value)
-            elif self._is_each(item):
+            if self._is_each(item):
                 self.by = SLOT_OF_FIELD[item.value]
             elif self.words[item.start] == "whose" and item.start not in (0, self.sentence.start):
                 self._but(item)
@@ -93,7 +89,7 @@ class Bound:
         """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
         is_first = item.slot in _OR_SLOTS and not (self.found["time"] if item.slot == "time" else self.of(item.slot))
         is_joined = self._joint == "or" and self.words[self._joint_at] == "or" and bool(self.values)
-        if is_first and is_joined and not (item.is_pair or self._is_negated):
+        if is_first and is_joined and not self._is_negated:
             self.found["guard"].append(Item("guard", "or", self._joint_at, self._joint_at + 1))
 
     def _is_each(self, item: Item) -> bool:
@@ -263,17 +259,17 @@ class Bound:
     def _signed_version(self, item: Item) -> str:
         """Return the version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
+        is_between = before[-1:] == ["and"] and "between" in self.words[max(0, item.start - 6) : item.start]
+        if is_between or before[-1:] in (["to"], ["until"]):
+            for other in self.of("version"):
+                other.value = f">{other.value.lstrip('<>')}"
+            return f"<={item.value}"
         compared = [word for word in before if word in _SIGNS]
         if compared:
             self.used |= {*compared, "than"}
             self.found["guard"] = [each for each in self.found["guard"] if self.words[each.start] not in self.used]
             return f"{_SIGNS[compared[-1]]}{item.value}"
-        is_between = before[-1:] == ["and"] and "between" in self.words[max(0, item.start - 6) : item.start]
-        if not is_between and before[-1:] not in (["to"], ["until"]):
-            return str(item.value)
-        for other in self.of("version"):
-            other.value = f">{other.value.lstrip('<>')}"
-        return f"<={item.value}"
+        return str(item.value)
 
     def _product(self, item: Item) -> None:
         tags = [last for last in self.values[-1:] if last.slot == "tag"]
@@ -288,8 +284,7 @@ class Bound:
         # In "You won't know X. What is it?", the negation does not refer to the product.
         is_aside = item.slot == "product" and not self.sentence.has(item)
         item.is_negated |= self._is_negated and not is_aside
-        item.joint = item.joint or self._joint
-        self._is_negated &= not item.is_pair
+        item.joint = self._joint
         self.has_unbound_not &= not item.is_negated
         self._negated_slot, self._joint = item.slot, ""
         self.values += self._each_of(item)

@@ -6,17 +6,16 @@ are looked up, in case the word has a typing error. Words that are still unknown
 the words that it does not use.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby, takewhile
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from countersign.kernel.database.port import Database
 from countersign.store.ask import dates
 from countersign.store.ask.lexicon import (
     IGNORED,
-    KEYS,
     KNOWN_WORDS,
     LISTS,
     MAX_PHRASE,
@@ -27,7 +26,6 @@ from countersign.store.ask.lexicon import (
 )
 from countersign.store.ask.scope import SENTENCE_ENDS, Item, Scope
 from countersign.store.catalog import names
-from countersign.store.catalog.filter import KNOWN, Answer, By, FieldName, Find, Order, When
 from countersign.store.catalog.filter_queries import forms
 from countersign.store.catalog.names import Name
 from countersign.store.catalog.search import words as terms_of
@@ -36,7 +34,6 @@ MAX_UNKNOWN = 12
 """Maximum number of unrecognised words of a question that are looked up."""
 MAX_NAMES = 12
 """Maximum number of word sequences of a question that are looked up as mistyped names."""
-MAX_WORDS_OF_VALUE = 6
 MAX_WORDS_OF_NAME = 8
 MAX_SPANS = 300
 MAX_NAME_LENGTH = 100
@@ -45,24 +42,7 @@ _PRIORITY = {
     "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "beyond": -1, "number": -2
 }  # fmt: skip
 """The priority of each kind of item. If a word sequence can be of several kinds, the highest priority is chosen."""
-_COMPARISONS = frozenset([">", "<", ">=", "<="])
-_OPERATORS = _COMPARISONS | {"=", ":", "!="}
-_SIGNS = {"since": ">=", "until": "<=", "dated": "="}
-"""The comparison that each date key means if it is written with `=`."""
-_JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
 _PREPOSITIONS = frozenset(str.split("with on for of to"))
-_OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
-_ALLOWED: dict[str, tuple[str, ...]] = {
-    **KNOWN,
-    "find": get_args(Find),
-    "answer": get_args(Answer),
-    "order": get_args(Order),
-    "by": get_args(By),
-    "when": get_args(When),
-    "fields": get_args(FieldName),
-    "limit": tuple(map(str, range(1, 101))),
-}
-"""The keys with a fixed set of values."""
 
 
 class Corrected(NamedTuple):
@@ -89,20 +69,12 @@ async def recognize(database: Database, question: str, tokens: list[WordToken], 
     """Recognise the items in the tokens of the question."""
     exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(KnownItems(question, tokens, exact, now).items)
-    recognition.unknown = _unknown_name(recognition.items, exact)
     taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
     ambiguous = [name for name in exact if name.others and (name.value, name.start, name.end) in taken]
     recognition.corrected = [Corrected(each.title, f"{each.title} ({each.value})", each.others) for each in ambiguous]
     await _UnknownItems(database, question, tokens, recognition).look_up()
     recognition.items.sort(key=lambda item: item.start)
     return recognition
-
-
-def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
-    """Return the first name in a key=value pair that does not exist in the catalog, or an empty text."""
-    known = {name.value for name in exact}
-    named = [str(item.value) for item in items if item.is_pair and item.slot in ("product", "org")]
-    return next((name for name in named if name not in known), "")
 
 
 def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
@@ -136,9 +108,6 @@ class _Question:
     def _word(self, at: int) -> str:
         return self._tokens[at].word if at < len(self._tokens) else ""
 
-    def _is_quoted(self, at: int) -> bool:
-        return at < len(self._tokens) and self._tokens[at].is_quoted
-
     def _is_capital(self, at: int) -> bool:
         return at > 0 and self._question[self._tokens[at].start].isupper()
 
@@ -157,7 +126,7 @@ class KnownItems(_Question):
         self._titles = [name for name in exact if self._priority(name, name.start) == _PRIORITY["product"]]
         at = 0
         while at < len(tokens):
-            at = self._pair(at) or self._longest(at)
+            at = self._longest(at)
 
     def _longest(self, at: int) -> int:
         found = (*self._name_candidates(at), *self._lexicon_candidates(at), *self._time_candidates(at))
@@ -220,85 +189,6 @@ class KnownItems(_Question):
             yield _PRIORITY["time"], Item("time", time.range, at, time.end)
         elif self._words[at].removeprefix("v")[:1].isdigit():
             yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
-
-    def _key(self, at: int) -> tuple[str, int]:
-        """Return the key that begins at this word, and the position of the operator after it."""
-        key, end = self._key_before(at, _OPERATORS | {"not"})
-        # In "kind=tool NOT platform=web", "tool" is not a key.
-        is_key = self._word(end) != "not" or ("=" in self._words and not self._key_before(end + 1, _OPERATORS)[0])
-        return (key, end) if is_key else ("", at)
-
-    def _key_before(self, at: int, operators: Set[str]) -> tuple[str, int]:
-        found = ((KEYS.get(tuple(self._words[at : at + size])), at + size) for size in (3, 2, 1))
-        return next(((key, end) for key, end in found if key and self._word(end) in operators), ("", at))
-
-    def _pair(self, at: int) -> int:
-        """Read a key, an operator and values that begin at this word; return the position after them, or 0."""
-        key, index = self._key(at)
-        if not key:
-            return 0
-        begin = index + 1 + (self._word(index + 1) in _OPERATORS)
-        sign = self._words[begin - 1]
-        if key in _SIGNS:
-            return self._dated_pair(key, sign, at, begin)
-        # A key followed by another key is a label: "search: kind=app".
-        return begin if self._key(begin)[0] else self._valued_pair(key, sign, at, begin)
-
-    def _valued_pair(self, key: str, sign: str, at: int, begin: int) -> int:
-        """Read the values after a key."""
-        values = self._values(key, begin) if key == "version" or sign not in _COMPARISONS else []
-        joint = _JOINTS[self._word(values[0][1])] if len(values) > 1 else ""
-        compared = sign if sign in _COMPARISONS else ""
-        is_negated = sign in ("!=", "not")
-        self.items += [Item(key, compared + value, at, end, is_negated, joint, is_pair=True) for value, end in values]
-        end = values[-1][1] if values else 0
-        return end + (end > 0 and self._word(end) in _CLOSING)
-
-    def _values(self, key: str, at: int) -> list[tuple[str, int]]:
-        """Return the values that begin at this word, each with the position of its end."""
-        value, end = self._value(key, at + (self._word(at) in _OPENING))
-        if not value:
-            return []
-        is_joined = self._word(end) in _JOINTS and self._word(end + 1) != "not" and not self._key(end + 1)[0]
-        return [(value, end), *(self._values(key, end + 1) if is_joined else ())]
-
-    def _value(self, key: str, at: int) -> tuple[str, int]:
-        """Return the first value of the key at this word, and the position of its end; empty if there is none."""
-        limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
-        is_number = key == "version" and self._word(at).removeprefix("v")[:1].isdigit()
-        last = at + 1 if is_number else next(filter(self._ends_value, range(at, limit)), limit)
-        if key in _ALLOWED:
-            return next((each for each in self._literals(at, last) if each[0] in _ALLOWED[key]), ("", at))
-        is_free = is_number or key not in ("org", "product", "version") or self._is_quoted(at)
-        written = (self._text(at, last), last) if is_free and at < last else ("", at)
-        return next(self._named(key, at), written)
-
-    def _named(self, key: str, at: int) -> Iterator[tuple[str, int]]:
-        """Return the names at this word that are a value of the key."""
-        return ((name.value, name.end) for name in self._names.get(at, ()) if name.slot == key)
-
-    def _literals(self, at: int, last: int) -> Iterable[tuple[str, int]]:
-        """Return the texts that could be a value of a fixed set: the words themselves, or what they mean."""
-        yield from (("_".join(self._words[at:end]), end) for end in range(last, at, -1))
-        meaning, end = self._meaning(at)
-        yield meaning.value if meaning else "", end
-
-    def _ends_value(self, at: int) -> bool:
-        return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
-
-    def _dated_pair(self, key: str, sign: str, at: int, begin: int) -> int:
-        """Read a time, or a version after "since" or "until"."""
-        compared = sign if sign in (*_COMPARISONS, "!=") else _SIGNS[key]
-        time = dates.found([compared, *self._words[begin : begin + dates.MAX_WORDS]], 0, self._now)
-        version = self._word(begin)
-        if time is not None:
-            item = Item("time", time.range, at, begin + time.end - 1, is_pair=True)
-        elif key != "dated" and version.removeprefix("v")[:1].isdigit():
-            item = Item("version", {"since": ">", "until": "<="}[key] + version, at, begin + 1, is_pair=True)
-        else:
-            return 0
-        self.items.append(item)
-        return item.end
 
 
 class _UnknownItems(_Question):
@@ -382,7 +272,7 @@ class _UnknownItems(_Question):
 
     def _is_opening(self, at: int) -> bool:
         word = self._text(at, at + 1)
-        return at in self._opening and word.islower() and word.isascii() and self._word(at + 1) not in _OPERATORS
+        return at in self._opening and word.islower() and word.isascii()
 
     def _is_name(self, at: int) -> bool:
         """Return whether the word is written as a name: with a capital, but not after an article ("the PO") or at the

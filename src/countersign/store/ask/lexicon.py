@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
 
@@ -22,10 +23,13 @@ _TOKEN = re.compile(
     |(?P<mark>!=|<=|>=|&&|\|\||[,;:?!()\[\]{}&=<>|$€£\#/+.-])""",
     re.VERBOSE,
 )
+_OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
 _KEY_WORD = re.compile(r"[^\W_]+")
 _IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _QUOTED_SENTENCE = re.compile(r'["“]([^"“”]{1,400}[?!.][^"“”]{0,100})["”]')
 """A quoted sentence, which is not a name: its quotation marks are ignored."""
+_LIST = re.compile(r"\[[^\]]{1,400}\]")
+"""A list of alternatives, such as `[android, ios]`."""
 _COMMENT = re.compile(r"\s(?:#|//) .*")
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
 _WHOLE = frozenset(str.split("what's who's where's when's it's that's there's how's let's he's she's here's"))
@@ -46,6 +50,7 @@ def tokens_of(question: str) -> list[WordToken]:
     """Return the tokens of a question, at most 400. A hyphenated compound is split into its words."""
     found: list[WordToken] = []
     text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED)))
+    text = _LIST.sub(lambda match: match[0].replace(",", "|"), text)
     for match in _TOKEN.finditer(text):
         if len(found) >= MAX_TOKENS:
             break
@@ -111,6 +116,7 @@ def _by_phrase(section: str) -> dict[Phrase, str]:
 
 _SECTIONS = _sections()
 KEYS = _by_phrase("keys")
+"""The words that replace the keys of key=value pairs; "value" if the value needs no such word."""
 LISTS = {name: frozenset(word for phrase in phrases for word in phrase) for name, phrases in _SECTIONS["lists"].items()}
 _NUMBERS = str.split("two three four five six seven eight nine ten eleven twelve thirteen")
 COUNTS = {word: count for count, word in enumerate(_NUMBERS, 2)}
@@ -130,6 +136,48 @@ _SHORTENED: dict[str, list[str]] = {}
 for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
     for _form in deletion_variants(_known):
         _SHORTENED.setdefault(_form, []).append(_known)
+
+
+def without_keys(tokens: list[WordToken]) -> list[WordToken]:
+    """Return the tokens with each key and operator of a key=value pair replaced by a word with that meaning: "since"
+    for `published_after=`, "not" for `platform!=`, nothing for `platform=`. A text with such pairs is one sentence."""
+    remaining: list[WordToken] = []
+    end = 0
+    for at, token in enumerate(tokens):
+        key, operator = _key(tokens, at) if at >= end else ("", at)
+        if key:
+            end = operator + 1
+            word = _word_of_pair(key, tokens[operator].word)
+            remaining += [token._replace(word=word, is_mark=True)] if word else []
+        elif at >= end:
+            remaining.append(token)
+    has_pairs = "=" in [token.word for token in tokens]
+    return [token for token in remaining if not (has_pairs and token.word in (":", ".", "?"))]
+
+
+def _word_of_pair(key: str, operator: str) -> str:
+    if operator in ("=", ":"):
+        return "" if key == "value" else key
+    return "not" if operator == "!=" else operator
+
+
+def _key(tokens: Sequence[WordToken], at: int) -> tuple[str, int]:
+    """Return the key that begins at this token, and the position of the operator after it."""
+    for size in (3, 2, 1):
+        end = at + size
+        key = KEYS.get(tuple(token.word for token in tokens[at:end]))
+        if key and end < len(tokens) and _is_operator(tokens, at, end):
+            return key, end
+    return "", at
+
+
+def _is_operator(tokens: Sequence[WordToken], at: int, end: int) -> bool:
+    """Return whether the token is an operator after a key. A colon is one if a value follows without a blank, or if the
+    key begins a clause: in "the latest release of each channel: …", it is not."""
+    if tokens[end].word != ":":
+        return tokens[end].word in _OPERATORS
+    is_beside_value = end + 1 < len(tokens) and tokens[end].end == tokens[end + 1].start
+    return is_beside_value or at == 0 or tokens[at - 1].is_mark
 
 
 def respelled(word: str) -> str:

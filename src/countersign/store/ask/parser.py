@@ -1,21 +1,23 @@
 """Interpret a question: determine what the question asks for, and the form of the answer. If the question changes the
 previous question ("and on Windows?", "how many of those?"), the conditions of the previous question also apply."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import filterfalse, pairwise
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from countersign.kernel.database.port import Database
 from countersign.store.ask.conditions import MAX_NUMBER, MULTIPLE, Bound
 from countersign.store.ask.items import Corrected, Recognition, recognize
-from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken, tokens_of
+from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken, tokens_of, without_keys
 from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SLOT_OF_FIELD, Item
 from countersign.store.catalog import names
-from countersign.store.catalog.filter import Filter, Values, conditions, slot, with_slots
+from countersign.store.catalog.filter import SLOTS, Filter, Values, conditions, error_in, slot, with_slots
 from countersign.store.catalog.search import words as terms_of
 
 MAX_PLURAL = 10
@@ -30,6 +32,10 @@ _OF_RELEASES = frozenset(["product", "version", "channel"])
 """The slots of conditions that name a product's releases; the others restrict the products."""
 _COUNTS = frozenset(["releases", "platforms", "products"])
 """The orders by a number."""
+_VALUE = re.compile(r'"[^"]+"|[^\s";|&=!,]+')
+_PAIR = re.compile(
+    rf"\s*(?P<name>\w+)\s*(?P<sign>!?=)\s*(?P<values>(?:{_VALUE.pattern})(?:[|&](?:{_VALUE.pattern}))*)\s*(?:;|$)"
+)
 
 
 @dataclass(slots=True)
@@ -59,7 +65,10 @@ class Reading:
 
 async def read(database: Database, question: str, now: datetime, base: Filter | None = None) -> Reading:
     """Interpret the question at the time `now`; `base` is the filter of the previous question."""
-    tokens = tokens_of(question)
+    stated = await _stated_filter(database, question)
+    if stated is not None and base is None:
+        return Reading(stated)
+    tokens = without_keys(tokens_of(question))
     recognition = await recognize(database, question, tokens, now)
     builder = _Builder(tokens, recognition)
     words = builder.words[builder.sentence.start :]
@@ -74,6 +83,43 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
         base = _complement(base, reading)
     reading.filter = _merged(base, reading.filter, words)
     return reading
+
+
+async def _stated_filter(database: Database, text: str) -> Filter | None:
+    """Return the filter that a text states as `kind=game|app; platform=linux&macos; channel!=beta; limit=5`; None if
+    the text has another form, or if it contains a name that the catalog does not have."""
+    members: dict[str, Any] = {}
+    where: dict[str, dict[str, list[str]]] = {}
+    pairs = [*_PAIR.finditer(text)]
+    if "".join(pair[0] for pair in pairs) != text:
+        return None
+    for pair in pairs:
+        values = [value.strip('"') for value in _VALUE.findall(pair["values"])]
+        if pair["name"] in SLOTS:
+            part = "not" if pair["sign"] == "!=" else "all" if "&" in _VALUE.sub("", pair["values"]) else "any"
+            where.setdefault(pair["name"], {})[part] = values
+        else:
+            members[pair["name"]] = values if pair["name"] == "fields" else _moment_of(pair["name"], values[0])
+    for name, form in (("fields", "fields"), ("by", "breakdown")):
+        members |= {"answer": members.get("answer", form)} if name in members else {}
+    for name in where.keys() & {"product", "org"}:
+        where[name] = {part: await _exact_names(database, name, values) for part, values in where[name].items()}
+    try:
+        found = msgspec.convert({**members, "channel": where.pop("channel", {}), "where": where}, Filter, strict=False)
+    except msgspec.ValidationError:
+        return None
+    return None if found == Filter() or error_in(found) else found
+
+
+def _moment_of(name: str, value: str) -> str:
+    return f"{value}T00:00:00Z" if name in ("since", "until") and "T" not in value else value
+
+
+async def _exact_names(database: Database, name: str, values: Sequence[str]) -> list[str]:
+    """Return the slugs of the products or publishers; an empty text for a name that does not exist."""
+    spans = [names.WordSpan(at, at + 1, value) for at, value in enumerate(values)]
+    slugs = {found.start: found.value for found in await names.exact(database, spans) if found.slot == name}
+    return [slugs.get(at, "") for at in range(len(values))]
 
 
 def _complement(base: Filter, reading: Reading) -> Filter:
@@ -186,27 +232,22 @@ class _Builder(Bound):
         """Build the filter, and collect the words that are not part of the filter."""
         self._set_values()
         self._combine_times()
-        if not self.is_terse:
-            self._apply_nouns()
-            self._set_find()
-            await self._of_publisher(database)
-            self._compare()
-            self.guards += self._ambiguities()
-            self._set_answer()
-            self._search_notes()
-            self._set_limit()
-        self._apply_pairs()
+        self._apply_nouns()
+        self._set_find()
+        await self._of_publisher(database)
+        self._compare()
+        self.guards += self._ambiguities()
+        self._set_answer()
+        self._search_notes()
+        self._set_limit()
         if self.has_unbound_not and self._members.get("answer") != "compare":
             self.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
         self.guards += self._unanswered(found)
         beyond = [item.value for item in self.found["beyond"]]
         rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
-        return Reading(found, self._unused, *rest, is_about_text=bool(self.found["all"]), is_search=self._is_search())
-
-    def _is_search(self) -> bool:
-        """Return whether words of the question are searched for without a key such as `text=`."""
-        return False in [item.is_pair for item in self.of("text")]
+        is_about_text, is_search = bool(self.found["all"]), bool(self.of("text"))
+        return Reading(found, self._unused, *rest, is_about_text, is_search)
 
     def _set_values(self) -> None:
         self._slots = self.slots()
@@ -221,7 +262,7 @@ class _Builder(Bound):
         others = [self._first] * (bool(self._unused) and self._is_of_others())
         # "Which release added it?" does not name a product.
         is_of_rows = found.find == "products" or found == Filter(find="releases")
-        if self._products or self.pairs or not is_of_rows or found.answer not in ("list", "count", "exists"):
+        if self._products or not is_of_rows or found.answer not in ("list", "count", "exists"):
             return others if self._products else []
         return [*others, *filter(self._is_unexpressed, self._fields)]
 
@@ -236,14 +277,6 @@ class _Builder(Bound):
     def _is_of_others(self) -> bool:
         """Return whether the question asks for something that no list contains: "Who holds the copyright in X?"."""
         return self._first in OF_OTHERS if not self._products else self._first == "who" and "org" not in self._fields
-
-    def _apply_pairs(self) -> None:
-        """Use the members that the question states as key=value instead of the inferred members."""
-        pairs = self.pairs
-        for name, values in pairs.items():
-            self._members[name] = tuple(values) if name == "fields" else values[0]
-        if self._members.get("answer", "list") == "list" and pairs.keys() & {"by", "fields"}:
-            self._members["answer"] = "breakdown" if "by" in pairs else "fields"
 
     def _combine_times(self) -> None:
         """Combine the times into one range."""

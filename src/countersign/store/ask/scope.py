@@ -43,8 +43,7 @@ the clause continues the sentence."""
 
 @dataclass(slots=True)
 class Item:
-    """A recognised item: tokens `start` to `end` mean a value of a slot or class. `is_pair` is true if the item was
-    written as key=value."""
+    """A recognised item: tokens `start` to `end` mean a value of a slot or class."""
 
     slot: str
     value: Any
@@ -52,7 +51,6 @@ class Item:
     end: int
     is_negated: bool = False
     joint: str = ""
-    is_pair: bool = False
 
 
 class Sentence(NamedTuple):
@@ -165,11 +163,9 @@ class Scope(_Clauses):
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         super().__init__(tokens, items)
-        has_pairs = True in [item.is_pair for item in items]
         # The sentence that most resembles a question; the last one if several rank equally.
-        asking = max(reversed(self._all), key=self._rank, default=_NOWHERE)
-        self._whole = Sentence(0, len(tokens)) if has_pairs else asking
-        self.question = self._whole if has_pairs else self._request(self._whole)
+        self._whole = max(reversed(self._all), key=self._rank, default=_NOWHERE)
+        self.question = self._request(self._whole)
         self._slots = self._slots_of(self.question)
         self._asked = self._slots | self._slots_of_fields()
         self._has_request = bool(self._starts(_REQUEST_SLOTS, *self.question))
