@@ -152,7 +152,7 @@ class KnownItems(_Question):
         """Return whether a word that is also a tag describes what the asker does ("I search a tool", "I am drawing"),
         or is part of an identifier such as `search_products(`."""
         word, before = self._words[at], self._words[:at][-1:]
-        is_doing = word.endswith("ing") and not LISTS["doing"].isdisjoint(before)
+        is_doing = (word.endswith("ing") or word in IGNORED) and not LISTS["doing"].isdisjoint(before)
         is_of_identifier = self._question[self._tokens[name.end - 1].end :][:1] in ("_", "(")
         return is_doing or is_of_identifier or (word in IGNORED and before in (["i"], ["we"]))
 

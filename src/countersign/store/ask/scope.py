@@ -256,7 +256,9 @@ class Scope(_Clauses):
         """Return the positions of unrecognised words that could state what is asked."""
         is_description = self._points_back and not self._slots
         is_open = self._context == self._preface or not self._states_request or is_description
-        is_open &= "product" not in self._slots_of_context
+        # In "Inkwell vs Typecas, what is the difference?", the context names what is compared.
+        is_compared = bool(self._starts({"answer"}, *self._context))
+        is_open = (is_open and "product" not in self._slots_of_context) or is_compared
         parts = [self.question, self._context, self._preface] if is_open else [self.question]
         positions = {at for part in parts for at in range(*part)} - self._within
         return [at for at in sorted(positions) if not self._is_ignored(at)]
