@@ -14,7 +14,7 @@ _MONTH_OF = {name[:size]: place for place, name in enumerate(_MONTHS) for size i
 _AMBIGUOUS_MONTHS = frozenset(str.split("may mar dec jan"))
 """Names of months that can also be other words, such as "may". Such a name alone is not a time."""
 _WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
-_DAYS_AGO = {"today": 0, "tonight": 0, "yesterday": 1, "day before yesterday": 2}
+_DAYS_AGO = {"today": 0, "yesterday": 1, "day before yesterday": 2}
 _NUMBERS = COUNTS | {
     "a": 1, "an": 1, "one": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12,
     "thirty": 30, "sixty": 60, "ninety": 90, "hundred": 100,

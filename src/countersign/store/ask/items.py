@@ -6,7 +6,7 @@ are looked up, in case the word has a typing error. Words that are still unknown
 the words that it does not use.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby, takewhile
@@ -215,6 +215,7 @@ class _UnknownItems(_Question):
     async def _look_up_names(self, runs: Sequence[Sequence[int]]) -> None:
         tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
         spellings = await names.spellings_of(self._database, [self._text(*span) for span in tried])
+        tags = await self._misspelt_tags(runs, spellings)
         for run in runs:
             is_known = self._in_texts.keys() >= {*run}
             for span in (span for span in self._names(run) if span in tried):
@@ -224,7 +225,14 @@ class _UnknownItems(_Question):
                     self._correct(products, *span)
                     break
             else:
-                self._look_up_words(run)
+                self._look_up_words(run, tags)
+
+    async def _misspelt_tags(self, runs: Sequence[Sequence[int]], spellings: names.Spellings) -> dict[int, str]:
+        """Return the tags that the closest spellings of the words are, by position."""
+        spelt = {at: [*spellings.get(self._word(at), ())] for run in runs for at in run if at not in self._in_texts}
+        likest = [names.WordSpan(at, at + 1, likely[0]) for at, likely in spelt.items() if likely]
+        found = await names.exact(self._database, likest) if likest else []
+        return {name.start: name.value for name in found if name.slot == "tag"}
 
     def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
         """Return the word sequences that may be a mistyped name: the run with its neighbours that are written as parts
@@ -254,7 +262,7 @@ class _UnknownItems(_Question):
         remaining = [item for item in self._recognition.items if item.end <= start or item.start >= end]
         self._recognition.items = [*remaining, Item("product", value, start, end)]
 
-    def _look_up_words(self, run: Sequence[int]) -> None:
+    def _look_up_words(self, run: Sequence[int], tags: Mapping[int, str]) -> None:
         is_opening = run[-1] in self._opening
         for at in run:
             if is_opening and self._is_opening(at):
@@ -265,6 +273,8 @@ class _UnknownItems(_Question):
                 meaning = WORDS.get((meant,), Meaning("skip", meant))
                 self._tokens[at] = self._tokens[at]._replace(word=meant)
                 self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
+            elif at in tags:
+                self._recognition.items.append(Item("tag", tags[at], at, at + 1))
             else:
                 self._recognition.unused.append(self._tokens[at].word)
                 if self._is_name(at) and not self._recognition.unknown:

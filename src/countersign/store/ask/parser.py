@@ -300,12 +300,18 @@ class _Builder(Bound):
         """Apply the nouns that do not name what the question asks for, and the order."""
         nouns = [noun for noun in self.nouns if noun.value != "any"]
         end = self._end_of_subject()
-        self.nouns = [noun for noun in nouns if noun.value != "publishers" or noun.start < end]
+        self.nouns = [
+            noun for noun in nouns if noun.value != "publishers" or (noun.start < end and not self._is_owner(noun))
+        ]
         self._fields += ["org"] if self.nouns != nouns and self.of("product") else []
         order = {"first": "oldest", "last": "newest"}.get("" if self.times else self.when)
         if order:
             self.orders.append(Item("order", order, 0, 0))
         self._set_order()
+
+    def _is_owner(self, noun: Item) -> bool:
+        """Return whether products of the publisher are asked for, as in "the studio's games"."""
+        return noun.end in self._kinds and self.words[noun.start - 1] in LISTS["articles"]
 
     def _end_of_subject(self) -> int:
         """Return the position after which publishers are not asked for, as in "Games whose publisher is Northlight
