@@ -194,6 +194,15 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
             "product": {"any": ["keyturn"]}, "version": {"all": [">=2.8.0"]}
         }}),
         ("find=releases channel=beta limit=2 order=newest", {"find": "releases", "order": "newest", "limit": 2}),
+        ("Which of the studio's games run on Linux? I mean Studio Haru.", {"find": None, "where": {
+            "kind": {"any": ["game"]}, "platform": {"any": ["linux"]}, "org": {"any": ["studio-haru"]}
+        }}),
+        ("Inkwell vs Typecas, whats the difference", {"answer": "compare", "where": {
+            "product": {"any": ["inkwell", "typecase"]}
+        }}),
+        ("gimme all rougelike games", {"where": {"kind": {"any": ["game"]}, "tag": {"any": ["roguelike"]}}}),
+        ("We play tonight, so which free apps do you have?", FREE_APPS),
+        ("Which is older, Keyturn or Inkwell?", {"order": "oldest", "limit": 1}),
         ("latest stable version for each: Keyturn; Inkwell", {"answer": "fields", "fields": ["versions"]}),
         ("Which games came out for the very first time in 2026?", {"when": "first", "order": None}),
         ("Which free apps are there, need them for a workshop", FREE_APPS),

@@ -33,9 +33,10 @@ _OF_RELEASES = frozenset(["product", "version", "channel"])
 _COUNTS = frozenset(["releases", "platforms", "products"])
 """The orders by a number."""
 _VALUE = re.compile(r'"[^"]+"|[^\s";|&=!,]+')
-_PAIR = re.compile(
-    rf"\s*(?P<name>\w+)\s*(?P<sign>!?=)\s*(?P<values>(?:{_VALUE.pattern})(?:[|&](?:{_VALUE.pattern}))*)\s*(?:;|$)"
-)
+_PAIR = re.compile(rf"\s*(\w+)\s*(!?=)\s*((?:{_VALUE.pattern})(?:[|&](?:{_VALUE.pattern}))*)\s*(?:;|$)")
+_DAY = re.compile(r"(?<=since=|until=)(\d{4}-\d\d-\d\d)(?=\s*(?:;|$))")
+_FORMS = {"fields": "fields", "by": "breakdown"}
+"""The form of answer that each member of a stated filter requires."""
 
 
 @dataclass(slots=True)
@@ -88,31 +89,35 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
 async def _stated_filter(database: Database, text: str) -> Filter | None:
     """Return the filter that a text states as `kind=game|app; platform=linux&macos; channel!=beta; limit=5`; None if
     the text has another form, or if it contains a name that the catalog does not have."""
-    members: dict[str, Any] = {}
-    where: dict[str, dict[str, list[str]]] = {}
-    pairs = [*_PAIR.finditer(text)]
-    if "".join(pair[0] for pair in pairs) != text:
-        return None
-    for pair in pairs:
-        values = [value.strip('"') for value in _VALUE.findall(pair["values"])]
-        if pair["name"] in SLOTS:
-            part = "not" if pair["sign"] == "!=" else "all" if "&" in _VALUE.sub("", pair["values"]) else "any"
-            where.setdefault(pair["name"], {})[part] = values
-        else:
-            members[pair["name"]] = values if pair["name"] == "fields" else _moment_of(pair["name"], values[0])
-    for name, form in (("fields", "fields"), ("by", "breakdown")):
-        members |= {"answer": members.get("answer", form)} if name in members else {}
+    members, where = _stated_members(_DAY.sub(r"\1T00:00:00Z", text))
     for name in where.keys() & {"product", "org"}:
         where[name] = {part: await _exact_names(database, name, values) for part, values in where[name].items()}
+    members |= {"channel": where.pop("channel", {}), "where": where}
     try:
-        found = msgspec.convert({**members, "channel": where.pop("channel", {}), "where": where}, Filter, strict=False)
+        found = msgspec.convert(members, Filter, strict=False)
     except msgspec.ValidationError:
         return None
     return None if found == Filter() or error_in(found) else found
 
 
-def _moment_of(name: str, value: str) -> str:
-    return f"{value}T00:00:00Z" if name in ("since", "until") and "T" not in value else value
+def _stated_members(text: str) -> tuple[dict[str, Any], dict[str, dict[str, list[str]]]]:
+    """Return the members and the conditions of a filter; both are empty if the text has another form."""
+    members: dict[str, Any] = {}
+    where: dict[str, dict[str, list[str]]] = {}
+    pairs = [*_PAIR.finditer(text)]
+    for name, sign, stated in (pair.groups() for pair in pairs if sum(len(each[0]) for each in pairs) == len(text)):
+        values = [value.strip('"') for value in _VALUE.findall(stated)]
+        if name in SLOTS:
+            where.setdefault(name, {})[_stated_part(sign, stated)] = values
+        else:
+            members[name] = values if name == "fields" else values[0]
+            members |= {"answer": members.get("answer", _FORMS[name])} if name in _FORMS else {}
+    return members, where
+
+
+def _stated_part(sign: str, stated: str) -> str:
+    is_all = "&" in _VALUE.sub("", stated)
+    return "not" if sign == "!=" else "all" if is_all else "any"
 
 
 async def _exact_names(database: Database, name: str, values: Sequence[str]) -> list[str]:
@@ -300,18 +305,17 @@ class _Builder(Bound):
         """Apply the nouns that do not name what the question asks for, and the order."""
         nouns = [noun for noun in self.nouns if noun.value != "any"]
         end = self._end_of_subject()
-        self.nouns = [
-            noun for noun in nouns if noun.value != "publishers" or (noun.start < end and not self._is_owner(noun))
-        ]
+        self.nouns = [noun for noun in nouns if noun.value != "publishers" or self._is_requested(noun, end)]
         self._fields += ["org"] if self.nouns != nouns and self.of("product") else []
         order = {"first": "oldest", "last": "newest"}.get("" if self.times else self.when)
         if order:
             self.orders.append(Item("order", order, 0, 0))
         self._set_order()
 
-    def _is_owner(self, noun: Item) -> bool:
-        """Return whether products of the publisher are asked for, as in "the studio's games"."""
-        return noun.end in self._kinds and self.words[noun.start - 1] in LISTS["articles"]
+    def _is_requested(self, noun: Item, end: int) -> bool:
+        """Return whether publishers are asked for, and not products of one, as in "the studio's games"."""
+        is_owner = noun.end in self._kinds and self.words[noun.start - 1] in LISTS["articles"]
+        return noun.start < end and not is_owner
 
     def _end_of_subject(self) -> int:
         """Return the position after which publishers are not asked for, as in "Games whose publisher is Northlight

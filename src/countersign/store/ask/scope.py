@@ -254,14 +254,17 @@ class Scope(_Clauses):
 
     def unknown(self) -> list[int]:
         """Return the positions of unrecognised words that could state what is asked."""
-        is_description = self._points_back and not self._slots
-        is_open = self._context == self._preface or not self._states_request or is_description
-        # In "Inkwell vs Typecas, what is the difference?", the context names what is compared.
-        is_compared = bool(self._starts({"answer"}, *self._context))
-        is_open = (is_open and "product" not in self._slots_of_context) or is_compared
-        parts = [self.question, self._context, self._preface] if is_open else [self.question]
+        parts = [self.question, self._context, self._preface] if self._is_context_open() else [self.question]
         positions = {at for part in parts for at in range(*part)} - self._within
         return [at for at in sorted(positions) if not self._is_ignored(at)]
+
+    def _is_context_open(self) -> bool:
+        """Return whether unrecognised words of the context count. In "Inkwell vs Typecas, what is the difference?", the
+        context names what is compared."""
+        is_description = self._points_back and not self._slots
+        is_open = self._context == self._preface or not self._states_request or is_description
+        is_compared = bool(self._starts({"answer"}, *self._context))
+        return is_compared or (is_open and "product" not in self._slots_of_context)
 
     def _is_ignored(self, at: int) -> bool:
         # A label such as "task:" is not a condition.
