@@ -361,3 +361,21 @@ def test_what_is_typed_before_the_question_of_accept_is_no_answer(home: dict[str
 
     assert "Have you looked at the fields of customer" in shown
     assert file.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("hobby = Text(", 'hobby = Text(column="remark", '), ('Table("customer"', 'Table("person"')]
+)
+def test_a_decision_is_not_written_if_its_field_shows_another_column_now(
+    home: dict[str, str], file: Path, old: str, new: str
+) -> None:
+    written = file.read_text()
+    assert old in written
+
+    def change() -> None:
+        file.write_text(written.replace(old, new))
+
+    shown = typed(file.parent, home, ["c\n", "s\n", "s\n"], *ASK, meanwhile=change)
+
+    assert "Not written: customer.hobby: shop.py has changed since the question" in shown
+    assert file.read_text() == written.replace(old, new)

@@ -30,7 +30,8 @@ Decision: TypeAlias = Literal["clear", "hide"] | TokenLabel
 class UndecidedColumn:
     """A column to look at. `label` is the label of its tokens; a column that is left out has none, nor has one whose
     values agents read. `is_left_out` says which, and `is_text` whether tokens can stand for its values. The name of a
-    column that is left out is in quotes if a field has the same name."""
+    column that is left out is in quotes if a field has the same name. `written` is its line and the table of its model:
+    a decision is about these alone."""
 
     model: str
     name: str
@@ -38,6 +39,7 @@ class UndecidedColumn:
     reason: str
     is_left_out: bool = False
     is_text: bool = True
+    written: tuple[FieldText | Comment, object] | None = None
 
     @property
     def place(self) -> str:
@@ -65,7 +67,8 @@ def model_name(model: ModelText) -> str:
 def _of_model(model: ModelText) -> Iterator[UndecidedColumn]:
     fields = _field_names(model)
     for each in model.body:
-        yield from _of_item(model_name(model), each, fields)
+        for column in _of_item(model_name(model), each, fields):
+            yield replace(column, written=(each, dict(model.options).get("table")))
 
 
 def _field_names(model: ModelText) -> frozenset[str]:
