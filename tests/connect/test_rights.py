@@ -288,6 +288,22 @@ def test_what_policies_and_views_need_besides_is_named(
     ]
 
 
+def test_a_database_does_not_silence_the_notices(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
+    url = schema_url("codes")
+    found = drafted(url, "codes")
+    role, database = role_of(url), url.rpartition("/")[2]
+    place = min(places_of(found))
+    postgres_cluster.sql(
+        f"ALTER DATABASE {database} SET client_min_messages = error; ALTER TABLE {place} ENABLE ROW LEVEL SECURITY",
+        database=database,
+    )
+
+    said = noticed(url, found, role)
+
+    hidden = f"has row-level security and no policy for {role}, which reads no row of it"
+    assert any(each.endswith(hidden) for each in said)
+
+
 def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:

@@ -338,11 +338,13 @@ def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str
     yield "-- The first part needs a role with CREATEROLE. Run again, it changes nothing."
     yield "BEGIN;"
     yield f"{postgres_admin.FIXED_SEARCH_PATH};"
+    yield "SET LOCAL client_min_messages = notice;"
     yield f"DO {_literal(create)};"
     yield "COMMIT;"
     yield f"-- The second part needs the owner of the tables. Run it again after each change of {source}."
     yield "BEGIN;"
     yield f"{postgres_admin.FIXED_SEARCH_PATH};"
+    yield "SET LOCAL client_min_messages = notice;"
     yield f"DO {_literal(_TAKE_BACK.format(role=literal, check=check))};"
     for schema in sorted({schema for schema, _ in columns}):
         yield f"GRANT USAGE ON SCHEMA {_identifier(schema)} TO {name};"
