@@ -239,13 +239,17 @@ class Shop:
 
 
 @asynccontextmanager
-async def open_shop(url: str, folder: Path, registry: Registry = REGISTRY) -> AsyncGenerator[Shop]:
-    """Open the service over the existing database at the address. Its own tables are in a SQLite file in the folder."""
+async def open_shop(
+    url: str, folder: Path, registry: Registry = REGISTRY, *, is_shared: bool = False
+) -> AsyncGenerator[Shop]:
+    """Open the service over the existing database at the address. Its own tables are in the same database if
+    `is_shared` is set, and in a SQLite file in the folder otherwise."""
     folder = folder / "data"
     folder.mkdir()
     async with AsyncExitStack() as stack:
         master = load_master_key(None, None, folder)
-        database = await open_database(f"sqlite:///{folder / 'own.sqlite'}", schema="records", reserve_bytes=0)
+        own_url = url if is_shared else f"sqlite:///{folder / 'own.sqlite'}"
+        database = await open_database(own_url, schema="records", reserve_bytes=0)
         stack.push_async_callback(database.close)
         counters = SharedMemoryCounters(folder, slots=64)
         stack.push_async_callback(counters.close)
@@ -266,7 +270,8 @@ async def open_shop(url: str, folder: Path, registry: Registry = REGISTRY) -> As
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        service = app.assembled(records, counters, await store.stores(registry, existing, secret))
+        connected_stores = await store.stores(registry, existing, secret, is_shared=is_shared)
+        service = app.assembled(records, counters, connected_stores)
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
         yield Shop(InProcessService(service), client, url)

@@ -85,7 +85,7 @@ async def test_no_value_of_theirs_is_stored_in_our_tables(shop: Shop) -> None:
     agent = await shop.inside.agent("scout", *MASKED)
 
     await shop.inside.value(agent, "customer", "list")
-    rows = await shop.inside.rows("SELECT hash, label FROM seen_value")
+    rows = await shop.inside.rows("SELECT hash, label FROM pii_value")
 
     assert sorted(row[1] for row in rows) == ["EMAIL"] * 2 + ["PERSON"] * 3 + ["TEXT"] * 2
     assert all(len(row[0]) == 20 for row in rows)

@@ -22,6 +22,8 @@ READ_COMMANDS = ("get", "list", "search", "export", "count_by")
 EXTRA = ("export", "import", "history", "count_by", "related", "series")
 TABLE_COMMANDS = (*READ_COMMANDS, "related", "series")
 """The commands of a model with a table of an existing database."""
+TABLE_WRITE_COMMANDS = ("create", "update", "history")
+"""The further commands of a model whose table is writable."""
 
 
 class ModelOptions(TypedDict, total=False):
@@ -187,7 +189,12 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
 
 
 def _default_commands(options: ModelOptions) -> tuple[str, ...]:
-    return TABLE_COMMANDS if "table" in options else GENERATED + EXTRA
+    return table_commands(options["table"]) if "table" in options else GENERATED + EXTRA
+
+
+def table_commands(table: Table) -> tuple[str, ...]:
+    """Return the commands of a model with this table of an existing database."""
+    return TABLE_COMMANDS + TABLE_WRITE_COMMANDS if table.writable else TABLE_COMMANDS
 
 
 def _german(options: ModelOptions, label: str, plural: str) -> dict[str, str]:

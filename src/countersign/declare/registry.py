@@ -54,7 +54,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         fields.ref_targets_exist,
         fields.on_delete_possible,
         tables.tables_are_named,
-        tables.tables_are_read,
+        tables.tables_have_their_commands,
         tables.columns_named_validly,
         tables.columns_are_valid,
         computed_fields.sources_are_fields,

@@ -47,12 +47,14 @@ class Table:
     key          the columns of a unique key without empty values, from which the ids of records are computed
     fingerprint  a hash of the definition of the table when the model was written
     rows_about   the approximate number of rows at that time
+    writable     whether people may create and update records, if Countersign's own tables are in the same database
     """
 
     relation: str
     key: str | tuple[str, ...]
     fingerprint: str = ""
     rows_about: int = 0
+    writable: bool = False
 
     @property
     def key_columns(self) -> tuple[str, ...]:

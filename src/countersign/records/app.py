@@ -156,7 +156,7 @@ async def _open_adopted(
         raise BadSetting(f"the address of the existing database: {error}") from error
     stack.push_async_callback(adopted_database.close)
     await adopted_store.require_narrow_rights(registry, adopted_database, accepts_wide=settings.accept_wide_rights)
-    stores = await adopted_store.stores(registry, adopted_database, secret)
+    stores = await adopted_store.stores(registry, adopted_database, secret, is_shared=bool(settings.database_url))
     for each in {store.suspensions for store in stores.values()}:
         await stack.enter_async_context(periodic(each.check, every_s=CHECK_EVERY_S))
     return stores
@@ -216,8 +216,9 @@ def assembled(
         calls=CallLog(records.database),
         adopted=adopted or {},
     )
-    suspensions = {store.suspensions for store in (adopted or {}).values()}
-    callers = Callers(records, names, partial(_narrowed, records.database.dialect, suspensions))
+    connected_stores = set((adopted or {}).values())
+    suspensions = {store.suspensions for store in connected_stores}
+    callers = Callers(records, names, partial(_narrowed, records.database.dialect, connected_stores))
     for suspension in suspensions:
         suspension.on_change(callers.forget)
     dispatch = Dispatch(engine, READING, builtin_commands.commands())
@@ -233,11 +234,11 @@ def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
     return checked
 
 
-def _narrowed(dialect: Dialect, suspensions: Collection[Suspensions], caller: Caller) -> Caller:
-    """Return the caller with a view that is limited to the plans and audit entries that exist for it, and without
-    suspended models."""
-    for suspension in suspensions:
-        caller = suspension.narrowed(caller)
+def _narrowed(dialect: Dialect, connected_stores: Collection[AdoptedStore], caller: Caller) -> Caller:
+    """Return the caller with a view that is limited to the plans and audit entries that exist for it, without suspended
+    models, and without the commands that write connected tables if it cannot use them."""
+    for store in connected_stores:
+        caller = store.narrowed(store.suspensions.narrowed(caller))
     return with_audit(with_plans(page_models.with_comments(caller, dialect), dialect), dialect)
 
 

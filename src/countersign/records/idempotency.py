@@ -178,8 +178,10 @@ async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
         record_reader = run.engine.reading(run.caller, call.view)
         if isinstance(value, record_reader.shape):
             record_id, revision, *_ = msgspec.structs.astuple(cast("msgspec.Struct", value))
-            # Records with structures, such as plans, are rendered again from the stored record.
-            fields = None if record_reader.structures else await _copies(run, call.view, record_id)
+            # Records with structures, such as plans, are rendered again from the stored record. Those of a connected
+            # table are read again, because their personal values have no ids in their rows.
+            is_read_again = record_reader.structures or call.view.model.table is not None
+            fields = None if is_read_again else await _copies(run, call.view, record_id)
             return RecordOutcome(record_id, revision, _sight(run, call.view), fields)
     return ValueOutcome(msgspec.Raw(encode(value)), "" if _is_plain(value) else _whole_sight(run))
 

@@ -13,12 +13,12 @@ _SQLITE = "sqlite:///"
 
 def require_apart(settings: Settings, registry: Registry) -> None:
     """Check that models with a table of an existing database have its address, and that our own tables are in the data
-    folder. This opens no database.
+    folder or, in PostgreSQL, in a schema of the same database. This opens no database.
 
     Any other database may be the existing one under another address, so none is accepted for our own tables.
 
     Raises:
-        BadSetting: the address is missing or that of our own file, or COUNTERSIGN_DATABASE_URL is set.
+        BadSetting: the address is missing or that of our own file, or COUNTERSIGN_DATABASE_URL is another database.
     """
     if all(model.table is None for model in registry.models.values()):
         return
@@ -27,11 +27,13 @@ def require_apart(settings: Settings, registry: Registry) -> None:
             "the modules have tables of an existing database, and its address is not set: set COUNTERSIGN_EXISTING_URL "
             "to it, and leave COUNTERSIGN_DATABASE_URL empty"
         )
-    if settings.database_url:
+    is_shared = settings.database_url == settings.existing_url and not settings.existing_url.startswith(_SQLITE)
+    if settings.database_url and not is_shared:
         raise BadSetting(
             "the modules have tables of an existing database (COUNTERSIGN_EXISTING_URL), and COUNTERSIGN_DATABASE_URL "
-            "is set too: leave COUNTERSIGN_DATABASE_URL empty, so that Countersign creates its own tables in the data "
-            "folder and never in the existing database"
+            "is another address: leave COUNTERSIGN_DATABASE_URL empty, so that Countersign creates its own tables in "
+            "the data folder and only reads the existing database, or set both to the same PostgreSQL database, so "
+            "that its own tables are in the schema records and people can write"
         )
     own_file = Path(settings.data) / OWN_FILE
     existing_file = settings.existing_url.removeprefix(_SQLITE)

@@ -36,10 +36,13 @@ CASES: list[BrokenModules] = [
     table_case("write it like", Table("", key="id")),
     table_case("different columns", Table("plant", key=())),
     table_case("different columns", Table("plant", key=("a", "a"))),
-    models_case(tables.tables_are_read, "plant.commands", "name some of get, list", WRITABLE),
-    models_case(tables.tables_are_read, "plant", "take workflow, locks", LOCKED),
+    models_case(tables.tables_have_their_commands, "plant.commands", "name some of get, list", WRITABLE),
+    models_case(tables.tables_have_their_commands, "plant", "take workflow, locks", LOCKED),
     models_case(
-        tables.tables_are_read, "plant.a", "no computed fields", table_model(title=Text(), a=Text(computed=computed))
+        tables.tables_have_their_commands,
+        "plant.a",
+        "no computed fields",
+        table_model(title=Text(), a=Text(computed=computed)),
     ),
     column_case("take them out", Text(column="b")),
     column_case("take them out", Text(sortable=False)),

@@ -355,6 +355,10 @@ OnDelete: TypeAlias = Literal["refuse", "clear", "cascade"]
 _ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 
 
+_CONNECTED_ID = re.compile("[0-9a-f]{32,1100}")
+"""The ids of records of connected tables that are longer than 24 digits."""
+
+
 def is_record_id(text: str) -> bool:
     """Return whether the text has the format of a record id: 24 lower-case hexadecimal digits."""
     return _ID.fullmatch(text) is not None
@@ -408,7 +412,7 @@ class Ref(Field):
         """
         if not isinstance(value, str):
             raise BadValue(f"must be the id of a {self.target} record")
-        return value if is_record_id(value) else ""
+        return value if is_record_id(value) or _CONNECTED_ID.fullmatch(value) else ""
 
     def schema(self) -> Mapping[str, Any]:
         """Return the schema of a string, with the name of the target model."""

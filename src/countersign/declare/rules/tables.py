@@ -1,11 +1,11 @@
-"""Rules about models with a table of an existing database. Their records are only read."""
+"""Rules about models with a table of an existing database."""
 
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Moment, Money, Ref, Select
-from countersign.declare.model import TABLE_COMMANDS, Declared
+from countersign.declare.model import Declared, table_commands
 from countersign.declare.rules.declarations import Declarations, member_error, model_error
 from countersign.declare.table import Table, relation_names
 
@@ -39,20 +39,22 @@ def _is_sql_text(name: str) -> bool:
         return False
 
 
-def tables_are_read(declarations: Declarations) -> Iterator[str]:
-    """Require that models with a table have only reading commands, and no rule or value that the engine writes."""
+def tables_have_their_commands(declarations: Declarations) -> Iterator[str]:
+    """Require that models with a table have only the commands of their table, and no rule or value that the engine
+    writes."""
     for model in declarations.models.values():
         if model.table is not None:
-            yield from _writing_errors(model)
+            yield from _writing_errors(model, model.table)
 
 
-def _writing_errors(model: Declared) -> Iterator[str]:
+def _writing_errors(model: Declared, table: Table) -> Iterator[str]:
+    known_commands = table_commands(table)
     for name in model.commands:
-        if name not in TABLE_COMMANDS:
-            text = f"a model with a table has no command {name}: name some of {', '.join(TABLE_COMMANDS)}"
+        if name not in known_commands:
+            text = f"a model with this table has no command {name}: name some of {', '.join(known_commands)}"
             yield member_error(model, "commands", text)
     if any((model.workflow, model.locked, model.locked_with, model.rules, model.needs_approval)):
-        yield model_error(model, "a model with a table is only read: take workflow, locks, rules and approvals out")
+        yield model_error(model, "a model with a table has no workflow, locks, rules or approvals yet: take them out")
     for field in model.fields.values():
         if field.computed is not None or field.sum_of is not None:
             yield member_error(model, field.name, "a model with a table has no computed fields: take it out")

@@ -1,7 +1,7 @@
 """The port that every query uses: what a database guarantees on any engine, its errors, and batches of rows."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -46,6 +46,17 @@ class Transaction(Reader, Protocol):
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Call the action after the commit. After a rollback, it is not called."""
+        ...
+
+    async def fetch_connected(self, search_path: Sequence[str], statement: str, *values: Value) -> list[Row]:
+        """Run one statement on tables of others in the same database, and return its rows. Triggers and functions of
+        these tables find their names in `search_path`.
+
+        Raises:
+            NotImplementedError: the engine has no tables of others.
+            ConnectedRefusal: the database refused the statement with these values.
+            Unavailable: the database cannot answer now, or a table has changed.
+        """
         ...
 
 

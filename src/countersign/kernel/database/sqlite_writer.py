@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -101,6 +101,10 @@ class SqliteTransaction:
     def after_commit(self, action: Callable[[], None]) -> None:
         """Call the action after the commit of the group, even if the caller was cancelled by then."""
         self.actions.append(action)
+
+    async def fetch_connected(self, search_path: Sequence[str], statement: str, *values: Value) -> list[Row]:
+        """Raise NotImplementedError: tables of others are in another file."""
+        raise NotImplementedError("tables of others are in another file")
 
 
 class SqliteWriter:

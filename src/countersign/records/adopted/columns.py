@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from countersign.declare import Bool, Date, Decimal, Declared, Field, Moment, Money, Number, Select
+from countersign.declare.fields.field import Stored
 from countersign.declare.fields.kinds import LARGEST
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.declare.table import quoted, relation_names
@@ -365,3 +366,40 @@ def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str,
     if dialect == "postgres":
         return f"{column}::numeric", f"{placeholder}::text::numeric"
     return f"CAST({column} AS REAL)", f"CAST({placeholder} AS REAL)"
+
+
+def write_obstacle(type_: ColumnType, field: Field, value: Stored) -> str | None:
+    """Return why a column of PostgreSQL cannot have the value exactly, with the remedy, or None."""
+    if isinstance(field, Select) and value == field.unknown:
+        return f"cannot be set to {field.unknown}: it stands for all other values of the connected database"
+    if isinstance(field, Decimal) and type_.name == "numeric" and type_.scale is not None:
+        decimals = len(str(value).partition(".")[2])
+        if decimals > type_.scale:
+            return f"must have {type_.scale} decimals at most"
+    return None
+
+
+def written_operand(field: Field, value: Stored) -> Stored:
+    """Return the value that `written_value` converts. The value of a select is the one that the database has for it."""
+    if not isinstance(field, Select) or not field.values:
+        return value
+    return next(str(each) for each, option in field.values.items() if option == value)
+
+
+def written_value(type_: ColumnType, field: Field, placeholder: str) -> str:
+    """Return the expression of PostgreSQL that converts a stored value to the type of the column. It is the inverse of
+    `stored_value`."""
+    return f"{_converted(type_, field, placeholder)}::{type_.sql}"
+
+
+def _converted(type_: ColumnType, field: Field, placeholder: str) -> str:
+    if isinstance(field, Bool):
+        return f"({placeholder}::bigint = 1)"
+    if isinstance(field, Moment):
+        instant = f"('epoch'::timestamptz + {placeholder}::bigint * '1 microsecond'::interval)"
+        return f"({instant} AT TIME ZONE {literal(field.zone)})" if type_.name == "timestamp" else instant
+    if isinstance(field, Money):
+        return f"({placeholder}::bigint::numeric / {10**field.scale}::numeric)"
+    if isinstance(field, Number):
+        return f"{placeholder}::bigint"
+    return f"{placeholder}::text"

@@ -1,11 +1,13 @@
-"""The store of models with a table of an existing database. It only reads."""
+"""The store of models with a table of an existing database."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import cast
 
 from countersign.declare import DeclarationError, Declared, Moment
+from countersign.declare.model import TABLE_WRITE_COMMANDS
 from countersign.declare.registry import Registry
 from countersign.kernel.database import port, read_only
 from countersign.kernel.database.open import open_existing
@@ -14,16 +16,19 @@ from countersign.kernel.database.read_only import ExistingDatabase, TableChanged
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import MemoryCipher, derive_key
 from countersign.records.access.people import folded
-from countersign.records.access.view import Caller, ModelView
+from countersign.records.access.view import Caller, ModelView, Rows
 from countersign.records.adopted import columns, privileges
 from countersign.records.adopted.columns import ColumnType
 from countersign.records.adopted.reader import FOLDED, IS_UTF8, AdoptedReader, AdoptedTable, AdoptedTables
 from countersign.records.adopted.suspension import Suspensions
+from countersign.records.adopted.writer import AdoptedWriter
+from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
-from countersign.records.commands.select import RecordReader, SelectStatement
+from countersign.records.commands.select import RecordReader, SelectStatement, StoredRecord
 from countersign.records.masking.record_ids import KeyKind, RecordIds
 from countersign.records.masking.seen_values import SeenValues
 
+_WRITING = frozenset(TABLE_WRITE_COMMANDS)
 MAX_STATEMENTS = 4
 """The maximum number of statements that a process runs on an existing database at a time."""
 
@@ -40,16 +45,19 @@ async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> 
         Unavailable: the database cannot be opened or reached.
         ValueError: the URL is not a database address.
     """
-    path = next((each.search_path for each in registry.modules if each.search_path), ())
     functions = {FOLDED: _folded, IS_UTF8: _is_utf8}
     return await open_existing(
         url,
         pool=MAX_STATEMENTS,
         read_deadline_s=read_deadline_s,
-        search_path=path,
+        search_path=_search_path(registry),
         functions=functions,
         new_cipher=MemoryCipher,
     )
+
+
+def _search_path(registry: Registry) -> tuple[str, ...]:
+    return next((each.search_path for each in registry.modules if each.search_path), ())
 
 
 def _folded(text: str | None) -> str | None:
@@ -75,9 +83,12 @@ async def require_narrow_rights(registry: Registry, database: ExistingDatabase, 
     await privileges.require_narrow(database, relations, accepts_wide=accepts_wide)
 
 
-async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) -> "dict[str, AdoptedStore]":
-    """Map each model with a table to the store that reads it. `secret` is the secret of our own database. A model whose
-    table or column does not exist, or may not be read, is suspended.
+async def stores(
+    registry: Registry, database: ExistingDatabase, secret: bytes, *, is_shared: bool = False
+) -> "dict[str, AdoptedStore]":
+    """Map each model with a table to its store. `secret` is the secret of our own database. A model whose table or
+    column does not exist, or may not be read, is suspended. `is_shared` means that the database also has our own
+    tables, so that one transaction can write both.
 
     Raises:
         DeclarationError: a model does not fit the engine of the database.
@@ -94,7 +105,7 @@ async def stores(registry: Registry, database: ExistingDatabase, secret: bytes) 
     tables = AdoptedTables(database.dialect, {}, await columns.folds_unicode(database), await columns.is_utf8(database))
     suspensions = Suspensions(database, models, read_tables, tables.by_model)
     await suspensions.check()
-    store = AdoptedStore(database, tables, secret, suspensions)
+    store = AdoptedStore(database, tables, secret, suspensions, _search_path(registry) if is_shared else None)
     return dict.fromkeys(models, store)
 
 
@@ -149,16 +160,28 @@ def _require_utc(models: Mapping[str, Declared]) -> None:
 
 
 class AdoptedStore:
-    """Reads the records of all models with a table of one existing database."""
+    """Reads and writes the records of all models with a table of one existing database."""
 
     def __init__(
-        self, database: ExistingDatabase, tables: AdoptedTables, secret: bytes, suspensions: Suspensions
+        self,
+        database: ExistingDatabase,
+        tables: AdoptedTables,
+        secret: bytes,
+        suspensions: Suspensions,
+        search_path: Sequence[str] | None,
     ) -> None:
+        """`search_path` are the schemas of the tables in a database that also has our own tables. It is None for other
+        databases, which are only read."""
         self.suspensions = suspensions
         self._database = database
         self._tables = tables
         self._seen = SeenValues(secret)
         self._revision_key = derive_key(secret, b"", "adopted/revision")
+        self._writer = (
+            None
+            if search_path is None
+            else AdoptedWriter(database, tables, self._seen, self._revision_key, search_path)
+        )
 
     def reader(self, caller: Caller, view: ModelView) -> RecordReader:
         """Return a reader of the view."""
@@ -168,7 +191,7 @@ class AdoptedStore:
         self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
     ) -> list[Row]:
         """Return the rows of a statement, with the columns of stored records from `start` on."""
-        rows = await self._scan(record_reader, select_statement)
+        rows = await self._scan(record_reader, select_statement, run)
         completed_rows: list[Row] = []
         for batch in port.split(rows):
             if completed_rows:
@@ -193,9 +216,44 @@ class AdoptedStore:
         """Return the rows of a statement of `count_by` or `series`."""
         return await self._scan(record_reader, select_statement)
 
-    async def _scan(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+    async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
+        """Return the record in the transaction of the command."""
+        return await self._required_writer.find(run, model, rows, record_id, locks=locks)
+
+    async def insert(self, run: Run, model: Declared, field_inputs: Mapping[str, FieldInput], command: str) -> str:
+        """Insert a row with its audit entry, and return the id of the record."""
+        return await self._required_writer.insert(run, model, field_inputs, command)
+
+    async def update(
+        self, run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
+    ) -> bool:
+        """Set fields of a locked row, with an audit entry. Return whether a value changed."""
+        return await self._required_writer.update(run, model, record, field_inputs, command)
+
+    @property
+    def _required_writer(self) -> AdoptedWriter:
+        if self._writer is None:
+            raise LookupError("a database without our own tables is only read, so no caller has a writing command")
+        return self._writer
+
+    def narrowed(self, caller: Caller) -> Caller:
+        """Return the caller without the commands that it cannot use: no caller writes a database without our own
+        tables, and callers who see placeholder tokens cannot write yet."""
+        if self._writer is not None and not caller.is_agent and caller.domain is None:
+            return caller
+        models = {
+            name: each if each.model.table is None else replace(each, commands=each.commands - _WRITING)
+            for name, each in caller.view.models.items()
+        }
+        return replace(caller, view=replace(caller.view, models=models))
+
+    async def _scan(
+        self, record_reader: RecordReader, select_statement: SelectStatement, run: Run | None = None
+    ) -> list[Row]:
         self._require_reviewed(record_reader)
         try:
+            if self._writer is not None and run is not None and run.open_transaction is not None:
+                return await self._writer.fetch(run, select_statement.text, select_statement.values)
             return await self._database.scan(select_statement.text, *select_statement.values)
         except TableChanged:
             await self._check_again()

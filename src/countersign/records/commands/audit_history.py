@@ -27,10 +27,12 @@ class AuditVisibility:
     dialect: Dialect
 
     def sql(self, alias: str, add_parameter: Callable[[Value], str]) -> str:
-        """Return the condition. A caller sees entries about deleted records of a model only if it sees every record of
-        the model."""
+        """Return the condition. A caller sees entries about deleted records of a model, and about records of a
+        connected table, only if it sees every record of the model."""
         visible_entries = [
-            self._visible_entries(alias, name, view, add_parameter) for name, view in self.view.stored.items()
+            self._visible_entries(alias, name, view, add_parameter)
+            for name, view in self.view.models.items()
+            if view.model.table is None or view.visible is None
         ]
         return f"({' OR '.join(visible_entries)})"
 

@@ -199,7 +199,7 @@ async def require_revision(run: Run, view: ModelView, record: StoredRecord, body
         raise BadInput("revision must be an integer")
     record_reader = run.engine.reading(run.caller, view)
     statement = select.one(record_reader, None, record.id)
-    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    row = await run.read_one(record_reader, statement)
     if row is None or row[1] != body["revision"]:
         raise BadInput("record has changed")
 

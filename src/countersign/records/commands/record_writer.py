@@ -59,6 +59,9 @@ async def find(
     """
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
+    store = run.engine.adopted.get(model.name)
+    if store is not None:
+        return await store.find(run, model, rows, record_id, locks=locks)
     statement = select.lock_existing(model, rows, record_id, run.engine.dialect, locks=locks)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is None:
@@ -85,6 +88,9 @@ async def insert(
         BadInput: another record has a unique value of this record, the record does not meet a rule, or a number is out
             of range.
     """
+    store = run.engine.adopted.get(model.name)
+    if store is not None:
+        return await store.insert(run, model, field_inputs, command)
     record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in field_inputs.items()}
     values |= _initial_values(model, values)
@@ -137,6 +143,9 @@ async def update(
         BadInput: another record has a unique value of this record, the changed record would not meet a rule, or a
             number is out of range.
     """
+    store = run.engine.adopted.get(model.name)
+    if store is not None:
+        return await store.update(run, model, record, field_inputs, command)
     changed_inputs = {
         name: each for name, each in field_inputs.items() if await is_change(run, model, record, name, each)
     }

@@ -6,20 +6,24 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect, Reader, Row, Transaction
-from countersign.records.access.view import Caller, Domain, ModelView
+from countersign.records.access.view import Caller, Domain, ModelView, Rows
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
 from countersign.records.commands.call_log import CallLog
-from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.seek_pagination import KnownPositions
-from countersign.records.commands.select import Masks, RecordReader, SelectStatement
+from countersign.records.commands.select import Masks, RecordReader, SelectStatement, StoredRecord
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
+
+FieldInputs = Mapping[str, FieldInput]
+"""The inputs of fields by name."""
 
 
 class Rendering(Protocol):
@@ -31,7 +35,7 @@ class Rendering(Protocol):
 
 
 class RecordStore(Protocol):
-    """Reads the records of models that are not stored in the tables of modules."""
+    """Reads and writes the records of models that are not stored in the tables of modules."""
 
     def reader(self, caller: Caller, view: ModelView) -> RecordReader:
         """Return a reader of the view."""
@@ -67,6 +71,20 @@ class RecordStore(Protocol):
         """
         ...
 
+    async def find(self, run: "Run", model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
+        """Return the record in the transaction of the command (see `record_writer.find`)."""
+        ...
+
+    async def insert(self, run: "Run", model: Declared, field_inputs: FieldInputs, command: str) -> str:
+        """Insert a record with its audit entry, and return its id (see `record_writer.insert`)."""
+        ...
+
+    async def update(
+        self, run: "Run", model: Declared, record: StoredRecord, field_inputs: FieldInputs, command: str
+    ) -> bool:
+        """Set fields of a locked record, with an audit entry (see `record_writer.update`)."""
+        ...
+
 
 Check = Callable[["Run", Mapping[str, Stored]], Awaitable[None]]
 """A function that checks a record of a built-in model beyond the checks of its fields. It raises `Refused` if the
@@ -85,7 +103,7 @@ class Engine:
     matches many records to the number of remaining uses of this result (see `sqlite_index_hints`). `positions` holds
     known positions in long lists (see `seek_pagination`).
 
-    `adopted` maps the models with a table of an existing database to the store that reads their records.
+    `adopted` maps the models with a table of an existing database to the store of their records.
     """
 
     records: Records

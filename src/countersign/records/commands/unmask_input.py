@@ -218,6 +218,11 @@ async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozen
         return frozenset()
     if view.visible is None:
         return frozenset(record_ids)
+    if view.model.table is not None:
+        record_reader = run.engine.reading(run.caller, view)
+        query = select.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
+        rows = await run.read_all(record_reader, select.page(record_reader, view.visible, query))
+        return frozenset(row[0] for row in rows)
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(record_id) for record_id in record_ids)

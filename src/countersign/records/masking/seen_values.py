@@ -1,7 +1,7 @@
 """The value ids of personal values in an existing database, from which placeholder tokens are computed.
 
 The database of others has no column for value ids. An id is therefore derived from a keyed hash of the value, so that
-the same value keeps its token. Only the hash is stored.
+the same value keeps its token. The vault stores the hash and a key for encrypted copies of the value, never the value.
 """
 
 import hashlib
@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-from countersign.kernel import clock
+from countersign.kernel import ids as random_ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import derive_key
-from countersign.records.masking.vault import BATCH_SIZE, ID_BITS
+from countersign.records.masking.vault import BATCH_SIZE, ID_BITS, KEY_BYTES
 
 _HASH_BYTES = 20
 _ID_BYTES = ID_BITS // 8
@@ -21,8 +21,9 @@ _MAX_PROBES = 8
 MAX_KNOWN = 65_536
 """The maximum number of value ids that a process keeps. They take about 10 MB."""
 
-_FIND = "SELECT hash, id FROM seen_value WHERE hash IN ({hashes})"
-_ADD = "INSERT INTO seen_value (id, hash, label, seen_at) VALUES {rows} ON CONFLICT DO NOTHING"
+_FIND = "SELECT hash, id FROM pii_value WHERE hash IN ({hashes})"
+# The one reference is that of the row in the existing database.
+_ADD = "INSERT INTO pii_value (id, hash, label, key, refs) VALUES {rows} ON CONFLICT DO NOTHING"
 _ROWS_AT_ONCE = 100
 
 
@@ -113,11 +114,15 @@ def _id_of(hashed: bytes, probe: int) -> int:
 
 async def _add(transaction: Transaction, labels: Mapping[bytes, str], probe: int) -> None:
     """Insert values in this order, many with each statement."""
-    hashes, now = list(labels), clock.now()
+    hashes = list(labels)
     for start in range(0, len(hashes), _ROWS_AT_ONCE):
         batch = hashes[start : start + _ROWS_AT_ONCE]
-        values = [value for each in batch for value in (_id_of(each, probe), each, labels[each], now)]
-        rows = ", ".join(f"(${at + 1}, ${at + 2}, ${at + 3}, ${at + 4})" for at in range(0, len(values), 4))
+        values = [
+            value
+            for each in batch
+            for value in (_id_of(each, probe), each, labels[each], random_ids.random_bytes(KEY_BYTES))
+        ]
+        rows = ", ".join(f"(${at + 1}, ${at + 2}, ${at + 3}, ${at + 4}, 1)" for at in range(0, len(values), 4))
         await transaction.run(_ADD.format(rows=rows), *values)
 
 

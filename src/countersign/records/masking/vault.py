@@ -18,7 +18,7 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import derive_key
 
 ID_BITS = 48
-_KEY_BYTES = 16
+KEY_BYTES = 16
 _NONCE_BYTES = 12
 _HASH_BYTES = 20
 BATCH_SIZE = 500
@@ -95,7 +95,7 @@ class Vault:
         places = [hashed_value or ids.random_bytes(_HASH_BYTES) for hashed_value in hashes]
         counts = Counter(places)
         rows: dict[bytes, list[Value]] = {
-            index: [_id_of(hashed_value), each.label, hashed_value, ids.random_bytes(_KEY_BYTES), counts[index], None]
+            index: [_id_of(hashed_value), each.label, hashed_value, ids.random_bytes(KEY_BYTES), counts[index], None]
             for index, hashed_value, each in zip(places, hashes, values, strict=True)
         }
         value_keys = {index: _value_key(row) for index, row in rows.items()}
@@ -140,7 +140,7 @@ class Vault:
     async def create_alias_id(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
         """Create an alias: a value id that only one token domain uses. It has one reference. An equal value never gets
         the same id (design, 4.4)."""
-        row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
+        row: list[Value] = [_new_id(), label, None, ids.random_bytes(KEY_BYTES), 1, domain_id]
         await transaction.run(_ADD, *row)
         return _value_key(row)
 

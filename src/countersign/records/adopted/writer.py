@@ -1,0 +1,256 @@
+"""Writes rows of tables of others, in the transaction that also contains the audit entry."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from countersign.declare import Declared, Field, Ref
+from countersign.declare.fields.field import Stored
+from countersign.declare.table import quoted
+from countersign.kernel.database import read_only
+from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.postgres_connected import LOCK, ConnectedRefusal
+from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.errors import InvalidRequest
+from countersign.records.access.view import ModelView, Rows, View
+from countersign.records.adopted import columns, refusals
+from countersign.records.adopted.reader import AdoptedReader, AdoptedScope, AdoptedTable, AdoptedTables
+from countersign.records.commands import queries, record_writer
+from countersign.records.commands.errors import BadInput, no_such_record
+from countersign.records.commands.prepared_command import FieldInput
+from countersign.records.commands.queries import Parameters, Scope, all_of
+from countersign.records.commands.run import Run
+from countersign.records.commands.select import StoredRecord
+from countersign.records.masking.seen_values import SeenValue, SeenValues
+from countersign.records.masking.vault import ValueKey
+
+
+class AdoptedWriter:
+    """Reads, locks and writes single rows of all models with a table of the database that also has our own tables."""
+
+    def __init__(
+        self,
+        database: ExistingDatabase,
+        tables: AdoptedTables,
+        seen_values: SeenValues,
+        revision_key: bytes,
+        search_path: Sequence[str],
+    ) -> None:
+        """`search_path` are the schemas in which triggers and functions of the tables find their names."""
+        self._database = database
+        self._tables = tables
+        self._seen_values = seen_values
+        self._revision_key = revision_key
+        self._search_path = search_path
+
+    async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
+        """Return the record with all its fields. With `locks`, also lock its row until the transaction ends.
+
+        Raises:
+            BadInput: the record does not exist, or `rows` do not include it.
+        """
+        reader, parameters = self._reader(model), Parameters()
+        scope = reader.scope(parameters)
+        conditions = [_has_id(scope, record_id)]
+        if rows is not None:
+            conditions.append(queries.any_of(scope, model, rows))
+        lock = f" {LOCK}" if locks else ""
+        text = f"SELECT {_listed(reader, scope)} FROM {reader.relation} AS t WHERE {all_of(conditions)}{lock}"
+        records = await self._records(run, reader, text, parameters)
+        if not records:
+            raise no_such_record()
+        return records[0]
+
+    async def insert(self, run: Run, model: Declared, field_inputs: Mapping[str, FieldInput], command: str) -> str:
+        """Insert a row with these values, and return the id of the record. The database sets all other columns.
+
+        Raises:
+            BadInput: the database refuses the values.
+        """
+        values = {name: each.stored for name, each in field_inputs.items() if each.stored is not None}
+        record_writer.require_in_range(run, model, values)
+        reader, parameters = self._reader(model), Parameters()
+        settings = self._settings(model, values, parameters)
+        names = ", ".join(quoted(name) for name in settings)
+        inserted = f"({names}) VALUES ({', '.join(settings.values())})" if settings else "DEFAULT VALUES"
+        returned = _listed(reader, reader.scope(parameters))
+        text = f"INSERT INTO {self._tables.table(model.name).name} AS t {inserted} RETURNING {returned}"
+        after = await self._written(run, reader, text, parameters)
+        await self._record_audit(run, command, model, after.id, {}, after.values)
+        return after.id
+
+    async def update(
+        self, run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
+    ) -> bool:
+        """Set these fields of a locked row. Return whether a value changed. The audit entry contains all fields that
+        have changed, also those that a trigger has set.
+
+        Raises:
+            BadInput: a field is part of the key, or the database refuses the values.
+        """
+        values = {name: each.stored for name, each in field_inputs.items() if each.stored != record.values[name]}
+        if not values:
+            return False
+        self._require_no_key(model, values)
+        record_writer.require_in_range(run, model, values)
+        reader, parameters = self._reader(model), Parameters()
+        scope = reader.scope(parameters)
+        settings = self._settings(model, values, parameters)
+        assignments = ", ".join(f"{quoted(name)} = {expression}" for name, expression in settings.items())
+        text = (
+            f"UPDATE {self._tables.table(model.name).name} AS t SET {assignments} WHERE {_has_id(scope, record.id)} "
+            f"RETURNING {_listed(reader, scope)}"
+        )
+        after = await self._written(run, reader, text, parameters)
+        await self._record_audit(run, command, model, record.id, record.values, after.values)
+        return True
+
+    async def fetch(self, run: Run, text: str, values: Sequence[Value]) -> list[Row]:
+        """Return the rows of a statement in the transaction of the command.
+
+        Raises:
+            InvalidRequest: the database refuses the statement with these values.
+        """
+        try:
+            return await run.transaction.fetch_connected(self._search_path, text, *values)
+        except ConnectedRefusal:
+            raise InvalidRequest(read_only.REFUSED) from None
+
+    def _reader(self, model: Declared) -> "_StoredReader":
+        return _StoredReader(self._tables, _ALL, _all_fields(model), None, self._revision_key)
+
+    async def _records(
+        self, run: Run, reader: AdoptedReader, text: str, parameters: Parameters
+    ) -> list[StoredRecord]:
+        """Run a statement that locks or writes a row, and return the record after it and after the triggers.
+
+        Raises:
+            BadInput: the database refuses the statement with these values.
+        """
+        model = reader.view.model
+        try:
+            rows = await run.transaction.fetch_connected(self._search_path, text, *parameters.values)
+        except ConnectedRefusal as refusal:
+            relation = columns.table_id("postgres", model)
+            column_names = await refusals.columns_of(self._database, relation, refusal)
+            raise refusals.bad_input(run.caller.view.models.get(model.name), refusal, column_names) from None
+        completed = reader.completed(reader.decoded(rows, 0), 0, ())
+        names = reader.names[2:]
+        return [
+            StoredRecord(row[0], row[1], 0, dict(zip(names, row[2:], strict=True)), {})
+            for row in completed
+            if row[0] is not None
+        ]
+
+    async def _written(self, run: Run, reader: AdoptedReader, text: str, parameters: Parameters) -> StoredRecord:
+        records = await self._records(run, reader, text, parameters)
+        if not records:
+            # A policy hides the row.
+            raise BadInput(read_only.REFUSED)
+        return records[0]
+
+    def _require_no_key(self, model: Declared, names: Mapping[str, Stored]) -> None:
+        key = self._tables.table(model.name).key
+        for name in names:
+            if not set(key).isdisjoint(model.fields[name].table_columns):
+                raise BadInput(f"{model.name}.{name} is part of the key of its table and cannot be changed")
+
+    def _settings(self, model: Declared, values: Mapping[str, Stored], parameters: Parameters) -> dict[str, str]:
+        """Map the columns to set to the expressions of their values.
+
+        Raises:
+            BadInput: a column cannot have the value, or two refs set the same column to different values.
+        """
+        settings: dict[str, str] = {}
+        numbers: dict[str, object] = {}
+        table = self._tables.table(model.name)
+        for name, value in values.items():
+            for column, part in self._column_values(table, model.fields[name], value).items():
+                if column in numbers and numbers[column] != part:
+                    raise BadInput(f"{model.name}.{name} contradicts another field that has the same column")
+                numbers[column] = part
+                settings[column] = self._expression(table, model.fields[name], column, part, parameters)
+        return settings
+
+    def _column_values(self, table: AdoptedTable, field: Field, value: Stored) -> dict[str, Stored]:
+        """Return the value of each column of the field. Those of a ref are the key of the record in it."""
+        if not isinstance(field, Ref) or value is None:
+            return dict.fromkeys(field.table_columns, value)
+        key = self._tables.table(field.target).ids.decode(str(value))
+        if key is None:
+            raise BadInput(f"{table.model.name}.{field.name} must be the id of a {field.target} record")
+        return dict(zip(field.table_columns, cast("Sequence[Stored]", key), strict=True))
+
+    def _expression(
+        self, table: AdoptedTable, field: Field, column: str, value: Stored, parameters: Parameters
+    ) -> str:
+        if value is None:
+            return "NULL"
+        type_ = table.types[column]
+        if isinstance(field, Ref):
+            return columns.key_operand("postgres", type_, parameters.put(value))
+        reason = columns.write_obstacle(type_, field, value)
+        if reason is not None:
+            raise BadInput(f"{table.model.name}.{field.name} {reason}")
+        return columns.written_value(type_, field, parameters.put(columns.written_operand(field, value)))
+
+    async def _record_audit(
+        self,
+        run: Run,
+        command: str,
+        model: Declared,
+        record_id: str,
+        before: Mapping[str, Stored],
+        after: Mapping[str, Stored],
+    ) -> None:
+        changed = [name for name in model.fields if before.get(name) != after.get(name)]
+        keys_before = await self._value_keys(run, model, record_id, {name: before.get(name) for name in changed})
+        keys_after = await self._value_keys(run, model, record_id, {name: after[name] for name in changed})
+        changes = {
+            name: [
+                record_writer.audit_copy(run, before.get(name), keys_before.get(name)),
+                record_writer.audit_copy(run, after[name], keys_after.get(name)),
+            ]
+            for name in changed
+        }
+        await record_writer.record_audit(run, command, model, record_id, changes)
+
+    async def _value_keys(
+        self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored]
+    ) -> dict[str, ValueKey]:
+        """Return the ids of the personal values, and the keys that encrypt copies of them."""
+        seen_values = {
+            name: SeenValue(field.personal, str(value), () if field.linked else (model.name, record_id, name))
+            for name, value in values.items()
+            if value is not None and (field := model.fields[name]).personal
+        }
+        if not seen_values:
+            return {}
+        value_ids = await self._seen_values.ids(run, list(seen_values.values()))
+        keys = await run.engine.vault.keys(run.transaction, value_ids)
+        return {
+            name: ValueKey(value_id, keys[value_id])
+            for name, value_id in zip(seen_values, value_ids, strict=True)
+        }
+
+
+class _StoredReader(AdoptedReader):
+    """Reads the records with all their fields, and with refs to records that the caller may not see."""
+
+    def scope(self, parameters: Parameters) -> AdoptedScope:
+        """Return the table as part of a statement."""
+        return super().scope(parameters).without_view()
+
+
+_ALL = View({})
+
+
+def _all_fields(model: Declared) -> ModelView:
+    return ModelView(model, frozenset(), dict.fromkeys(model.fields, "clear"), frozenset(), (), {"get": None})
+
+
+def _listed(reader: AdoptedReader, scope: Scope) -> str:
+    return ", ".join(reader.columns(scope))
+
+
+def _has_id(scope: AdoptedScope, record_id: str) -> str:
+    return str(scope.comparison("id", queries.ID, "eq", record_id))

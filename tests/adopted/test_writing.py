@@ -1,0 +1,317 @@
+"""People create and update records of tables of others, in one transaction with the audit entry."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+from structlog.testing import capture_logs
+
+from countersign.declare import Declared, Model, Module
+from countersign.declare.registry import Registry
+from countersign.kernel.errors import NotFound, Refused
+from countersign.records import base_models
+from countersign.records.access.view import Caller
+from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
+from tests.declare.planting import model
+from tests.servers.postgres import Cluster
+
+TRIGGERS = """
+ALTER TABLE customer ADD CONSTRAINT email_is_unique UNIQUE (email);
+ALTER TABLE customer ADD CONSTRAINT visits_are_few CHECK (visits < 1000);
+CREATE TABLE log (text text);
+CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+    'BEGIN INSERT INTO log VALUES (new.first_name); new.visits := new.visits + 1; RETURN new; END';
+CREATE TRIGGER note_change BEFORE UPDATE OF visits ON customer FOR EACH ROW EXECUTE FUNCTION note_change();
+"""
+
+
+def _writable() -> Registry:
+    models = [_with_writable_table(each, each.declared) for each in MODULE.models]
+    return Registry(
+        [base_models.MODULE, Module("shop", version="1.0.0", models=tuple(models), search_path=("public",))]
+    )
+
+
+def _with_writable_table(model_class: type[Model], declared: Declared) -> type[Model]:
+    assert declared.table is not None
+    return model(model_class.__name__, declared.fields, table=replace(declared.table, writable=True))
+
+
+@pytest.fixture
+async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
+    """The service over a shop that it may write, with its own tables in the same database."""
+    url = make_postgres(postgres_cluster, postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = postgres_url.rpartition("/")[2]
+        role = f"reader_{name}"
+        # The first two customers have equal addresses.
+        connection.execute(f"UPDATE customer SET email = 'zoe{MARK}@example.com' WHERE customer_id = 3".encode())
+        connection.execute(TRIGGERS.encode())
+        connection.execute(b"SELECT setval('customer_customer_id_seq', 3)")
+        columns = "first_name, email, note, born, activebool, country, balance, rating, status, visits, seen"
+        connection.execute(f"GRANT CREATE ON DATABASE {name} TO {role}".encode())
+        connection.execute(f"GRANT INSERT ({columns}), UPDATE ({columns}) ON customer TO {role}".encode())
+        connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO {role}".encode())
+        connection.execute(f'GRANT INSERT, UPDATE ON "Orders", line TO {role}'.encode())
+    async with open_shop(url, tmp_path, _writable(), is_shared=True) as opened:
+        yield opened
+
+
+def _row(shop: Shop, statement: str) -> tuple[Any, ...]:
+    name = shop.url.rpartition("/")[2]
+    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
+        row = connection.execute(statement.encode()).fetchone()
+    assert row is not None
+    return row
+
+
+async def _customer(shop: Shop, person: Caller, first_name: str = f"Ada {MARK}") -> dict[str, Any]:
+    condition = {"field": "first_name", "op": "eq", "value": first_name}
+    (record,) = await shop.inside.value(person, "customer", "list", filter=[condition])
+    return record
+
+
+async def _refusal(shop: Shop, person: Caller, model: str, command: str, **body: object) -> str:
+    with pytest.raises(Refused) as caught:
+        await shop.inside.value(person, model, command, **body)
+    return caught.value.detail
+
+
+async def _entries(shop: Shop) -> list[tuple[Any, ...]]:
+    return await shop.inside.rows(
+        "SELECT command, model, record_id, changes FROM audit_entry WHERE model = $1 ORDER BY at, number", "customer"
+    )
+
+
+async def test_an_update_changes_the_row_and_returns_the_record_after_it(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+
+    changed = await shop.inside.value(
+        root, "customer", "update", id=record["id"], revision=record["revision"], balance_minor=-7, rating="2.25",
+        status="blocked", seen="2026-11-30T06:00:00.123Z", born="2001-02-03", active=False, note="Grüße",
+    )  # fmt: skip
+
+    assert changed["revision"] != record["revision"]
+    assert changed == await _customer(shop, root)
+    assert _row(
+        shop,
+        "SELECT balance::text, rating::text, status, seen::text, born::text, activebool, note, password FROM customer "
+        "WHERE customer_id = 1",
+    ) == ("-0.07", "2.2500", 1, "2026-11-30 06:00:00.123+00", "2001-02-03", False, "Grüße", f"secret {MARK}")
+
+
+async def test_the_audit_entry_has_what_a_trigger_has_changed_and_personal_values_encrypted(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+
+    changed = await shop.inside.value(root, "customer", "update", id=record["id"], visits=8, first_name=f"Eve {MARK}")
+
+    assert changed["visits"] == 9
+    assert _row(shop, "SELECT text FROM log") == (f"Eve {MARK}",)
+    (entry,) = await _entries(shop)
+    changes = msgspec.json.decode(entry[3])
+    assert entry[:3] == ("customer.update", "customer", record["id"])
+    assert changes["visits"] == [7, 9]
+    assert {*changes["first_name"][0]} == {"value", "sealed"}
+    assert MARK not in entry[3]
+
+
+async def test_nothing_is_written_without_its_audit_entry(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+
+    async def refuse(*_: object) -> None:
+        raise RuntimeError("the disk of the audit is gone")
+
+    monkeypatch.setattr(type(shop.inside.service.engine.chain), "append", refuse)
+    with pytest.raises(RuntimeError):
+        await shop.inside.value(root, "customer", "update", id=record["id"], visits=8)
+
+    assert _row(shop, "SELECT visits FROM customer WHERE customer_id = 1") == (7,)
+    assert await _entries(shop) == []
+
+
+async def test_an_update_with_an_old_revision_is_refused(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+    shop.change("UPDATE customer SET balance = 1 WHERE customer_id = 1")
+
+    detail = await _refusal(shop, root, "customer", "update", id=record["id"], revision=record["revision"], visits=8)
+
+    assert detail == "record has changed"
+    assert _row(shop, "SELECT visits FROM customer WHERE customer_id = 1") == (7,)
+
+
+async def test_two_people_who_update_one_revision_do_not_lose_a_change(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+
+    async def update(visits: int) -> str:
+        try:
+            body = {"id": record["id"], "revision": record["revision"], "visits": visits}
+            await shop.inside.value(root, "customer", "update", **body)
+        except Refused as refused:
+            return refused.detail
+        return "updated"
+
+    outcomes = await asyncio.gather(*(update(20 + number) for number in range(8)))
+
+    assert sorted(outcomes) == ["record has changed"] * 7 + ["updated"]
+    assert len(await _entries(shop)) == 1
+
+
+async def test_an_update_of_a_row_that_others_have_locked_is_refused_after_a_time(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+    name = shop.url.rpartition("/")[2]
+
+    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
+        connection.execute(b"SELECT 1 FROM customer WHERE customer_id = 1 FOR UPDATE")
+        detail = await _refusal(shop, root, "customer", "update", id=record["id"], visits=8)
+
+    assert detail == "The connected database cannot be reached now; try again."
+
+
+async def test_an_update_does_not_block_others_who_insert_rows_that_refer_to_the_row(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+    chain = type(shop.inside.service.engine.chain)
+    append = chain.append
+
+    async def insert_order_first(*arguments: Any) -> None:
+        # The row is locked now.
+        statement = "INSERT INTO \"Orders\" VALUES ('5b0c0b52-3a3e-4a0a-8f0e-000000000009', 1, 'new')"
+        await asyncio.to_thread(shop.change, f"SET lock_timeout = 1000; {statement}")
+        await append(*arguments)
+
+    monkeypatch.setattr(chain, "append", insert_order_first)
+    await shop.inside.value(root, "customer", "update", id=record["id"], visits=8)
+
+    assert _row(shop, 'SELECT count(*) FROM "Orders" WHERE customer_id = 1') == (2,)
+    assert _row(shop, "SELECT visits FROM customer WHERE customer_id = 1") == (9,)
+
+
+async def test_statements_on_our_tables_after_an_update_find_our_schema(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+    database = shop.inside.service.records.database
+    async with database.transaction() as transaction:
+        await transaction.fetch_connected(("public",), "SELECT 1 FROM customer")
+        path = await transaction.fetch("SHOW search_path")
+        timeout = await transaction.fetch("SHOW lock_timeout")
+    await shop.inside.value(root, "customer", "update", id=record["id"], visits=8)
+
+    assert [tuple(row) for row in (*path, *timeout)] == [('"records"',), ("10s",)]
+    assert len(await _entries(shop)) == 1
+
+
+async def test_people_see_the_history_of_a_record_that_they_have_changed(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+    await shop.inside.value(root, "customer", "update", id=record["id"], note="later", visits=8)
+
+    (entry,) = await shop.inside.value(root, "customer", "history", id=record["id"])
+
+    assert entry["changes"] == {"note": [f"calls {MARK}", "later"], "visits": [7, 9]}
+
+
+async def test_create_returns_the_record_with_the_key_that_the_database_made(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    (country,) = (each for each in await shop.inside.value(root, "country", "list") if each["title"] == "Austria")
+
+    created = await shop.inside.value(
+        root, "customer", "create", first_name="Mia", email="mia@example.com", country=country["id"], visits=1
+    )
+
+    assert (created["country"], created["active"], created["status"]) == (country["id"], True, "new")
+    assert created == await _customer(shop, root, "Mia")
+    assert _row(shop, "SELECT customer_id, country FROM customer WHERE first_name = 'Mia'") == (4, "AT")
+    (entry,) = await _entries(shop)
+    assert entry[:3] == ("customer.create", "customer", created["id"])
+
+
+async def test_a_repeated_call_with_a_key_writes_once(shop: Shop) -> None:
+    person = await shop.inside.member()
+    view = shop.narrowed(person).view.models["customer"]
+    outcomes = [
+        await shop.inside.service.dispatch.run(
+            person, view, "create", {"first_name": "Mia", "visits": 1}, "request", key="6f1f0b9e-6d0c-4c5e-9d57-3f0f6b0d2a11"
+        )
+        for _ in range(2)
+    ]
+
+    assert [each.is_replayed for each in outcomes] == [False, True]
+    assert _row(shop, "SELECT count(*) FROM customer WHERE first_name = 'Mia'") == (1,)
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"email": f"bob{MARK}@example.com"}, "customer.email must be unique: another record has this value"),
+        ({"visits": 5000}, "customer: the rule visits_are_few of the connected database refuses this"),
+        ({"balance_minor": 10**15}, "a value is too long or out of range for its column in the connected database"),
+        ({"first_name": "x" * 46}, "a value is too long or out of range for its column in the connected database"),
+        ({"first_name": None}, "customer.first_name is required"),
+        ({"rating": "0.12345"}, "customer.rating must have 4 decimals at most"),
+        ({"status": "other"}, "customer.status cannot be set to other: it stands for all other values of the "
+            "connected database"),
+        ({"country": "0" * 64}, "customer.country must be the id of a country record"),
+    ],
+)  # fmt: skip
+async def test_what_the_database_refuses_is_told_in_words_without_its_values(
+    shop: Shop, fields: dict[str, object], detail: str
+) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+
+    with capture_logs() as logs:
+        assert await _refusal(shop, root, "customer", "update", id=record["id"], **fields) == detail
+
+    assert "bob" not in str(logs)
+    assert await _customer(shop, root) == record
+    assert await _entries(shop) == []
+
+
+async def test_a_field_of_the_key_is_not_changed(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    line = (await shop.inside.value(root, "line", "list"))[0]
+
+    assert await _refusal(shop, root, "line", "update", id=line["id"], number=9) == (
+        "line.number is part of the key of its table and cannot be changed"
+    )
+
+
+async def test_a_missing_privilege_names_the_command_that_prints_it(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    country = (await shop.inside.value(root, "country", "list"))[0]
+
+    detail = await _refusal(shop, root, "country", "update", id=country["id"], title="Elsewhere")
+
+    assert "`countersign connect rights`" in detail
+    assert (await shop.http.get("/healthz")).status_code == 200
+    assert len(await shop.inside.value(root, "country", "list")) == 2
+
+
+async def test_agents_and_databases_without_our_tables_have_no_writing_commands(
+    shop: Shop, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    store = next(iter(shop.inside.service.engine.adopted.values()))
+    person, agent = await shop.inside.member(), await shop.inside.agent("scout")
+
+    assert {"create", "update"} <= store.narrowed(person).view.models["customer"].commands
+    assert not {"create", "update"} & store.narrowed(agent).view.models["customer"].commands
+    headers = {"Authorization": f"Bearer {await shop.token_of(person)}"}
+    refused = await shop.http.post("/api/customer/update", json={"id": "1" * 24, "visits": 1}, headers=headers)
+    assert refused.status_code == NotFound.status
+
+
+def test_the_module_has_writable_models_only_if_its_tables_say_so() -> None:
+    assert all("update" not in each.declared.commands for each in MODULE.models)
