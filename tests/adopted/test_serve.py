@@ -10,7 +10,8 @@ import pytest
 
 from countersign.cli.output import Exit
 from tests.adopted.shop import MARK, POSTGRES, ROWS, make_postgres, make_sqlite
-from tests.servers.countersign import COMMAND, environment, served
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served
+from tests.servers.postgres import Cluster
 
 TEXT = '''"""A shop."""
 
@@ -81,6 +82,47 @@ def test_an_agent_reads_an_existing_database_in_a_try(
     assert all(re.fullmatch(r"PERSON_[0-9]+", each["first_name"]) for each in masked["rows"])
     assert sorted(masked["names"]["country"].values()) == ["Austria", "日本"]
     assert (tmp_path / "data" / "records.sqlite").exists()
+
+
+def test_a_person_changes_a_row_of_the_database_that_also_has_our_tables(
+    postgres_cluster: Cluster, postgres_url: str, tmp_path: Path
+) -> None:
+    url = make_postgres(postgres_cluster, postgres_url)
+    name = postgres_url.rpartition("/")[2]
+    columns = "first_name, activebool, country"
+    postgres_cluster.sql(
+        f"CREATE SCHEMA records AUTHORIZATION reader_{name}; GRANT INSERT ({columns}), UPDATE ({columns}) ON customer "
+        f"TO reader_{name}",
+        database=name,
+    )
+    modules = tmp_path / "shop.py"
+    modules.write_text(TEXT.replace('key="customer_id"', 'key="customer_id", writable=True'))
+
+    settings = {
+        "COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_EXISTING_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY
+    }  # fmt: skip
+    options = ("--modules", str(modules), "--workers", "2")
+    with served(tmp_path / "data", *options, service="records", settings=settings) as running:
+        link = re.search(r"/setup\?token=(\S+)", running.log.read_text())
+        assert link is not None, running.log.read_text()
+        with httpx.Client(base_url=running.url) as client:
+            form = {"token": link[1], "username": "root", "password": PASSWORD}
+            assert client.post("/setup", data=form).status_code in (200, 303)
+            signed_in = client.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
+            person = {"Authorization": f"Bearer {signed_in.json()['token']}"}
+            record = client.post("/api/customer/list", json={"limit": 1}, headers=person).json()["value"][0]
+            body = {"id": record["id"], "revision": record["revision"], "active": False}
+            changed = client.post("/api/customer/update", json=body, headers=person)
+            again = client.post("/api/customer/update", json=body, headers=person)
+            condition = {"field": "command", "op": "eq", "value": "customer.update"}
+            audit = client.post("/api/audit_entry/list", json={"filter": [condition]}, headers=person).json()["value"]
+
+    assert (changed.status_code, changed.json()["value"]["active"]) == (200, False)
+    assert (again.status_code, again.json()) == (400, {"error": "record has changed"})
+    assert [(each["model"], each["record_id"]) for each in audit] == [("customer", record["id"])]
+    with psycopg.connect(postgres_url) as connection:
+        rows = connection.execute("SELECT activebool FROM customer WHERE customer_id = 1").fetchall()
+    assert rows == [(False,)]
 
 
 def test_a_try_needs_a_module_text_and_creates_nothing_without_one(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
 from tests.declare.planting import model
 from tests.servers.postgres import Cluster
 
+KEY = "6f1f0b9e-6d0c-4c5e-9d57-3f0f6b0d2a11"
 TRIGGERS = """
 ALTER TABLE customer ADD CONSTRAINT email_is_unique UNIQUE (email);
 ALTER TABLE customer ADD CONSTRAINT visits_are_few CHECK (visits < 1000);
@@ -243,7 +244,7 @@ async def test_a_repeated_call_with_a_key_writes_once(shop: Shop) -> None:
     view = shop.narrowed(person).view.models["customer"]
     outcomes = [
         await shop.inside.service.dispatch.run(
-            person, view, "create", {"first_name": "Mia", "visits": 1}, "request", key="6f1f0b9e-6d0c-4c5e-9d57-3f0f6b0d2a11"
+            person, view, "create", {"first_name": "Mia", "visits": 1}, "request", key=KEY
         )
         for _ in range(2)
     ]

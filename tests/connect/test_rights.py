@@ -2,6 +2,8 @@
 
 import asyncio
 import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -214,10 +216,15 @@ def test_other_names_are_refused(role: str) -> None:
 
 def excess_of(url: str, found: Draft) -> rights.Excess:
     """Return what the role of the address has beyond the draft."""
+    return excess_of_models(url, models_of(found))
+
+
+def excess_of_models(url: str, models: Mapping[str, Declared]) -> rights.Excess:
+    """Return what the role of the address has beyond the models."""
 
     async def read() -> rights.Excess:
         database: Database = await postgres.read(url, [])
-        return await rights.excess(url, models_of(found), database)
+        return await rights.excess(url, models, database)
 
     return asyncio.run(read())
 
@@ -504,3 +511,31 @@ def test_functions_of_the_database_are_not_called_by_reading_it(
     assert found.report.models
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT is_called FROM public.calls").fetchall() == [(False,)]
+
+
+def test_a_role_for_writable_tables_writes_their_fields_and_owns_the_schema_of_our_tables(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    database, role = url.rpartition("/")[2], role_of(url)
+    declared = models_of(drafted(url, "shop"))
+    table = declared["customer"].table
+    assert table is not None
+    models = {**declared, "customer": replace(declared["customer"], table=replace(table, writable=True))}
+    sql = rights.grants(models.values(), role, "module.py")
+
+    for _ in range(2):
+        postgres_cluster.sql(sql, database=database)
+        with psycopg.connect(url.replace("postgres@", f"{role}@"), autocommit=True) as connection:
+            connection.execute(b"SET default_transaction_read_only = off")
+            connection.execute(b"CREATE TABLE IF NOT EXISTS records.own (a int)")
+    held = excess_of_models(url.replace("postgres@", f"{role}@"), models)
+
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT relname::text, has_any_column_privilege(%s, oid, 'UPDATE'), has_table_privilege(%s, oid, 'DELETE') "
+            "FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'", [role, role]
+        ).fetchall()  # fmt: skip
+    assert [name for name, is_written, _ in rows if is_written] == ["customer"]
+    assert not any(is_deleted for _, _, is_deleted in rows)
+    assert held.reasons == ()

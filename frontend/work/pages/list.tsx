@@ -177,7 +177,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       <Heading title={model.plural}>
         <ViewTabs {...{ meta, model }} total={rows.total.value} totalUnfiltered={recordCounts.value[model.name]} />
         <div class="head-end">
-          {model.is_connected && (
+          {model.is_connected && !mayRun(model, "update") && (
             <span class="chip plain" title={t("read_only.text")}>
               {t("read_only")}
             </span>

@@ -4,6 +4,8 @@ names and nothing else, and what a role has beyond that."""
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from countersign.connect import postgres
 from countersign.connect.schema import Database, Relation, RelationId, relation_id
 from countersign.declare import Declared
@@ -20,9 +22,13 @@ WITH places AS (
     SELECT n.oid
     FROM pg_catalog.pg_namespace AS n
     WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+        AND NOT (n.nspname = 'records' AND n.nspowner = (
+            SELECT own.oid FROM pg_catalog.pg_roles AS own WHERE own.rolname = current_user
+        ))
 ), relations AS (
-    SELECT c.oid, c.relowner
+    SELECT c.oid, c.relowner, n.nspname, c.relname
     FROM pg_catalog.pg_class AS c
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relnamespace IN (SELECT places.oid FROM places)
         AND NOT EXISTS (
             SELECT
@@ -36,8 +42,15 @@ SELECT r.rolsuper, r.rolbypassrls, r.rolcreaterole OR r.rolcreatedb OR r.rolrepl
     EXISTS (
         SELECT
         FROM relations
-        WHERE has_table_privilege(relations.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
-            OR has_any_column_privilege(relations.oid, 'INSERT, UPDATE')
+        WHERE has_table_privilege(relations.oid, 'DELETE, TRUNCATE') OR (
+            (
+                has_table_privilege(relations.oid, 'INSERT, UPDATE')
+                OR has_any_column_privilege(relations.oid, 'INSERT, UPDATE')
+            )
+            AND (relations.nspname, relations.relname) NOT IN (
+                SELECT named.s, named.t FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text)
+            )
+        )
     ),
     has_database_privilege(current_database(), 'CREATE')
         OR EXISTS (SELECT FROM places WHERE has_schema_privilege(places.oid, 'CREATE')),
@@ -110,6 +123,14 @@ BEGIN
     END LOOP;
 END
 """
+# The schema of Countersign's own tables, which the role may own, and what is in it.
+_IS_OWN = """d.dbid = (SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = current_database()) AND (
+                        d.classid = 'pg_namespace'::regclass AND d.objid = to_regnamespace('records')
+                        OR d.classid = 'pg_class'::regclass AND EXISTS (
+                            SELECT FROM pg_catalog.pg_class AS c
+                            WHERE c.oid = d.objid AND c.relnamespace = to_regnamespace('records')
+                        )
+                    )"""
 # Both parts of the SQL check the role, because psql goes on after an error.
 _CHECK = """
     IF EXISTS (
@@ -120,6 +141,7 @@ _CHECK = """
             OR EXISTS (
                 SELECT FROM pg_catalog.pg_shdepend AS d
                 WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND d.deptype = 'o'
+                    AND NOT (shobj_description(r.oid, 'pg_authid') = {mark} AND {is_own})
             )
         )
     ) THEN
@@ -215,6 +237,33 @@ BEGIN
 END
 """
 
+# A column of the type serial takes its next number from a sequence. An identity column needs no right for that.
+_GRANT_SEQUENCES = """
+DECLARE
+    sequence record;
+BEGIN
+    FOR sequence IN
+        SELECT n.nspname, c.relname
+        FROM pg_catalog.pg_depend AS d
+        JOIN pg_catalog.pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE d.classid = 'pg_class'::regclass AND d.refobjid = {table}::regclass AND d.deptype = 'a'
+    LOOP
+        EXECUTE format('GRANT USAGE ON SEQUENCE %I.%I TO %I', sequence.nspname, sequence.relname, {name});
+    END LOOP;
+END
+"""
+_MAKE_SCHEMA = """
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'records') THEN
+        EXECUTE format('CREATE SCHEMA records AUTHORIZATION %I', {name});
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE WARNING 'the schema records for the tables of Countersign is missing: a role that may create schemas has to '
+        'run CREATE SCHEMA records AUTHORIZATION %', {name};
+END
+"""
+
 # Only the owner of a schema can grant USAGE. Policies, and views that run with the rights of their reader, may read
 # more tables and call functions.
 _NAME_MISSING = """
@@ -306,13 +355,24 @@ def named_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...
     return {relation: tuple(columns) for relation, columns in found.items()}
 
 
+def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
+    """Map the PostgreSQL tables that people write to the columns of their fields."""
+    found: dict[RelationId, dict[str, None]] = {}
+    for model in models:
+        if model.table is not None and model.table.writable:
+            columns = found.setdefault(relation_id(model.table.relation), {})
+            columns.update(dict.fromkeys(name for each in model.fields.values() for name in each.table_columns))
+    return {relation: tuple(columns) for relation, columns in found.items()}
+
+
 def grants(models: Iterable[Declared], role: str, source: str) -> str:
-    """Return the SQL that creates the role, or that changes what an existing role may read to what the models name.
+    """Return the SQL that creates the role, or that changes what an existing role may do to what the models name.
     `source` names the module texts.
 
     The statements can be run again after a change of a module text. They contain no password.
     """
-    return "\n".join(_lines(named_columns(models), role, printable(source)))
+    listed = list(models)
+    return "\n".join(_lines(named_columns(listed), writable_columns(listed), role, printable(source)))
 
 
 def is_role_name(name: str) -> bool:
@@ -324,14 +384,20 @@ def is_role_name(name: str) -> bool:
     return is_short and name.isprintable() and "\\" not in name and is_free
 
 
-def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str) -> Iterator[str]:
+def _lines(
+    columns: Mapping[RelationId, tuple[str, ...]],
+    writable: Mapping[RelationId, tuple[str, ...]],
+    role: str,
+    source: str,
+) -> Iterator[str]:
     name, literal = _identifier(role), _literal(role)
     settings = ", ".join(_literal(f"{setting}={value}") for setting, value in _SETTINGS.items())
-    check = _CHECK.format(role=literal, mark=_literal(_MARK))
+    check = _CHECK.format(role=literal, mark=_literal(_MARK), is_own=_IS_OWN)
     create = _CREATE.format(
         role=literal, name=name, attributes=_ATTRIBUTES, settings=settings, check=check, mark=_literal(_MARK)
     )
-    yield f"-- The role {role} reads the columns in {source}, and nothing else."
+    verb = "reads and writes" if writable else "reads"
+    yield f"-- The role {role} {verb} the columns in {source}, and nothing else."
     yield "-- Name all module texts of a server here: what they do not name is taken back."
     yield f"-- Set its password in psql: \\password {name}"
     yield "SET client_encoding = 'UTF8';"
@@ -351,6 +417,13 @@ def _lines(columns: Mapping[RelationId, tuple[str, ...]], role: str, source: str
     for (schema, table), names in sorted(columns.items()):
         place = f"{_identifier(schema)}.{_identifier(table)}"
         yield f"GRANT SELECT ({', '.join(map(_identifier, names))}) ON TABLE {place} TO {name};"
+    for (schema, table), names in sorted(writable.items()):
+        place, listed = f"{_identifier(schema)}.{_identifier(table)}", ", ".join(map(_identifier, names))
+        if listed:
+            yield f"GRANT INSERT ({listed}), UPDATE ({listed}) ON TABLE {place} TO {name};"
+        yield f"DO {_literal(_GRANT_SEQUENCES.format(table=_literal(place), name=literal))};"
+    if writable:
+        yield f"DO {_literal(_MAKE_SCHEMA.format(name=literal))};"
     yield "-- Warnings and notices name rights that are missing, also those that policies and views need."
     yield f"DO {_literal(_NAME_MISSING.format(role=literal))};"
     yield "COMMIT;"
@@ -391,7 +464,8 @@ async def excess(url: str, models: Mapping[str, Declared], database: Database) -
         connection.transaction(isolation="read_committed", readonly=True),
     ):
         await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
-        (held,) = await connection.fetch(_HELD)
+        writable = [{"s": schema, "t": table} for schema, table in writable_columns(models.values())]
+        (held,) = await connection.fetch(_HELD, msgspec.json.encode(writable).decode())
         rows = await connection.fetch(_PUBLIC)
     public = {(str(schema), str(table), str(column)) for schema, table, column in rows}
     reasons = tuple(reason for reason, is_held in zip(_REASONS, held, strict=True) if is_held)

@@ -13,7 +13,7 @@ _SQLITE = "sqlite:///"
 
 def require_apart(settings: Settings, registry: Registry) -> None:
     """Check that models with a table of an existing database have its address, and that our own tables are in the data
-    folder or, in PostgreSQL, in a schema of the same database. This opens no database.
+    folder or, if a table is writable, in a schema of the same PostgreSQL database. This opens no database.
 
     Any other database may be the existing one under another address, so none is accepted for our own tables.
 
@@ -27,13 +27,12 @@ def require_apart(settings: Settings, registry: Registry) -> None:
             "the modules have tables of an existing database, and its address is not set: set COUNTERSIGN_EXISTING_URL "
             "to it, and leave COUNTERSIGN_DATABASE_URL empty"
         )
-    is_shared = settings.database_url == settings.existing_url and not settings.existing_url.startswith(_SQLITE)
-    if settings.database_url and not is_shared:
+    if settings.database_url and not _is_shared(settings, registry):
         raise BadSetting(
             "the modules have tables of an existing database (COUNTERSIGN_EXISTING_URL), and COUNTERSIGN_DATABASE_URL "
-            "is another address: leave COUNTERSIGN_DATABASE_URL empty, so that Countersign creates its own tables in "
-            "the data folder and only reads the existing database, or set both to the same PostgreSQL database, so "
-            "that its own tables are in the schema records and people can write"
+            "is set too: leave COUNTERSIGN_DATABASE_URL empty, so that Countersign creates its own tables in the data "
+            "folder and only reads the existing database. For tables with writable=True, both may be the same "
+            "PostgreSQL database: its own tables are then in the schema records"
         )
     own_file = Path(settings.data) / OWN_FILE
     existing_file = settings.existing_url.removeprefix(_SQLITE)
@@ -42,6 +41,12 @@ def require_apart(settings: Settings, registry: Registry) -> None:
             "COUNTERSIGN_EXISTING_URL is the file of Countersign's own tables in the data directory: set it to the "
             "existing database"
         )
+
+
+def _is_shared(settings: Settings, registry: Registry) -> bool:
+    """Return whether our own tables belong in the existing database, because people write its tables."""
+    is_same = settings.database_url == settings.existing_url and not settings.existing_url.startswith(_SQLITE)
+    return is_same and any(model.table is not None and model.table.writable for model in registry.models.values())
 
 
 def _is_same(path: Path, other_path: Path) -> bool:
