@@ -27,7 +27,7 @@ TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT 
 INDEXES = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
 OF_MIGRATIONS = ("schema_migration", "version")
 """The tables whose rows the migrations themselves write."""
-MOVED = {"download_count": "daily_count"}
+MOVED = {"download_count": "daily_count", "seen_value": "pii_value"}
 """Tables that a migration drops, each with the table that has its rows since then."""
 EIGHTH = 8
 OF_THE_EIGHTH = "DELETE FROM catalog_facet WHERE facet LIKE 'access:%' OR facet LIKE 'channel:%'"

@@ -224,6 +224,8 @@ class _Copies:
         erased. If it were shown, the viewer would learn that a hidden record contains it."""
         if copy.value not in self._keys:
             return False
+        if view.model.table is not None and view.sees_in_clear(name):
+            return True
         is_alone = not view.model.fields[name].linked or copy.value in self._texts
         return is_alone or self._id(view, name, copy) in self._held
 

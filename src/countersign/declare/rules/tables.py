@@ -54,7 +54,8 @@ def _writing_errors(model: Declared, table: Table) -> Iterator[str]:
             text = f"a model with this table has no command {name}: name some of {', '.join(known_commands)}"
             yield member_error(model, "commands", text)
     if any((model.workflow, model.locked, model.locked_with, model.rules, model.needs_approval)):
-        yield model_error(model, "a model with a table has no workflow, locks, rules or approvals yet: take them out")
+        text = "a model with a table has no workflow and no rules: take workflow, locks, rules and approvals out"
+        yield model_error(model, text)
     for field in model.fields.values():
         if field.computed is not None or field.sum_of is not None:
             yield member_error(model, field.name, "a model with a table has no computed fields: take it out")

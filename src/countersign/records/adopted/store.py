@@ -22,6 +22,7 @@ from countersign.records.adopted.columns import ColumnType
 from countersign.records.adopted.reader import FOLDED, IS_UTF8, AdoptedReader, AdoptedTable, AdoptedTables
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
+from countersign.records.commands.errors import BadInput
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader, SelectStatement, StoredRecord
@@ -36,6 +37,12 @@ MAX_STATEMENTS = 4
 def adopted_models(registry: Registry) -> dict[str, Declared]:
     """Map the names of the models with a table of an existing database to the models."""
     return {name: model for name, model in registry.models.items() if model.table is not None}
+
+
+def _narrowed(view: ModelView, *, is_read_only: bool) -> ModelView:
+    if is_read_only:
+        return replace(view, commands=view.commands - _WRITING)
+    return replace(view, writable=frozenset(name for name in view.writable if view.fields.get(name) == "clear"))
 
 
 async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> ExistingDatabase:
@@ -220,6 +227,15 @@ class AdoptedStore:
         """Return the record in the transaction of the command."""
         return await self._required_writer.find(run, model, rows, record_id, locks=locks)
 
+    async def revisions(self, run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
+        """Map the ids of those records that exist for the caller to the revisions of their stored records."""
+        revisions: dict[str, int] = {}
+        for record_id in record_ids:
+            with suppress(BadInput):
+                record = await self._required_writer.find(run, view.model, view.visible, record_id, locks=False)
+                revisions[record_id] = record.revision
+        return revisions
+
     async def insert(self, run: Run, model: Declared, field_inputs: Mapping[str, FieldInput], command: str) -> str:
         """Insert a row with its audit entry, and return the id of the record."""
         return await self._required_writer.insert(run, model, field_inputs, command)
@@ -237,12 +253,12 @@ class AdoptedStore:
         return self._writer
 
     def narrowed(self, caller: Caller) -> Caller:
-        """Return the caller without the commands that it cannot use: no caller writes a database without our own
-        tables, and callers who see placeholder tokens cannot write yet."""
-        if self._writer is not None and not caller.is_agent and caller.domain is None:
-            return caller
+        """Return the caller without the commands and fields that it cannot write. No caller writes a database without
+        our own tables. Agents cannot propose values for masked fields, and people who see tokens only read, because the
+        rules of the database could tell them about a value that they do not see."""
+        is_read_only = self._writer is None or (caller.domain is not None and not caller.is_agent)
         models = {
-            name: each if each.model.table is None else replace(each, commands=each.commands - _WRITING)
+            name: each if each.model.table is None else _narrowed(each, is_read_only=is_read_only)
             for name, each in caller.view.models.items()
         }
         return replace(caller, view=replace(caller.view, models=models))

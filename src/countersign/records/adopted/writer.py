@@ -1,6 +1,7 @@
 """Writes rows of tables of others, in the transaction that also contains the audit entry."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from countersign.declare import Declared, Field, Ref
@@ -58,7 +59,8 @@ class AdoptedWriter:
         records = await self._records(run, reader, text, parameters)
         if not records:
             raise no_such_record()
-        return records[0]
+        (record,) = records
+        return replace(record, value_ids=await self._value_ids(run, model, record.id, record.values))
 
     async def insert(self, run: Run, model: Declared, field_inputs: Mapping[str, FieldInput], command: str) -> str:
         """Insert a row with these values, and return the id of the record. The database sets all other columns.
@@ -218,6 +220,13 @@ class AdoptedWriter:
         self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored]
     ) -> dict[str, ValueKey]:
         """Return the ids of the personal values, and the keys that encrypt copies of them."""
+        value_ids = await self._value_ids(run, model, record_id, values)
+        keys = await run.engine.vault.keys(run.transaction, list(value_ids.values()))
+        return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in value_ids.items()}
+
+    async def _value_ids(
+        self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored]
+    ) -> dict[str, int]:
         seen_values = {
             name: SeenValue(field.personal, str(value), () if field.linked else (model.name, record_id, name))
             for name, value in values.items()
@@ -226,11 +235,7 @@ class AdoptedWriter:
         if not seen_values:
             return {}
         value_ids = await self._seen_values.ids(run, list(seen_values.values()))
-        keys = await run.engine.vault.keys(run.transaction, value_ids)
-        return {
-            name: ValueKey(value_id, keys[value_id])
-            for name, value_id in zip(seen_values, value_ids, strict=True)
-        }
+        return dict(zip(seen_values, value_ids, strict=True))
 
 
 class _StoredReader(AdoptedReader):

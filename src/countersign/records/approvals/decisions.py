@@ -241,19 +241,23 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
     """
     dependencies = Dependencies(run, plan_steps, locks=True)
     async for step in CooperativeIterator(plan_steps):
-        if step.record_id is not None:
-            statement = select.lock_existing(
-                run.engine.registry.models[step.model], None, step.record_id, run.engine.dialect
-            )
-            row = await run.transaction.fetch_one(statement.text, *statement.values)
-            if row is None or row[1] != step.revision:
-                raise PlanEnded("stale", f"{step.model} {step.record_id} changed since it was proposed")
+        if step.record_id is not None and await _locked_revision(run, step.model, step.record_id) != step.revision:
+            raise PlanEnded("stale", f"{step.model} {step.record_id} changed since it was proposed")
         reads = await dependencies.reads(step)
         if reads != step.read_revisions or await dependencies.fingerprint(step) != step.dependents_fingerprint:
             about = f"{step.id} of {step.record_id}" if step.record_id else step.id
             error = f"a record that {about} depends on changed since it was proposed"
             record = await _visible_change(run, step.read_revisions, reads)
             raise PlanEnded("stale", error, "" if record is None else f"{error}: {record}")
+
+
+async def _locked_revision(run: Run, model: str, record_id: str) -> int | None:
+    """Lock a record until the transaction ends. Return its revision, or None if it does not exist."""
+    try:
+        record = await record_writer.find(run, run.engine.registry.models[model], None, record_id)
+    except BadInput:
+        return None
+    return record.revision
 
 
 async def _visible_change(run: Run, reads_before: Sequence[ReadRow], now: Sequence[ReadRow]) -> str | None:

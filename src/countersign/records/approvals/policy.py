@@ -130,8 +130,10 @@ async def _is_refused(run: Run, prepared_command: PreparedCommand) -> bool:
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:
     """Return whether agents can only propose the command and no setting can change this. This applies to actions that
-    are declared so, to every `delete`, and to creating and updating records that define access rights."""
-    if command == "delete" or (model in RULING and command in ("create", "update")):
+    are declared so, to every `delete`, and to creating and updating records that define access rights or that are
+    rows of a connected table."""
+    is_ruling = model in RULING or registry.models[model].table is not None
+    if command == "delete" or (is_ruling and command in ("create", "update")):
         return True
     workflow = registry.models[model].workflow
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval is True

@@ -1,6 +1,7 @@
 """Stores proposals: commands that an agent may not run itself become a plan, and a person decides on it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,10 +15,10 @@ from countersign.records.approvals.steps import Dependencies, Step
 from countersign.records.base_models import PLAN
 from countersign.records.commands import dependents, record_writer, select, unmask_input
 from countersign.records.commands.dependents import Key
-from countersign.records.commands.errors import TryAgain
+from countersign.records.commands.errors import BadInput, TryAgain
 from countersign.records.commands.prepared_command import PlannedCommand, PreparedCommand
 from countersign.records.commands.run import Run
-from countersign.records.commands.select import StoredRecord, insert_statement, insert_values, record_of
+from countersign.records.commands.select import StoredRecord, insert_statement, insert_values
 
 MAX_PENDING = 100
 
@@ -146,18 +147,17 @@ async def _visible_revisions(run: Run, prepared_commands: Sequence[PreparedComma
 
 async def _visible_revision(run: Run, model: str, record_id: str) -> int | None:
     """Return the revision of the record for the caller. Changes that the caller does not see are not counted."""
-    statement = select.one(run.engine.reading(run.caller, run.view_of(model)), None, record_id)
-    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    record_reader = run.engine.reading(run.caller, run.view_of(model))
+    row = await run.read_one(record_reader, select.one(record_reader, None, record_id))
     return None if row is None else int(row[1])
 
 
 async def _record(run: Run, step: PlannedCommand) -> StoredRecord | None:
     if step.record_id is None:
         return None
-    model = run.engine.registry.models[step.model]
-    statement = select.lock_existing(model, None, step.record_id, run.engine.dialect)
-    row = await run.transaction.fetch_one(statement.text, *statement.values)
-    return None if row is None else record_of(model, row)
+    with suppress(BadInput):
+        return await record_writer.find(run, run.engine.registry.models[step.model], None, step.record_id)
+    return None
 
 
 async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:

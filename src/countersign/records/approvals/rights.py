@@ -45,8 +45,11 @@ class Decidable:
     def _runnable(self, add_parameter: Callable[[Value], str]) -> list[str]:
         unconditional: list[str] = []
         conditions: list[str] = []
-        for name, view in self.view.stored.items():
+        for name, view in self.view.models.items():
             for rows, commands in _by_rows(view):
+                if view.model.table is not None and rows is not None:
+                    # Their conditions apply to another database, so a person needs the right for all records.
+                    continue
                 command_list = ", ".join(add_parameter(f"{name}.{command}") for command in commands)
                 if rows is None:
                     unconditional.append(command_list)
@@ -332,7 +335,11 @@ def _inputs(model: Declared, command: str) -> frozenset[str]:
 
 
 async def _exists(run: Run, field: Ref, record_id: str) -> bool:
-    return await run.transaction.fetch_one(f'SELECT 1 FROM "{field.target}" WHERE id = $1', record_id) is not None
+    try:
+        await record_writer.find(run, run.engine.registry.models[field.target], None, record_id, locks=False)
+    except BadInput:
+        return False
+    return True
 
 
 async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence[str]) -> bool:
@@ -340,6 +347,8 @@ async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence
     rows = view.reach(command)
     if rows is None:
         return True
+    if view.model.table is not None:
+        return await unmask_input.visible_ids(run, view.model.name, record_ids) >= set(record_ids)
     for start in range(0, len(record_ids), _IDS_AT_ONCE):
         parameters = Parameters()
         places = ", ".join(parameters.put(record_id) for record_id in record_ids[start : start + _IDS_AT_ONCE])

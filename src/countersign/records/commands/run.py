@@ -1,7 +1,7 @@
 """Describes a running command: its caller, its transaction, and the engine that all commands share."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -73,6 +73,10 @@ class RecordStore(Protocol):
 
     async def find(self, run: "Run", model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
         """Return the record in the transaction of the command (see `record_writer.find`)."""
+        ...
+
+    async def revisions(self, run: "Run", view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
+        """Map the ids of those records that exist for the caller to the revisions of their stored records."""
         ...
 
     async def insert(self, run: "Run", model: Declared, field_inputs: FieldInputs, command: str) -> str:

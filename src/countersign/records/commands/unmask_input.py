@@ -167,11 +167,11 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable or not record_id:
         return False
+    if record_id in run.created:
+        return run.created[record_id] == model
     if view.model.table is not None:
         record_reader = run.engine.reading(run.caller, view)
         return await run.read_one(record_reader, select.one(record_reader, view.visible, record_id)) is not None
-    if record_id in run.created:
-        return run.created[record_id] == model
     parameters = Parameters(record_id)
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     visible_condition = queries.any_of(scope, view.model, view.visible)
@@ -233,6 +233,10 @@ async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozen
 
 async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
     """Map the ids of those records that exist for the caller to their stored revisions."""
+    store = run.engine.adopted.get(view.model.name)
+    if store is not None:
+        async with run.writing() as write_run:
+            return await store.revisions(write_run, view, record_ids)
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(record_id) for record_id in record_ids)

@@ -53,6 +53,11 @@ class OwnTables(Protocol):
         """The open transaction."""
         ...
 
+    @property
+    def open_transaction(self) -> Transaction | None:
+        """The open transaction, or None."""
+        ...
+
 
 class SeenValues:
     """Gives values their ids. Each process has one."""
@@ -77,11 +82,19 @@ class SeenValues:
             if value_hash not in id_by_hash
         }
         if label_by_hash:
-            id_by_hash |= await self._stored(tables, label_by_hash)
-            if len(known_ids) + len(label_by_hash) > MAX_KNOWN:
-                known_ids.clear()
-            known_ids.update(id_by_hash)
+            stored_ids = await self._stored(tables, label_by_hash)
+            id_by_hash |= stored_ids
+            if tables.open_transaction is None:
+                self._remember(stored_ids)
+            else:
+                # A rollback would remove the rows.
+                tables.open_transaction.after_commit(lambda: self._remember(stored_ids))
         return [id_by_hash[hash_] for hash_ in hashes]
+
+    def _remember(self, stored: Mapping[bytes, int]) -> None:
+        if len(self._known) + len(stored) > MAX_KNOWN:
+            self._known.clear()
+        self._known.update(stored)
 
     def _hash(self, value: SeenValue) -> bytes:
         data = "\0".join((value.label, *value.place, value.text)).encode("utf-8", "surrogatepass")
