@@ -20,6 +20,7 @@ from tests.source import ROOT, Source, python_files, sources, without_garbage_co
 DECLARED = "names of tables and columns come from checked declarations; values go through Parameters.put or as $1"
 BUILD_SQL_FOR_MODELS = (
     "access/people",
+    "adopted/writer",
     "approvals/emails",
     "approvals/rights",
     "approvals/steps",

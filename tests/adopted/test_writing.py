@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.declare import Declared, Grant, Model, Module
+from countersign.declare import Bool, Date, Declared, Grant, Model, Module, Moment, Money, Ref, Table, Text
 from countersign.declare.registry import Registry
 from countersign.kernel.errors import Refused
 from countersign.records import base_models
@@ -423,3 +423,114 @@ async def test_people_who_see_tokens_have_no_writing_commands(shop: Shop) -> Non
 
 def test_the_module_has_writable_models_only_if_its_tables_say_so() -> None:
     assert all("update" not in each.declared.commands for each in MODULE.models)
+
+
+AWKWARD = """
+CREATE TABLE tenant (tenant int, n int, title text, PRIMARY KEY (tenant, n));
+INSERT INTO tenant VALUES (1, 1, 'one'), (1, 2, 'two'), (2, 1, 'other');
+CREATE TABLE deal (
+    id serial PRIMARY KEY, tenant int, a int, b int, whole numeric(10, 0), second timestamptz(0), day timestamp,
+    small smallint, word varchar(5), FOREIGN KEY (tenant, a) REFERENCES tenant,
+    FOREIGN KEY (tenant, b) REFERENCES tenant
+);
+INSERT INTO deal (tenant, a, b, whole, second, day, small, word)
+VALUES (1, 1, 2, 5, '2026-01-01T00:00:00Z', '2026-01-02 10:11:12', 1, 'Y');
+"""
+
+
+class Tenant(Model, table=Table("tenant", key=("tenant", "n"), writable=True)):
+    """One of two things of a tenant."""
+
+    title = Text()
+
+
+class Deal(Model, table=Table("deal", key="id", writable=True)):
+    """A row with columns that cannot have every value of their fields, and with two refs that share a column."""
+
+    first = Ref("tenant", columns=("tenant", "a"))
+    second_ref = Ref("tenant", columns=("tenant", "b"))
+    amount_minor = Money(column="whole")
+    at = Moment(column="second")
+    day = Date()
+    small = Bool()
+    word = Bool()
+
+
+@pytest.fixture
+async def deals(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
+    """The service over the table of deals."""
+    url = make_postgres(postgres_cluster, postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = postgres_url.rpartition("/")[2]
+        connection.execute(AWKWARD.encode())
+        connection.execute(f"GRANT CREATE ON DATABASE {name} TO reader_{name}".encode())
+        connection.execute(f"GRANT SELECT, INSERT, UPDATE ON tenant, deal TO reader_{name}".encode())
+    registry = Registry([base_models.MODULE, Module("deals", version="1.0.0", models=(Tenant, Deal))])
+    async with open_shop(url, tmp_path, registry, is_shared=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"first": None}, None),
+        ({"amount_minor": 149}, "deal.amount_minor cannot have exactly this value"),
+        ({"at": "2026-01-01T00:00:00.700Z"}, "deal.at cannot have exactly this value"),
+        ({"day": "2026-05-06"}, "deal.day cannot be set: its column has a time of day"),
+        ({"word": False}, "deal.word cannot be set: its column has texts"),
+        ({"small": False, "amount_minor": 100}, None),
+    ],
+)
+async def test_a_value_is_written_exactly_or_refused(deals: Shop, fields: dict[str, Any], detail: str | None) -> None:
+    root = deals.inside.administrator()
+    deal = (await deals.inside.value(root, "deal", "list"))[0]
+
+    if detail is None:
+        changed = await deals.inside.value(root, "deal", "update", id=deal["id"], **fields)
+        assert changed == {**deal, **fields, "revision": changed["revision"]}
+    else:
+        assert (await _refusal(deals, root, "deal", "update", id=deal["id"], **fields)).startswith(detail)
+        assert (await deals.inside.value(root, "deal", "list"))[0] == deal
+
+
+async def test_a_ref_does_not_change_a_column_of_another_ref(deals: Shop) -> None:
+    root = deals.inside.administrator()
+    deal = (await deals.inside.value(root, "deal", "list"))[0]
+    things = {each["title"]: each["id"] for each in await deals.inside.value(root, "tenant", "list")}
+
+    detail = await _refusal(deals, root, "deal", "update", id=deal["id"], first=things["other"])
+    both = await deals.inside.value(
+        root, "deal", "update", id=deal["id"], first=things["other"], second_ref=things["other"]
+    )
+
+    assert detail == "deal.first shares a column with another field, which would change as well"
+    assert (both["first"], both["second_ref"]) == (things["other"], things["other"])
+
+
+async def test_settings_that_a_trigger_changes_do_not_stay_on_the_connection(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _customer(shop, root)
+    shop.change(
+        "CREATE OR REPLACE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN "
+        "PERFORM set_config(''search_path'', ''public'', false); PERFORM set_config(''lock_timeout'', ''1'', false); "
+        "RETURN new; END'"
+    )
+    await shop.inside.value(root, "customer", "update", id=record["id"], visits=8)
+
+    database = shop.inside.service.records.database
+    paths = {(await database.fetch("SHOW search_path"))[0][0] for _ in range(20)}
+    timeouts = {(await database.fetch("SHOW lock_timeout"))[0][0] for _ in range(20)}
+
+    assert (paths, timeouts) == ({'"records"'}, {"10s"})
+
+
+async def test_a_plan_whose_approval_lacks_a_privilege_is_refused_in_words(shop: Shop, proposer: Proposer) -> None:
+    plan_id = await proposer.propose(visits=70)
+    role = f"reader_{shop.url.rpartition('/')[2]}"
+    shop.change(f"REVOKE ALL ON customer FROM {role}")
+    shop.change(f"GRANT SELECT ON customer TO {role}")
+
+    with pytest.raises(Refused, match="connect rights"):
+        await proposer.approve(plan_id)
+
+    assert _row(shop, "SELECT visits FROM customer WHERE customer_id = 1") == (7,)

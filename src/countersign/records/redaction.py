@@ -210,7 +210,7 @@ class _Copies:
     def _personal(self, view: ModelView, name: str, copy: _Copy) -> str:
         masks = self._run.masks
         if not self._is_known(view, name, copy):
-            return ERASED
+            return WITHHELD if view.model.table is not None and copy.value in self._keys else ERASED
         if view.fields[name] == "masked":
             label = view.model.fields[name].personal
             return ERASED if masks is None else f"{label}_{masks.numbers([self._id(view, name, copy)])[0]}"

@@ -53,7 +53,7 @@ class Transaction(Reader, Protocol):
         these tables find their names in `search_path`.
 
         Raises:
-            NotImplementedError: the engine has no tables of others.
+            LookupError: the engine has no tables of others.
             ConnectedRefusal: the database refused the statement with these values.
             Unavailable: the database cannot answer now, or a table has changed.
         """

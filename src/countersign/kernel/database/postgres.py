@@ -14,7 +14,7 @@ import asyncpg
 
 from countersign.kernel import clock
 from countersign.kernel.concurrency import uncancellable
-from countersign.kernel.database import instrumentation, port, postgres_connected
+from countersign.kernel.database import instrumentation, port, postgres_outside_tables
 from countersign.kernel.database.port import ConstraintViolation, Dialect, Row, Value, WrittenOutsideTransaction
 from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Lease, Pool, connect, driver
 from countersign.kernel.database.postgres_limits import with_literal_limit
@@ -122,8 +122,8 @@ class PostgresTransaction:
         self.actions.append(action)
 
     async def fetch_connected(self, search_path: Sequence[str], statement: str, *values: Value) -> list[Row]:
-        """Run one statement on tables of others (see `postgres_connected.fetch`)."""
-        return await postgres_connected.fetch(self._connection, search_path, statement, values)
+        """Run one statement on tables of others (see `postgres_outside_tables.fetch`)."""
+        return await postgres_outside_tables.fetch(self._connection, search_path, statement, values)
 
 
 APPLICATION = "countersign"

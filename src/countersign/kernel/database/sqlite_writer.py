@@ -103,8 +103,8 @@ class SqliteTransaction:
         self.actions.append(action)
 
     async def fetch_connected(self, search_path: Sequence[str], statement: str, *values: Value) -> list[Row]:
-        """Raise NotImplementedError: tables of others are in another file."""
-        raise NotImplementedError("tables of others are in another file")
+        """Raise LookupError: tables of others are in another file."""
+        raise LookupError("tables of others are in another file")
 
 
 class SqliteWriter:

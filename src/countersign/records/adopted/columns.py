@@ -58,6 +58,7 @@ _CURRENT_SCHEMA = "public"
 
 _INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
 _SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
+_BOOLEANS = frozenset({"bool", "int2", "int4", "int8", "numeric"})
 _FRACTIONAL = frozenset({"float4", "float8", "money"})
 _EXACT_TEXTS = frozenset({"text", "varchar"})
 _PLAIN = "pg_catalog"
@@ -368,14 +369,30 @@ def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str,
     return f"CAST({column} AS REAL)", f"CAST({placeholder} AS REAL)"
 
 
+def written_key(type_: ColumnType, placeholder: str) -> str:
+    """Return the expression for a value of a key to write to a column of PostgreSQL. The database refuses a label that
+    has been renamed."""
+    if type_.is_enum:
+        return f"{placeholder}::text::{type_.sql}"
+    return key_operand("postgres", type_, placeholder)
+
+
 def write_obstacle(type_: ColumnType, field: Field, value: Stored) -> str | None:
     """Return why a column of PostgreSQL cannot have the value exactly, with the remedy, or None."""
+    if isinstance(field, Bool):
+        is_fitting = type_.name in _BOOLEANS
+        remedy = "cannot be set: its column has texts, so declare Select(values=…) with those for true and false"
+        return None if is_fitting else remedy
+    if isinstance(field, Date):
+        return None if type_.name == "date" else "cannot be set: its column has a time of day, so declare Moment"
     if isinstance(field, Select) and value == field.unknown:
         return f"cannot be set to {field.unknown}: it stands for all other values of the connected database"
-    if isinstance(field, Decimal) and type_.name == "numeric" and type_.scale is not None:
-        decimals = len(str(value).partition(".")[2])
-        if decimals > type_.scale:
-            return f"must have {type_.scale} decimals at most"
+    return _excess_decimals(type_, str(value)) if isinstance(field, Decimal) else None
+
+
+def _excess_decimals(type_: ColumnType, number: str) -> str | None:
+    if type_.scale is not None and len(number.partition(".")[2]) > type_.scale:
+        return f"must have {type_.scale} decimals at most"
     return None
 
 
@@ -394,7 +411,7 @@ def written_value(type_: ColumnType, field: Field, placeholder: str) -> str:
 
 def _converted(type_: ColumnType, field: Field, placeholder: str) -> str:
     if isinstance(field, Bool):
-        return f"({placeholder}::bigint = 1)"
+        return f"({placeholder}::bigint = 1)" if type_.name == "bool" else f"{placeholder}::bigint"
     if isinstance(field, Moment):
         instant = f"('epoch'::timestamptz + {placeholder}::bigint * '1 microsecond'::interval)"
         return f"({instant} AT TIME ZONE {literal(field.zone)})" if type_.name == "timestamp" else instant

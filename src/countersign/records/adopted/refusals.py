@@ -4,9 +4,10 @@ quote other rows."""
 from collections.abc import Sequence
 
 from countersign.kernel.database import read_only
-from countersign.kernel.database.postgres_connected import ConnectedRefusal
+from countersign.kernel.database.postgres_outside_tables import ConnectedRefusal
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.database.table_fingerprints import TableId
+from countersign.kernel.errors import Refused
 from countersign.records.access.view import ModelView
 from countersign.records.commands.errors import BadInput
 
@@ -36,11 +37,17 @@ ORDER BY part.place
 async def columns_of(database: ExistingDatabase, table: TableId, refusal: ConnectedRefusal) -> list[str]:
     """Return the columns that the refusal is about, without duplicates. The result is empty if they are not known, for
     example because a constraint has an expression."""
+    if refusal.table != table:
+        # A trigger has written another table.
+        return []
     if refusal.state == NOT_NULL:
         return [refusal.column] if refusal.column else []
     if not refusal.constraint:
         return []
-    names = [row[0] for row in await database.scan(_COLUMNS, *table, refusal.constraint)]
+    try:
+        names = [row[0] for row in await database.scan(_COLUMNS, *table, refusal.constraint)]
+    except Refused:
+        return []
     return [] if None in names else list(dict.fromkeys(names))
 
 
@@ -50,8 +57,8 @@ def bad_input(view: ModelView | None, refusal: ConnectedRefusal, column_names: S
         return BadInput("a value is too long or out of range for its column in the connected database")
     if refusal.state == _NOT_ALLOWED:
         return BadInput(
-            "the connected database does not allow this to the role of Countersign: `countersign connect rights` "
-            "prints the SQL that its administrator runs"
+            "the connected database does not allow this to the role of Countersign: a right is missing, which the SQL "
+            "of `countersign connect rights` grants, or a policy forbids the row"
         )
     names = [] if view is None else _field_names(view, column_names)
     if view is None or not names:

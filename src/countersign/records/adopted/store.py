@@ -22,7 +22,7 @@ from countersign.records.adopted.columns import ColumnType
 from countersign.records.adopted.reader import FOLDED, IS_UTF8, AdoptedReader, AdoptedTable, AdoptedTables
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
-from countersign.records.commands.errors import BadInput
+from countersign.records.commands.errors import NoSuchRecord
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader, SelectStatement, StoredRecord
@@ -177,8 +177,8 @@ class AdoptedStore:
         suspensions: Suspensions,
         search_path: Sequence[str] | None,
     ) -> None:
-        """`search_path` are the schemas of the tables in a database that also has our own tables. It is None for other
-        databases, which are only read."""
+        """`search_path` are the schemas of the tables in a database that also has our own tables. Other databases are
+        only read, and have None."""
         self.suspensions = suspensions
         self._database = database
         self._tables = tables
@@ -231,7 +231,7 @@ class AdoptedStore:
         """Map the ids of those records that exist for the caller to the revisions of their stored records."""
         revisions: dict[str, int] = {}
         for record_id in record_ids:
-            with suppress(BadInput):
+            with suppress(NoSuchRecord):
                 record = await self._required_writer.find(run, view.model, view.visible, record_id, locks=False)
                 revisions[record_id] = record.revision
         return revisions

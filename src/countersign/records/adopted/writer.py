@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from typing import cast
 
 from countersign.declare import Declared, Field, Ref
@@ -9,7 +10,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.table import quoted
 from countersign.kernel.database import read_only
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.postgres_connected import LOCK, ConnectedRefusal
+from countersign.kernel.database.postgres_outside_tables import LOCK, ConnectedRefusal
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import ModelView, Rows, View
@@ -23,6 +24,15 @@ from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord
 from countersign.records.masking.seen_values import SeenValue, SeenValues
 from countersign.records.masking.vault import ValueKey
+
+_HAS_TRIGGER = """
+SELECT 1
+FROM pg_catalog.pg_trigger AS g
+JOIN pg_catalog.pg_class AS c ON c.oid = g.tgrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal
+LIMIT 1
+"""
 
 
 class AdoptedWriter:
@@ -71,12 +81,13 @@ class AdoptedWriter:
         values = {name: each.stored for name, each in field_inputs.items() if each.stored is not None}
         record_writer.require_in_range(run, model, values)
         reader, parameters = self._reader(model), Parameters()
-        settings = self._settings(model, values, parameters)
+        settings = self._settings(model, values, parameters, None)
         names = ", ".join(quoted(name) for name in settings)
         inserted = f"({names}) VALUES ({', '.join(settings.values())})" if settings else "DEFAULT VALUES"
         returned = _listed(reader, reader.scope(parameters))
         text = f"INSERT INTO {self._tables.table(model.name).name} AS t {inserted} RETURNING {returned}"
         after = await self._written(run, reader, text, parameters)
+        await self._require_exact(run, model, values, after)
         await self._record_audit(run, command, model, after.id, {}, after.values)
         return after.id
 
@@ -96,13 +107,14 @@ class AdoptedWriter:
         record_writer.require_in_range(run, model, values)
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
-        settings = self._settings(model, values, parameters)
+        settings = self._settings(model, values, parameters, record)
         assignments = ", ".join(f"{quoted(name)} = {expression}" for name, expression in settings.items())
         text = (
             f"UPDATE {self._tables.table(model.name).name} AS t SET {assignments} WHERE {_has_id(scope, record.id)} "
             f"RETURNING {_listed(reader, scope)}"
         )
         after = await self._written(run, reader, text, parameters)
+        await self._require_exact(run, model, values, after)
         await self._record_audit(run, command, model, record.id, record.values, after.values)
         return True
 
@@ -156,22 +168,59 @@ class AdoptedWriter:
             if not set(key).isdisjoint(model.fields[name].table_columns):
                 raise BadInput(f"{model.name}.{name} is part of the key of its table and cannot be changed")
 
-    def _settings(self, model: Declared, values: Mapping[str, Stored], parameters: Parameters) -> dict[str, str]:
-        """Map the columns to set to the expressions of their values.
+    async def _require_exact(
+        self, run: Run, model: Declared, values: Mapping[str, Stored], after: StoredRecord
+    ) -> None:
+        """Require that the table stores these values as they were given, if no trigger may have changed them.
 
         Raises:
-            BadInput: a column cannot have the value, or two refs set the same column to different values.
+            BadInput: the type of a column does not fit a value, for example because it has fewer decimals.
+        """
+        name = next((name for name, value in values.items() if not _is_equal(after.values[name], value)), None)
+        if name is None or await self.fetch(run, _HAS_TRIGGER, columns.table_id("postgres", model)):
+            return
+        raise BadInput(f"{model.name}.{name} cannot have exactly this value: the column of its table would round it")
+
+    def _settings(
+        self, model: Declared, values: Mapping[str, Stored], parameters: Parameters, record: StoredRecord | None
+    ) -> dict[str, str]:
+        """Map the columns to set to the expressions of their values. `record` is the record to update.
+
+        Raises:
+            BadInput: a column cannot have the value, or another field that has the same column would change.
         """
         settings: dict[str, str] = {}
-        numbers: dict[str, object] = {}
         table = self._tables.table(model.name)
+        held = self._held_values(table, values, record)
         for name, value in values.items():
-            for column, part in self._column_values(table, model.fields[name], value).items():
-                if column in numbers and numbers[column] != part:
-                    raise BadInput(f"{model.name}.{name} contradicts another field that has the same column")
-                numbers[column] = part
-                settings[column] = self._expression(table, model.fields[name], column, part, parameters)
+            field = model.fields[name]
+            parts = self._column_values(table, field, value)
+            if value is None:
+                # A ref is empty when one of its columns is.
+                parts = {column: part for column, part in parts.items() if column not in held}
+            if not parts or any(held.get(column, part) != part for column, part in parts.items()):
+                raise BadInput(f"{model.name}.{name} shares a column with another field, which would change as well")
+            held |= parts
+            settings |= {
+                column: self._expression(table, field, column, part, parameters)
+                for column, part in parts.items()
+                if column not in settings
+            }
         return settings
+
+    def _held_values(
+        self, table: AdoptedTable, values: Mapping[str, Stored], record: StoredRecord | None
+    ) -> dict[str, Stored]:
+        """Return the values of the columns of the record that must not change: those of the key, and of all fields
+        without a new value."""
+        if record is None:
+            return {}
+        key = cast("Sequence[Stored]", table.ids.decode(record.id) or ())
+        held: dict[str, Stored] = {}
+        for name, field in table.model.fields.items():
+            if name not in values:
+                held |= self._column_values(table, field, record.values[name])
+        return held | dict(zip(table.key, key, strict=False))
 
     def _column_values(self, table: AdoptedTable, field: Field, value: Stored) -> dict[str, Stored]:
         """Return the value of each column of the field. Those of a ref are the key of the record in it."""
@@ -189,7 +238,7 @@ class AdoptedWriter:
             return "NULL"
         type_ = table.types[column]
         if isinstance(field, Ref):
-            return columns.key_operand("postgres", type_, parameters.put(value))
+            return columns.written_key(type_, parameters.put(value))
         reason = columns.write_obstacle(type_, field, value)
         if reason is not None:
             raise BadInput(f"{table.model.name}.{field.name} {reason}")
@@ -247,6 +296,20 @@ class _StoredReader(AdoptedReader):
 
 
 _ALL = View({})
+
+
+def _is_equal(stored: Stored, given: Stored) -> bool:
+    """Return whether the values are equal. Decimal numbers may differ in zeros at their end."""
+    if isinstance(stored, str) and isinstance(given, str) and stored != given:
+        return stored.rstrip() == given.rstrip() or _number(stored) == _number(given)
+    return stored == given
+
+
+def _number(text: str) -> object:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return text
 
 
 def _all_fields(model: Declared) -> ModelView:

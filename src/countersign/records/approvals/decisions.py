@@ -20,7 +20,7 @@ from countersign.records.approvals.steps import Dependencies, ReadRow, Step
 from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import PLAN
 from countersign.records.commands import command, prepared_command, record_writer, select, unmask_input
-from countersign.records.commands.errors import BadInput
+from countersign.records.commands.errors import BadInput, NoSuchRecord
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Actor, Engine, Run
 from countersign.records.commands.select import StoredRecord, record_of
@@ -255,7 +255,7 @@ async def _locked_revision(run: Run, model: str, record_id: str) -> int | None:
     """Lock a record until the transaction ends. Return its revision, or None if it does not exist."""
     try:
         record = await record_writer.find(run, run.engine.registry.models[model], None, record_id)
-    except BadInput:
+    except NoSuchRecord:
         return None
     return record.revision
 

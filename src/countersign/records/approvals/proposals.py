@@ -15,7 +15,7 @@ from countersign.records.approvals.steps import Dependencies, Step
 from countersign.records.base_models import PLAN
 from countersign.records.commands import dependents, record_writer, select, unmask_input
 from countersign.records.commands.dependents import Key
-from countersign.records.commands.errors import BadInput, TryAgain
+from countersign.records.commands.errors import NoSuchRecord, TryAgain
 from countersign.records.commands.prepared_command import PlannedCommand, PreparedCommand
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord, insert_statement, insert_values
@@ -155,7 +155,7 @@ async def _visible_revision(run: Run, model: str, record_id: str) -> int | None:
 async def _record(run: Run, step: PlannedCommand) -> StoredRecord | None:
     if step.record_id is None:
         return None
-    with suppress(BadInput):
+    with suppress(NoSuchRecord):
         return await record_writer.find(run, run.engine.registry.models[step.model], None, step.record_id)
     return None
 

@@ -18,7 +18,7 @@ from countersign.records.commands import (
     unmask_input,
 )
 from countersign.records.commands.dependents import Dependents
-from countersign.records.commands.errors import BadInput
+from countersign.records.commands.errors import BadInput, NoSuchRecord
 from countersign.records.commands.prepared_command import FieldInput, PlannedCommand, PreparedCommand
 from countersign.records.commands.queries import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.run import Run
@@ -337,7 +337,7 @@ def _inputs(model: Declared, command: str) -> frozenset[str]:
 async def _exists(run: Run, field: Ref, record_id: str) -> bool:
     try:
         await record_writer.find(run, run.engine.registry.models[field.target], None, record_id, locks=False)
-    except BadInput:
+    except NoSuchRecord:
         return False
     return True
 

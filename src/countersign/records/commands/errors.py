@@ -42,9 +42,13 @@ class TooManyUnknownTokens(Refused):
         self.is_first = is_first
 
 
-def no_such_record() -> BadInput:
-    """Return the error for a record that does not exist or is hidden from the caller. It is the same in both cases."""
-    return BadInput("no such record")
+class NoSuchRecord(BadInput):
+    """The record does not exist or is hidden from the caller. The error is the same in both cases."""
+
+
+def no_such_record() -> NoSuchRecord:
+    """Return the error for a record that does not exist or is hidden from the caller."""
+    return NoSuchRecord("no such record")
 
 
 def unknown_field(model: str, field: str) -> BadInput:

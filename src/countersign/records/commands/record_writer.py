@@ -146,6 +146,12 @@ async def update(
     store = run.engine.adopted.get(model.name)
     if store is not None:
         return await store.update(run, model, record, field_inputs, command)
+    return await _update_own(run, model, record, field_inputs, command)
+
+
+async def _update_own(
+    run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
+) -> bool:
     changed_inputs = {
         name: each for name, each in field_inputs.items() if await is_change(run, model, record, name, each)
     }

@@ -19,21 +19,23 @@ LOCK = "FOR NO KEY UPDATE"
 rows with a foreign key to these rows."""
 LOCK_WAIT_MS = 2_000
 STATEMENT_MS = 10_000
-_NOT_ALLOWED = "42501"
-_OWN = ("search_path", "statement_timeout", "lock_timeout", "DateStyle", "TimeZone", "extra_float_digits")
-# The values of the start of the connection.
-_BACK = "; ".join(f"SET LOCAL {each} TO DEFAULT" for each in _OWN)
-# An error of a deferred constraint then belongs to the statement, and not to the COMMIT.
-_END = f"SET CONSTRAINTS ALL IMMEDIATE; {_BACK}"
+_ABOUT_ROWS = frozenset({"42501", "0A000", "25006"})
+"""The SQLSTATEs by which a table refuses to be written, while it can still be read."""
+_NAMES = ("schema", "table", "constraint", "column")
+# An error of a deferred constraint then belongs to the statement, and not to the COMMIT. A trigger may have changed
+# settings of the session, so all are as they were when the connection was opened.
+_END = "SET CONSTRAINTS ALL IMMEDIATE; RESET ROLE; RESET ALL"
 
 
 class ConnectedRefusal(Exception):
-    """A table of others refused a statement. `state` is the SQLSTATE. `constraint` and `column` are the names of the
-    violated constraint and of a column without its required value, or empty. The transaction is aborted."""
+    """A table of others refused a statement. `state` is the SQLSTATE. `table` is the schema and name of the table whose
+    rule was violated, `constraint` the name of the rule, and `column` a column without its required value. They are
+    empty if PostgreSQL does not name them. The transaction is aborted."""
 
-    def __init__(self, state: str, constraint: str = "", column: str = "") -> None:
+    def __init__(self, state: str, table: tuple[str, str] = ("", ""), constraint: str = "", column: str = "") -> None:
         super().__init__(state)
         self.state = state
+        self.table = table
         self.constraint = constraint
         self.column = column
 
@@ -84,7 +86,8 @@ def _refuse(error: BaseException, *, is_writing: bool) -> NoReturn:
     if isinstance(error, OSError | TimeoutError | asyncpg.InterfaceError | asyncpg.InternalClientError):
         raise Unavailable(read_only.AWAY) from None
     refusal = read_only.refusal_of(state)
-    if isinstance(refusal, Unavailable) and not (is_writing and state == _NOT_ALLOWED):
+    is_about_row = is_writing and state in _ABOUT_ROWS and not isinstance(error, asyncpg.InvalidCachedStatementError)
+    if isinstance(refusal, Unavailable) and not is_about_row:
         raise refusal from None
-    constraint, column = (str(getattr(error, name, None) or "") for name in ("constraint_name", "column_name"))
-    raise ConnectedRefusal(state, constraint, column) from None
+    schema, table, constraint, column = (str(getattr(error, f"{name}_name", None) or "") for name in _NAMES)
+    raise ConnectedRefusal(state, (schema, table), constraint, column) from None
