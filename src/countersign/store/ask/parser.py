@@ -33,7 +33,7 @@ _OF_RELEASES = frozenset(["product", "version", "channel"])
 _COUNTS = frozenset(["releases", "platforms", "products"])
 """The orders by a number."""
 _VALUE = re.compile(r'"[^"]+"|[^\s";|&=!,]+')
-_PAIR = re.compile(rf"\s*(\w+)\s*(!?=)\s*((?:{_VALUE.pattern})(?:[|&](?:{_VALUE.pattern}))*)\s*(?:;|$)")
+_PAIR = re.compile(rf"(?:^|(?<=;))\s*(\w+)\s*(!?=)\s*((?:{_VALUE.pattern})(?:[|&](?:{_VALUE.pattern}))*)\s*(?:;|$)")
 _DAY = re.compile(r"(?<=since=|until=)(\d{4}-\d\d-\d\d)(?=\s*(?:;|$))")
 _FORMS = {"fields": "fields", "by": "breakdown"}
 """The form of answer that each member of a stated filter requires."""
