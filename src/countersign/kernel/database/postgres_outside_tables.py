@@ -14,9 +14,6 @@ from countersign.kernel.database.port import Row, Value
 from countersign.kernel.database.postgres_connection import Connection
 from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
 
-LOCK = "FOR NO KEY UPDATE"
-"""Locks the rows of a statement until the transaction ends. FOR UPDATE would also block other applications that insert
-rows with a foreign key to these rows."""
 LOCK_WAIT_MS = 2_000
 STATEMENT_MS = 10_000
 _ABOUT_ROWS = frozenset({"42501", "0A000", "25006"})
@@ -25,19 +22,6 @@ _NAMES = ("schema", "table", "constraint", "column")
 # An error of a deferred constraint then belongs to the statement, and not to the COMMIT. A trigger may have changed
 # settings of the session, so all are as they were when the connection was opened.
 _END = "SET CONSTRAINTS ALL IMMEDIATE; RESET ROLE; RESET ALL"
-
-
-class ConnectedRefusal(Exception):
-    """A table of others refused a statement. `state` is the SQLSTATE. `table` is the schema and name of the table whose
-    rule was violated, `constraint` the name of the rule, and `column` a column without its required value. They are
-    empty if PostgreSQL does not name them. The transaction is aborted."""
-
-    def __init__(self, state: str, table: tuple[str, str] = ("", ""), constraint: str = "", column: str = "") -> None:
-        super().__init__(state)
-        self.state = state
-        self.table = table
-        self.constraint = constraint
-        self.column = column
 
 
 async def fetch(
@@ -55,7 +39,7 @@ async def fetch(
         rows = await connection.fetch(statement, *values)
         await connection.execute(_END)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError) as error:
-        _refuse(error, is_writing=not statement.startswith("SELECT") or statement.endswith(LOCK))
+        _refuse(error, is_writing=not statement.startswith("SELECT") or statement.endswith(read_only.LOCK))
     return rows
 
 
@@ -90,4 +74,4 @@ def _refuse(error: BaseException, *, is_writing: bool) -> NoReturn:
     if isinstance(refusal, Unavailable) and not is_about_row:
         raise refusal from None
     schema, table, constraint, column = (str(getattr(error, f"{name}_name", None) or "") for name in _NAMES)
-    raise ConnectedRefusal(state, (schema, table), constraint, column) from None
+    raise read_only.ConnectedRefusal(state, (schema, table), constraint, column) from None

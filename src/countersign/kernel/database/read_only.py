@@ -1,4 +1,4 @@
-"""Read-only access to an existing database that other applications write: the interface, and its refusals.
+"""Access to an existing database that other applications write: the interface of reading it, and its refusals.
 
 An error of that database may quote its rows. Its text therefore reaches neither a caller nor the log, which has the
 SQLSTATE alone.
@@ -20,6 +20,9 @@ SUSPENDED: Final = "A table of the connected database has changed since its revi
 BUSY: Final = "Too many reads of the connected database are running; try again."
 REFUSED: Final = "the connected database refused this"
 
+LOCK = "FOR NO KEY UPDATE"
+"""Locks the rows of a statement until the transaction ends. FOR UPDATE would also block other applications that insert
+rows with a foreign key to these rows."""
 SLOT_WAIT_S = 2.0
 MAX_VALUES = 32_000
 
@@ -28,6 +31,19 @@ _CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F0
 _AWAY = ("08", "53", "55", "57", "58", "28", "3D", "40", "25", "26")
 """The classes of SQLSTATEs of a database that cannot answer now."""
 _CANCELLED = "57014"
+
+
+class ConnectedRefusal(Exception):
+    """A table of others refused a statement. `state` is the SQLSTATE. `table` is the schema and name of the table whose
+    rule was violated, `constraint` the name of the rule, and `column` a column without its required value. They are
+    empty if PostgreSQL does not name them. The transaction is aborted."""
+
+    def __init__(self, state: str, table: tuple[str, str] = ("", ""), constraint: str = "", column: str = "") -> None:
+        super().__init__(state)
+        self.state = state
+        self.table = table
+        self.constraint = constraint
+        self.column = column
 
 
 class TableChanged(Unavailable):

@@ -4,8 +4,7 @@ quote other rows."""
 from collections.abc import Sequence
 
 from countersign.kernel.database import read_only
-from countersign.kernel.database.postgres_outside_tables import ConnectedRefusal
-from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.read_only import ConnectedRefusal, ExistingDatabase
 from countersign.kernel.database.table_fingerprints import TableId
 from countersign.kernel.errors import Refused
 from countersign.records.access.view import ModelView

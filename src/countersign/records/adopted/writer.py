@@ -10,8 +10,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.table import quoted
 from countersign.kernel.database import read_only
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.postgres_outside_tables import LOCK, ConnectedRefusal
-from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.read_only import LOCK, ConnectedRefusal, ExistingDatabase
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import ModelView, Rows, View
 from countersign.records.adopted import columns, refusals
